@@ -1,0 +1,87 @@
+"""Files that unskew writes: whole or not at all, with what they are told in their metadata."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from unskew.errors import FileError
+
+_KEY = b"unskew"
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename it to `path` only if the block succeeds.
+
+    A run that is killed leaves the old file or the new one, never half of either.
+    """
+    check_writable(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    try:
+        yield temporary
+        temporary.replace(path)
+    except OSError as error:
+        raise FileError(f"cannot write {path}: {error.strerror or error}") from error
+    finally:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def check_writable(path: Path) -> None:
+    """Fail now rather than after an hour of work if `path` cannot be written."""
+    folder = path.parent
+    if path.is_dir():
+        raise FileError(f"cannot write {path}: it is a folder; give the name of a file")
+    if not folder.is_dir():
+        raise FileError(f"cannot write {path}: the folder {folder} does not exist")
+    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise FileError(f"cannot write {path}: permission denied")
+
+
+def write_parquet(path: Path, table: pa.Table, kind: str, about: dict[str, Any]) -> None:
+    """Write a table whose metadata say what it is (`kind`) and how it was made (`about`)."""
+    told = json.dumps({"kind": kind, "format": 1, **about}, allow_nan=False)
+    table = table.replace_schema_metadata({_KEY: told.encode()})
+    with replacing(path) as temporary:
+        pq.write_table(table, temporary)
+
+
+def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """A table and its metadata; the metadata are empty for a file that unskew did not write."""
+    check_readable(path)
+    try:
+        table = pq.read_table(path, partitioning=None)
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
+    return table, told_by(table.schema)
+
+
+def told_by(schema: pa.Schema) -> dict[str, Any]:
+    """What unskew wrote about the table that has this schema."""
+    raw = (schema.metadata or {}).get(_KEY)
+    if raw is None:
+        return {}
+    result: dict[str, Any] = json.loads(raw)
+    return result
+
+
+def check_readable(path: Path) -> None:
+    """Say plainly that a file is missing or must not be read."""
+    if not path.exists():
+        raise FileError(f"there is no file {path}")
+    if not os.access(path, os.R_OK):
+        raise FileError(f"cannot read {path}: permission denied")
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a library's message."""
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,139 @@
+"""Ids of users and items: a dictionary between the caller's ids and consecutive codes.
+
+Everything above works on codes; this is the one place that knows the type the ids came in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.errors import InputError
+
+
+@dataclass(frozen=True, repr=False)
+class Ids:
+    """Distinct ids in code order: the id of code c is ``ids[c]``.
+
+    Attributes
+    ----------
+    values
+        The ids, without nulls, each once.
+    type
+        The Arrow type they came in; differs from ``values.type`` only for categoricals, which are
+        kept as plain values and turned back on the way out.
+    """
+
+    values: pa.Array
+    type: pa.DataType
+
+    @classmethod
+    def of(cls, values: pa.Array) -> Ids:
+        """Take ids as they are; a categorical is unpacked and its type remembered."""
+        kind = values.type
+        if pa.types.is_dictionary(kind):
+            values = values.dictionary_decode()
+        return cls(values, kind)
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_list())
+
+    def __getitem__(self, code: int) -> Any:
+        return self.values[int(code)].as_py()
+
+    def __repr__(self) -> str:
+        return f"Ids({len(self)} {self.values.type}: {self.examples()})"
+
+    def to_list(self) -> list[Any]:
+        """The ids as Python values, in code order."""
+        result: list[Any] = self.values.to_pylist()
+        return result
+
+    def take(self, codes: npt.ArrayLike) -> pa.Array:
+        """The ids of these codes, in the type they came in."""
+        return self._dressed(self.values.take(pa.array(np.asarray(codes, dtype=np.int64))))
+
+    def column(self) -> pa.Array:
+        """All ids in the type they came in, for a table."""
+        return self._dressed(self.values)
+
+    def codes(self, wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """The codes of `wanted` ids, -1 for an id that is not here."""
+        values = _as_array(wanted)
+        if not _comparable(values.type, self.values.type):
+            return np.full(len(values), -1, dtype=np.int64)
+        try:
+            values = values.cast(self.values.type)
+        except pa.ArrowInvalid:  # an id that does not fit the type cannot be one of ours
+            values = _cast_one_by_one(values, self.values.type)
+        found = pc.index_in(values, value_set=self.values)
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def examples(self, n: int = 3) -> str:
+        """The first few ids, for a message."""
+        shown = ", ".join(repr(v) for v in self.values.slice(0, n).to_pylist())
+        return shown + (", ..." if len(self) > n else "")
+
+    def _dressed(self, values: pa.Array) -> pa.Array:
+        return values.dictionary_encode() if pa.types.is_dictionary(self.type) else values
+
+
+def kind_of(type_: pa.DataType) -> str:
+    """What a person calls this type of id."""
+    if pa.types.is_integer(type_):
+        return "integers"
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return "text"
+    if pa.types.is_floating(type_):
+        return "decimal numbers"
+    return str(type_)
+
+
+def require_mapping_codes(
+    ids: Ids, mapping: Mapping[Any, float], what: str
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+    """Codes and numbers of a mapping from id to number; unknown ids have code -1."""
+    try:
+        numbers = np.array([float(v) for v in mapping.values()], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what} must map ids to numbers: {error}") from None
+    return ids.codes(list(mapping)), numbers
+
+
+def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
+    if isinstance(wanted, pa.ChunkedArray):
+        wanted = wanted.combine_chunks()
+    if isinstance(wanted, np.ndarray):
+        wanted = pa.array(wanted)
+    if not isinstance(wanted, pa.Array):
+        try:
+            wanted = pa.array(list(wanted))
+        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            raise InputError(f"ids of several types in one list: {error}") from None
+    if pa.types.is_dictionary(wanted.type):
+        wanted = wanted.dictionary_decode()
+    return wanted
+
+
+def _comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
+    """Whether ids of these types can be the same; text is never the same as a number."""
+    return pa.types.is_null(theirs) or kind_of(theirs) == kind_of(ours)
+
+
+def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:
+    def fit(value: Any) -> Any:
+        try:
+            return pa.scalar(value, type=type_).as_py()
+        except (pa.ArrowInvalid, OverflowError):
+            return None
+
+    return pa.array([fit(v) for v in values.to_pylist()], type=type_)

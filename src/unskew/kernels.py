@@ -1,0 +1,222 @@
+"""The loops over profiles, compiled with numba: arrays in, arrays out, nothing else.
+
+Each works on the users ``lo <= u < hi`` of one block and releases the interpreter lock, so that
+`unskew.sweep` can run blocks on threads. The profile of u is ``item[start[u]:stop[u]]``; offsets
+and items are unsigned (numba then leaves out the test for negative indices, a quarter of the time).
+An argument that may be None (`a`: P(u), `b`: P(i|u), `ratio`, `level`) is decided at compile time: the
+loop exists once here and is compiled without what is not needed. Uniform P(i|u) needs no array at
+all, since any constant cancels in ``w_i b_ui / sum_j w_j b_uj``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+
+Kernel = Callable[..., Any]
+
+UNDERFLOW = 1e-250
+"""A row whose weights sum to less than this is computed again, shifted by its own maximum."""
+
+
+def compiled(function: Kernel) -> Kernel:
+    """Compile without the interpreter lock and keep the result on disk."""
+    result: Kernel = numba.njit(nogil=True, cache=True, error_model="numpy")(function)
+    return result
+
+
+def compiled_for_sums(function: Kernel) -> Kernel:
+    """The same for long sums of numbers, which may be added in the order that is fastest."""
+    options = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+    result: Kernel = numba.njit(**options)(function)
+    return result
+
+
+@compiled
+def item_sums(lo, hi, start, stop, item, a, b, w, ratio, level, sums, levels):
+    """Add each row's share to `sums`, so that ``w * sums`` is the item marginal of these users.
+
+    With `ratio` the share is multiplied by ``v_u = sum_i ratio_i pi_ui`` (the gradient of D). With
+    `level` (a small integer per item), P(u) is added to `levels` at the highest level in the row.
+    Returns the number of rows left out because their weights underflow.
+    """
+    skipped = 0
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        share = 1.0 if a is None else a[u]
+        total = 0.0
+        mean = 0.0
+        highest = np.uint16(0)
+        for e in range(first, last):
+            i = item[e]
+            x = w[i] if b is None else w[i] * b[e]
+            total += x
+            if ratio is not None:
+                mean += ratio[i] * x
+            if level is not None and level[i] > highest:
+                highest = level[i]
+        if level is not None:
+            levels[highest] += share
+        if total < UNDERFLOW:
+            skipped += 1
+            continue
+        share /= total
+        if ratio is not None:
+            share *= mean / total
+        for e in range(first, last):
+            sums[item[e]] += share if b is None else share * b[e]
+    return skipped
+
+
+@compiled
+def item_sums_shifted(lo, hi, start, stop, item, a, b, theta, w, ratio, sums):
+    """Add what `item_sums` left out: rows of tiny weights, shifted so that their largest is 1.
+
+    Here `sums` is the marginal itself, not to be multiplied by w.
+    """
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        total = 0.0
+        shift = -np.inf
+        for e in range(first, last):
+            i = item[e]
+            total += w[i] if b is None else w[i] * b[e]
+            shift = max(shift, theta[i])
+        if total >= UNDERFLOW or shift == -np.inf:
+            continue
+        total = 0.0
+        mean = 0.0
+        for e in range(first, last):
+            i = item[e]
+            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            total += x
+            if ratio is not None:
+                mean += ratio[i] * x
+        share = (1.0 if a is None else a[u]) / total
+        if ratio is not None:
+            share *= mean / total
+        for e in range(first, last):
+            i = item[e]
+            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            sums[i] += share * x
+
+
+@compiled
+def joint_sums(lo, hi, start, stop, item, a, b, theta, place, held, sums):
+    """Add ``a_u pi_ui pi_uk`` for the chosen items; ``place[i]`` is a row of `sums` or -1.
+
+    `held` is scratch: two rows as long as the number of chosen items.
+    """
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        shift = -np.inf
+        for e in range(first, last):
+            shift = max(shift, theta[item[e]])
+        if shift == -np.inf:
+            continue
+        total = 0.0
+        n = 0
+        for e in range(first, last):
+            i = item[e]
+            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            total += x
+            if place[i] >= 0:
+                held[0, n] = place[i]
+                held[1, n] = x
+                n += 1
+        share = (1.0 if a is None else a[u]) / (total * total)
+        for j in range(n):
+            for k in range(n):
+                sums[int(held[0, j]), int(held[0, k])] += share * held[1, j] * held[1, k]
+
+
+@compiled
+def row_maxima(lo, hi, start, stop, item, value, out):
+    """The largest `value` among the items of each row; -inf for an empty row."""
+    for u in range(lo, hi):
+        highest = -np.inf
+        for e in range(start[u], stop[u]):
+            highest = max(highest, value[item[e]])
+        out[u] = highest
+
+
+@compiled
+def prefix_stops(lo, hi, start, time, tick, out):
+    """Where each time-sorted row ends at `tick`: the first entry later than it."""
+    for u in range(lo, hi):
+        low = np.int64(start[u])
+        high = np.int64(start[u + 1])
+        while low < high:
+            middle = (low + high) // 2
+            if time[middle] <= tick:
+                low = middle + 1
+            else:
+                high = middle
+        out[u] = low
+
+
+@compiled
+def item_counts(lo, hi, start, stop, item, out):
+    """Add the number of users of these rows who hold each item."""
+    for u in range(lo, hi):
+        for e in range(start[u], stop[u]):
+            out[item[e]] += 1
+
+
+@compiled
+def kept_sizes(lo, hi, start, stop, item, keep, out):
+    """How many items of each row are to be kept."""
+    for u in range(lo, hi):
+        n = 0
+        for e in range(start[u], stop[u]):
+            if keep[item[e]]:
+                n += 1
+        out[u] = n
+
+
+@compiled
+def recency(lo, hi, start, stop, time, half_life, most, out):
+    """``2^-(age / half_life)`` of each entry, age counted from the newest of its row.
+
+    At most `most` half-lives are told apart, so that no entry gets a probability of zero.
+    """
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        newest = time[first]
+        for e in range(first, last):
+            newest = max(newest, time[e])
+        for e in range(first, last):
+            out[e] = 2.0 ** -min(float(newest - time[e]) / half_life, most)
+
+
+@compiled_for_sums
+def weighted_dots(weight, rows, vector, out):
+    """``out[j] = sum_i weight_i rows[j, i] vector_i``: one thread, so always the same bits."""
+    for j in range(rows.shape[0]):
+        total = 0.0
+        for i in range(vector.shape[0]):
+            total += weight[i] * rows[j, i] * vector[i]
+        out[j] = total
+
+
+@compiled
+def combined(theta, f, gamma, rows, out):
+    """``out = theta + f - gamma @ rows``, one thread and one order of adding."""
+    for i in range(theta.shape[0]):
+        total = theta[i] + f[i]
+        for j in range(gamma.shape[0]):
+            total -= gamma[j] * rows[j, i]
+        out[i] = total

@@ -1,0 +1,82 @@
+"""What is solved and what comes out: arrays only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.sweep import Floats, Profiles
+
+Status = Literal["solved", "certified", "unfinished"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Find item weights under which the marginal of `profiles` is `target`.
+
+    Attributes
+    ----------
+    profiles
+        Who holds what, with P(u) and P(i|u).
+    target
+        T_i for every item, sum 1; an item with T_i > 0 is held by someone.
+    theta
+        Log-weights to start from: those of fitted items may be anything finite, those of other items
+        stay as they are (0 for an item left alone, -inf for one that is dropped).
+    free
+        The items whose weights are fitted.
+    """
+
+    profiles: Profiles
+    target: Floats
+    theta: Floats
+    free: npt.NDArray[np.int64]
+
+    @property
+    def wanted(self) -> npt.NDArray[np.int64]:
+        """The items with a target: those that D and TV speak of."""
+        return np.flatnonzero(self.target > 0)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether every item with a target is fitted, and nothing else is in the profiles."""
+        others = np.ones(len(self.target), dtype=bool)
+        others[self.free] = False
+        return bool((self.target[self.free] > 0).all() and np.isneginf(self.theta[others]).all())
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Log-weights and what is known about them.
+
+    Attributes
+    ----------
+    theta, q
+        Log-weights and the marginal that they give.
+    divergence
+        D of this q; `history` has it after each accepted pass.
+    residual
+        ``TV = 1/2 sum |T_i - q_i|``.
+    bound_least
+        No weighting of these profiles has a smaller TV than this.
+    trapped
+        The items that prove it: T of these minus P(u holds any of them) is `bound_least`.
+    gap
+        At least ``D - min D`` in nats, over every choice of P(i|u).
+    passes
+        Sweeps over the entries, those of rejected steps included.
+    """
+
+    theta: Floats
+    q: Floats
+    divergence: float
+    residual: float
+    bound_least: float
+    trapped: npt.NDArray[np.bool_]
+    gap: float
+    passes: int
+    history: tuple[float, ...]
+    status: Status
