@@ -25,10 +25,13 @@ def replacing(path: Path) -> Iterator[Path]:
     A run that is killed leaves the old file or the new one, never half of either.
     """
     check_writable(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    target = path.resolve()  # a link stays a link
+    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
-        temporary.replace(path)
+        temporary.replace(target)
+    except FileError:
+        raise
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
@@ -38,12 +41,18 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def check_writable(path: Path) -> None:
     """Fail now rather than after an hour of work if `path` cannot be written."""
-    folder = path.parent
+    folder = path.resolve().parent
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise FileError(f"cannot write {shortened(path)}: {error.strerror}") from None
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder; give the name of a file")
+    if there and not path.is_file():
+        raise FileError(f"cannot write {path}: it is not an ordinary file, and would be replaced by one")
     if not folder.is_dir():
-        raise FileError(f"cannot write {path}: the folder {folder} does not exist")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
+    if not os.access(folder, os.W_OK) or (there and not os.access(path, os.W_OK)):
         raise FileError(f"cannot write {path}: permission denied")
 
 
@@ -58,6 +67,8 @@ def write_parquet(path: Path, table: pa.Table, kind: str, about: dict[str, Any])
 def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """A table and its metadata; the metadata are empty for a file that unskew did not write."""
     check_readable(path)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder: give the name of a file")
     try:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowException, OSError) as error:
@@ -70,14 +81,21 @@ def told_by(schema: pa.Schema) -> dict[str, Any]:
     raw = (schema.metadata or {}).get(_KEY)
     if raw is None:
         return {}
-    result: dict[str, Any] = json.loads(raw)
-    return result
+    try:
+        result = json.loads(raw)
+    except ValueError as error:
+        raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
+    return result if isinstance(result, dict) else {}
 
 
 def check_readable(path: Path) -> None:
     """Say plainly that a file is missing or must not be read."""
-    if not path.exists():
-        raise FileError(f"there is no file {path}")
+    try:
+        there = path.exists()
+    except OSError:  # a name longer than names can be
+        there = False
+    if not there:
+        raise FileError(f"there is no file {shortened(path)}")
     if not os.access(path, os.R_OK):
         raise FileError(f"cannot read {path}: permission denied")
 
@@ -85,3 +103,9 @@ def check_readable(path: Path) -> None:
 def first_line(error: BaseException) -> str:
     """The first line of a library's message."""
     return str(error).strip().split("\n")[0]
+
+
+def shortened(path: Path) -> str:
+    """A path for a message, which somebody may have mistaken for the content of a file."""
+    name = str(path).split("\n")[0]
+    return name if name == str(path) and len(name) <= 200 else f"{name[:200]!r}..."

@@ -17,6 +17,9 @@ import pyarrow.compute as pc
 from unskew.errors import InputError
 
 
+_NUMBERS = {"integers", "decimal numbers"}
+
+
 @dataclass(frozen=True, repr=False)
 class Ids:
     """Distinct ids in code order: the id of code c is ``ids[c]``.
@@ -73,7 +76,7 @@ class Ids:
             return np.full(len(values), -1, dtype=np.int64)
         try:
             values = values.cast(self.values.type)
-        except pa.ArrowInvalid:  # an id that does not fit the type cannot be one of ours
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an id that does not fit the type cannot be one of ours
             values = _cast_one_by_one(values, self.values.type)
         found = pc.index_in(values, value_set=self.values)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -91,9 +94,9 @@ def kind_of(type_: pa.DataType) -> str:
     """What a person calls this type of id."""
     if pa.types.is_integer(type_):
         return "integers"
-    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_) or pa.types.is_string_view(type_):
         return "text"
-    if pa.types.is_floating(type_):
+    if pa.types.is_floating(type_) or pa.types.is_decimal(type_):
         return "decimal numbers"
     return str(type_)
 
@@ -104,7 +107,7 @@ def require_mapping_codes(
     """Codes and numbers of a mapping from id to number; unknown ids have code -1."""
     try:
         numbers = np.array([float(v) for v in mapping.values()], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must map ids to numbers: {error}") from None
     return ids.codes(list(mapping)), numbers
 
@@ -112,12 +115,15 @@ def require_mapping_codes(
 def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
     if isinstance(wanted, pa.ChunkedArray):
         wanted = wanted.combine_chunks()
-    if isinstance(wanted, np.ndarray):
-        wanted = pa.array(wanted)
     if not isinstance(wanted, pa.Array):
+        if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
+            raise InputError(f"{wanted!r} is not a list of ids: put it into one")
+        listed = wanted if isinstance(wanted, np.ndarray) else list(wanted)
         try:
-            wanted = pa.array(list(wanted))
-        except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+            wanted = pa.array(listed)
+        except OverflowError:  # beyond 64 bits, which no id is
+            wanted = pa.array([v if -(2**63) <= v < 2**63 else None for v in listed])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise InputError(f"ids of several types in one list: {error}") from None
     if pa.types.is_dictionary(wanted.type):
         wanted = wanted.dictionary_decode()
@@ -125,15 +131,19 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def _comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
-    """Whether ids of these types can be the same; text is never the same as a number."""
-    return pa.types.is_null(theirs) or kind_of(theirs) == kind_of(ours)
+    """Whether ids of these types can be the same; text is never the same as a number, 1 and 1.0 are."""
+    if pa.types.is_null(theirs):
+        return True
+    return kind_of(theirs) == kind_of(ours) or {kind_of(theirs), kind_of(ours)} == _NUMBERS
 
 
 def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:
     def fit(value: Any) -> Any:
+        whole = int(value) if isinstance(value, float) and value.is_integer() else value
         try:
-            return pa.scalar(value, type=type_).as_py()
-        except (pa.ArrowInvalid, OverflowError):
+            fitted = pa.scalar(whole, type=type_).as_py()
+        except (pa.ArrowException, OverflowError):
             return None
+        return fitted if fitted == value else None
 
     return pa.array([fit(v) for v in values.to_pylist()], type=type_)

@@ -19,7 +19,9 @@ import numpy as np
 Kernel = Callable[..., Any]
 
 UNDERFLOW = 1e-250
-"""A row whose weights sum to less than this is computed again, shifted by its own maximum."""
+OVERFLOW = 1e250
+"""A row whose weights sum to less than the one or more than the other is computed again, shifted by its own
+maximum."""
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -30,18 +32,20 @@ def compiled(function: Kernel) -> Kernel:
 
 def compiled_for_sums(function: Kernel) -> Kernel:
     """The same for long sums of numbers, which may be added in the order that is fastest."""
-    options = {"nogil": True, "cache": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-    result: Kernel = numba.njit(**options)(function)
+    result: Kernel = numba.njit(nogil=True, cache=True, error_model="numpy", fastmath={"reassoc", "contract"})(
+        function
+    )
     return result
 
 
 @compiled
-def item_sums(lo, hi, start, stop, item, a, b, w, ratio, level, sums, levels):
+def item_sums(lo, hi, start, stop, item, a, b, w, ratio, level, sums, levels, later):
     """Add each row's share to `sums`, so that ``w * sums`` is the item marginal of these users.
 
     With `ratio` the share is multiplied by ``v_u = sum_i ratio_i pi_ui`` (the gradient of D). With
     `level` (a small integer per item), P(u) is added to `levels` at the highest level in the row.
-    Returns the number of rows left out because their weights underflow.
+    Rows whose sum is out of range are left out and written to `later` from ``later[lo]`` on; returns how
+    many they are.
     """
     skipped = 0
     for u in range(lo, hi):
@@ -63,7 +67,8 @@ def item_sums(lo, hi, start, stop, item, a, b, w, ratio, level, sums, levels):
                 highest = level[i]
         if level is not None:
             levels[highest] += share
-        if total < UNDERFLOW:
+        if total < UNDERFLOW or total > OVERFLOW:
+            later[lo + skipped] = u
             skipped += 1
             continue
         share /= total
@@ -75,29 +80,24 @@ def item_sums(lo, hi, start, stop, item, a, b, w, ratio, level, sums, levels):
 
 
 @compiled
-def item_sums_shifted(lo, hi, start, stop, item, a, b, theta, w, ratio, sums):
-    """Add what `item_sums` left out: rows of tiny weights, shifted so that their largest is 1.
+def item_sums_shifted(rows, start, stop, item, a, b, theta, ratio, sums):
+    """Add what `item_sums` left out: rows of extreme weights, shifted so that the largest ``w_i b_ui`` is 1.
 
     Here `sums` is the marginal itself, not to be multiplied by w.
     """
-    for u in range(lo, hi):
+    for u in rows:
         first = start[u]
         last = stop[u]
-        if first == last:
-            continue
-        total = 0.0
         shift = -np.inf
         for e in range(first, last):
-            i = item[e]
-            total += w[i] if b is None else w[i] * b[e]
-            shift = max(shift, theta[i])
-        if total >= UNDERFLOW or shift == -np.inf:
+            shift = max(shift, theta[item[e]] if b is None else theta[item[e]] + np.log(b[e]))
+        if shift == -np.inf:
             continue
         total = 0.0
         mean = 0.0
         for e in range(first, last):
             i = item[e]
-            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
             total += x
             if ratio is not None:
                 mean += ratio[i] * x
@@ -106,7 +106,7 @@ def item_sums_shifted(lo, hi, start, stop, item, a, b, theta, w, ratio, sums):
             share *= mean / total
         for e in range(first, last):
             i = item[e]
-            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
             sums[i] += share * x
 
 
@@ -121,14 +121,14 @@ def joint_sums(lo, hi, start, stop, item, a, b, theta, place, held, sums):
         last = stop[u]
         shift = -np.inf
         for e in range(first, last):
-            shift = max(shift, theta[item[e]])
+            shift = max(shift, theta[item[e]] if b is None else theta[item[e]] + np.log(b[e]))
         if shift == -np.inf:
             continue
         total = 0.0
         n = 0
         for e in range(first, last):
             i = item[e]
-            x = np.exp(theta[i] - shift) if b is None else np.exp(theta[i] - shift) * b[e]
+            x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
             total += x
             if place[i] >= 0:
                 held[0, n] = place[i]
@@ -210,6 +210,19 @@ def weighted_dots(weight, rows, vector, out):
         for i in range(vector.shape[0]):
             total += weight[i] * rows[j, i] * vector[i]
         out[j] = total
+
+
+@compiled
+def log_ratios(target, q, f, terms):
+    """``f = log(T/q)``, and terms that sum to D if T and q both sum to 1: ``T f - (T - q)``, none negative.
+
+    Near the solution T log(T/q) is a sum of numbers of both signs that all but cancels; these terms
+    keep their digits, so that D still tells two points apart when it is 1e-25.
+    """
+    for i in range(target.shape[0]):
+        x = (target[i] - q[i]) / q[i]
+        f[i] = np.log1p(x) if x > -0.5 and x < 1.0 else np.log(target[i]) - np.log(q[i])
+        terms[i] = target[i] * f[i] - (target[i] - q[i])
 
 
 @compiled

@@ -1,18 +1,20 @@
 """Progress of long work: library code reports, and whoever runs it decides what is shown.
 
-By default nothing is shown. The command line installs a reporter that writes to the terminal; so
-library code never asks where it runs.
+By default only the one surprise is told: that the loops are being compiled, on a terminal. The
+command line installs a reporter that shows more; so library code never asks where it runs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Iterator
-from contextvars import ContextVar
+
+COMPILING = "compiling the loops for this machine, once after installation"
 
 
 class Progress:
-    """A reporter that shows nothing; the base of those that do."""
+    """A reporter that shows next to nothing; the base of those that show more."""
 
     def stage(self, text: str) -> None:
         """A new piece of work begins."""
@@ -20,20 +22,28 @@ class Progress:
     def note(self, text: str) -> None:
         """Something worth knowing about the piece of work under way."""
 
+    def compiling(self) -> None:
+        """The first call is going to take some seconds."""
+        if sys.stderr.isatty():
+            print(f"unskew: {COMPILING}", file=sys.stderr)
 
-_current: ContextVar[Progress] = ContextVar("progress", default=Progress())  # noqa: B039 (has no state)
+    def close(self) -> None:
+        """Nothing more is coming."""
+
+
+_reporters: list[Progress] = [Progress()]  # for all threads: a kernel may be compiled in any of them
 
 
 def progress() -> Progress:
     """The reporter in force."""
-    return _current.get()
+    return _reporters[-1]
 
 
 @contextlib.contextmanager
 def reporting(reporter: Progress) -> Iterator[None]:
     """Report to `reporter` inside the block."""
-    token = _current.set(reporter)
+    _reporters.append(reporter)
     try:
         yield
     finally:
-        _current.reset(token)
+        _reporters.remove(reporter)

@@ -127,7 +127,7 @@ class Snapshot:
         snapshot, theta = self._weighted(weights)
         return Sweep(snapshot.profiles).marginal(theta)
 
-    def marginal(self, weights: Weighting | Mapping[Any, float] | None = None) -> Marginal:
+    def marginal(self, weights: Weighting | Mapping[Any, float] | None = None, *, min_items: int = 1) -> Marginal:
         """The item marginal ``P(i|w) = sum_u P(u) w_i P(i|u) / sum_j w_j P(j|u)``.
 
         Parameters
@@ -135,6 +135,8 @@ class Snapshot:
         weights
             None for 1 everywhere, fitted weights, or a mapping from item id to weight (1 for an
             item that it does not name).
+        min_items
+            Only users with at least this many items; kept in the policy of the marginal.
 
         Examples
         --------
@@ -147,13 +149,16 @@ class Snapshot:
         """
         from unskew.marginal import Marginal
 
-        q = self.probabilities(weights)
+        enough = self if min_items <= 1 else self.restricted(self.sizes() >= min_items)
+        if enough.n_users == 0:
+            raise EmptyError(f"no user has {min_items} items at {self.at}: relax min_items")
+        q = enough.probabilities(weights)
         here = np.flatnonzero(q > 0)
         return Marginal(
             items=self.log.items.take(here),
             probabilities=q[here],
             at=self.at,
-            policy=self.policy,
+            policy=replace(self.policy, min_items=min_items),
             frames=self.log.frames,
         )
 

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew import kernels
+from unskew import compiling, kernels
 from unskew.errors import InputError
 
 Floats = npt.NDArray[np.float64]
 Offsets = npt.NDArray[Any]  # uint32, or uint64 beyond 4 billion entries
 LEVELS = 2**11
 """How many levels of T/q the running certificate tells apart."""
+
+compiling.announce()
 
 _SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
@@ -127,6 +129,8 @@ class Sweep:
     _total: float = field(init=False, repr=False)
     _sums: Floats = field(init=False, repr=False)
     _levels: Floats = field(init=False, repr=False)
+    _w: Floats = field(init=False, repr=False)
+    _later: npt.NDArray[np.int64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         p = self.profiles
@@ -137,6 +141,8 @@ class Sweep:
         blocks = len(self._edges) - 1
         self._sums = np.empty((blocks, p.n_items))
         self._levels = np.empty((blocks, LEVELS))
+        self._w = np.empty(p.n_items)
+        self._later = np.empty(p.n_users, dtype=np.int64)
 
     def marginal(self, theta: Floats, out: Floats | None = None) -> Floats:
         """The weighted item marginal ``q_i = sum_u a_u pi_ui`` for log-weights `theta`. One pass."""
@@ -191,30 +197,32 @@ class Sweep:
         level: npt.NDArray[np.uint16] | None,
         out: Floats | None,
     ) -> Floats:
-        p, sums, levels = self.profiles, self._sums, self._levels
+        p, sums, levels, w = self.profiles, self._sums, self._levels, self._w
         self.passes += 1
         highest = theta.max() if len(theta) else 0.0
-        w = np.exp(theta - (highest if np.isfinite(highest) else 0.0))
+        np.subtract(theta, highest if np.isfinite(highest) else 0.0, out=w)
+        np.exp(w, out=w)
 
         def block(k: int, lo: int, hi: int) -> int:
             sums[k] = 0.0
             levels[k] = 0.0
             skipped: int = kernels.item_sums(
-                lo, hi, p.start, p.stop, p.item, p.a, p.b, w, ratio, level, sums[k], levels[k]
+                lo, hi, p.start, p.stop, p.item, p.a, p.b, w, ratio, level, sums[k], levels[k], self._later
             )
             return skipped
 
-        skipped = sum(over_blocks(self._edges, self._entries, block))
+        skipped = over_blocks(self._edges, self._entries, block)
         q = np.sum(sums, axis=0, out=out)
         q *= w
-        if skipped:
-            self.passes += 1
+        if any(skipped):
 
             def again(k: int, lo: int, hi: int) -> None:
                 sums[k] = 0.0
-                kernels.item_sums_shifted(lo, hi, p.start, p.stop, p.item, p.a, p.b, theta, w, ratio, sums[k])
+                rows = self._later[lo : lo + skipped[k]]
+                kernels.item_sums_shifted(rows, p.start, p.stop, p.item, p.a, p.b, theta, ratio, sums[k])
 
             over_blocks(self._edges, self._entries, again)
-            q += sums.sum(axis=0)
+            for rest in sums:
+                q += rest
         q /= self._total
         return q

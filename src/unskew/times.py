@@ -28,6 +28,8 @@ TIME_UNITS = ("s", "ms", "us", "ns", "day")
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
 _WHOLE = re.compile(r"[+-]?\d+")
+_BELOW_MICRO = re.compile(r"\.\d{6}(\d{1,3})(?!\d)")
+_LEAST, _MOST = -(2**63), 2**63 - 1  # what a tick can be
 
 
 @dataclass(frozen=True)
@@ -64,6 +66,7 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
+        nano = _nanosecond(value)
         value = _plain(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
             raise TimeError(f"{value!r} is not a time: give a number, a date or a datetime")
@@ -78,8 +81,8 @@ class TimeAxis:
                 "(--time-unit s) so that dates work"
             )
         if isinstance(value, datetime):
-            return Moment(self._tick(value), value.isoformat())
-        return Moment(self._end_of_day(value), value.isoformat())
+            return Moment(_within(self._tick(value, nano)), _iso(value, nano))
+        return Moment(_within(self._end_of_day(value)), value.isoformat())
 
     def show(self, tick: int | float) -> Label:
         """A tick in the form in which the log's times came (a date or datetime as ISO text)."""
@@ -92,11 +95,12 @@ class TimeAxis:
             return (date(1970, 1, 1) + timedelta(days=tick)).isoformat()
         per = PER_SECOND[self.unit or "s"]
         seconds, rest = divmod(tick, per)
-        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=rest * 10**6 // per)
+        micro, nano = divmod(rest * 10**9 // per, 1000)
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=micro)
         moment = moment.astimezone(self._tzinfo())
         if self.zone is None:
             moment = moment.replace(tzinfo=None)
-        return moment.isoformat()
+        return _iso(moment, nano)
 
     def duration(self, value: Any) -> float:
         """A length of time in ticks: a timedelta, or a number (of days on a calendar axis)."""
@@ -106,7 +110,7 @@ class TimeAxis:
                 raise TimeError("this log has plain numbers as times: give the length as a number")
             days = value / _DAY
         elif isinstance(value, int | float) and not isinstance(value, bool):
-            days = float(value)
+            days = float(value) if abs(value) < 2**1023 else math.inf
         else:
             raise TimeError(f"{value!r} is not a length of time: give a number or a timedelta")
         if not (math.isfinite(days) and days > 0):
@@ -138,19 +142,21 @@ class TimeAxis:
         raise TimeError(f"{text!r} is not a time of this log: give {wanted}")
 
     def _from_number(self, value: int | float) -> Moment:
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
+            raise TimeError("an integer beyond 64 bits is not a time of any log")
         if not math.isfinite(value):
             raise TimeError(f"{value!r} is not a time")
         if self.kind == "float":
             return Moment(float(value), float(value))
         if self.kind in ("integer", "epoch"):
             tick = math.floor(value)
-            return Moment(tick, tick if tick == value else value)
+            return Moment(_within(tick), tick if tick == value else value)
         raise TimeError(f"{value!r} is a number, but the times of this log are dates: give 2013-06-01")
 
     def _tzinfo(self) -> tzinfo:
         return zone_of(self.zone) if self.zone else UTC
 
-    def _tick(self, value: datetime) -> int:
+    def _tick(self, value: datetime, nano: int = 0) -> int:
         if value.tzinfo is None:
             value = value.replace(tzinfo=self._tzinfo())
         elif self.kind == "date" or (self.kind == "datetime" and self.zone is None):
@@ -160,16 +166,14 @@ class TimeAxis:
         if self.unit == "day":
             return (value.astimezone(self._tzinfo()).date() - date(1970, 1, 1)).days
         micro = (value - datetime(1970, 1, 1, tzinfo=UTC)) // _MICROSECOND
-        nano = micro * 1000 + int(getattr(value, "nanosecond", 0))
-        return nano * PER_SECOND[self.unit or "s"] // 10**9
+        return (micro * 1000 + nano) * PER_SECOND[self.unit or "s"] // 10**9
 
     def _end_of_day(self, day: date) -> int:
         if self.unit == "day":
             return (day - date(1970, 1, 1)).days
-        try:
-            following = day + _DAY
-        except OverflowError:
-            raise TimeError(f"{day.isoformat()!r} is the last day that a date can be") from None
+        if day == date.max:
+            return self._tick(datetime(day.year, day.month, day.day)) + 86400 * PER_SECOND[self.unit or "s"] - 1
+        following = day + _DAY
         return self._tick(datetime(following.year, following.month, following.day)) - 1
 
 
@@ -192,10 +196,38 @@ def check_time_unit(unit: str | None) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A numpy scalar as the Python value that it stands for."""
+    """The Python value that a scalar of numpy or pandas stands for; None for one that is missing."""
     if isinstance(value, np.datetime64):
         by_day = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
         return value.astype("datetime64[D]" if by_day else "datetime64[us]").item()
     if isinstance(value, np.timedelta64):
         return value.astype("timedelta64[us]").item()
+    if isinstance(value, date | timedelta) and value != value:  # NaT
+        return None
+    if hasattr(value, "to_pydatetime"):
+        return value.to_pydatetime(warn=False)
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _nanosecond(value: Any) -> int:
+    """What a time has below its microseconds, which a datetime of Python cannot hold."""
+    if isinstance(value, str):
+        found = _BELOW_MICRO.search(value)
+        return int(found[1].ljust(3, "0")) if found else 0
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "ns" and not np.isnat(value):
+        return int(value.astype(np.int64) % 1000)
+    nano = getattr(value, "nanosecond", 0)
+    return nano if isinstance(nano, int) else 0
+
+
+def _iso(moment: datetime, nano: int) -> str:
+    """ISO text of a datetime and the nanoseconds that it cannot hold."""
+    if not nano:
+        return moment.isoformat()
+    zone = moment.isoformat()[len(moment.replace(tzinfo=None).isoformat()) :]
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}{nano:03d}{zone}"
+
+
+def _within(tick: int) -> int:
+    """A tick within 64 bits: a date beyond them is before or after every time there is."""
+    return min(max(tick, _LEAST), _MOST)

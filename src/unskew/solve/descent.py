@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from unskew.solve.fit import Fit, Point
-from unskew.solve.problem import Problem, Solution, Status
+from unskew.solve.problem import Problem, Solution
 from unskew.sweep import Floats
 
 _DECREASE = 1e-4  # of what the gradient promises: Armijo's rule
@@ -34,11 +34,9 @@ class _Restricted:
     def slope(self, point: Point) -> Floats:
         return self.fit.gradient(point)[self.place]
 
-    def status(self, point: Point, slope: Floats, tol: float) -> Status:
-        """With all items free, the rule of scaling; else a small gradient ends the fit."""
-        if self.whole:
-            return self.fit.status(point, tol)
-        return "solved" if 0.5 * float(np.abs(slope).sum()) <= tol else "unfinished"
+    def is_flat(self, slope: Floats, tol: float) -> bool:
+        """Whether a small gradient ends the fit. With all items free only the rule of scaling does."""
+        return not self.whole and 0.5 * float(np.abs(slope).sum()) <= tol
 
 
 def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
@@ -50,13 +48,17 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
     fit = work.fit
     here = fit.start()
     history = [here.divergence]
-    status: Status = "unfinished"
     step = 1.0
-    while not fit.spent(max_passes):
+    while True:
+        status = fit.status(here, tol)
+        if status != "unfinished" or fit.spent(max_passes):
+            break
         slope = work.slope(here)
-        status = work.status(here, slope, tol)
+        if work.is_flat(slope, tol):
+            status = "solved"
+            break
         steepness = float((slope * slope).sum())
-        if status != "unfinished" or steepness == 0 or fit.spent(max_passes):
+        if steepness == 0:
             break
         step = min(2 * step, _LONGEST / float(np.abs(slope).max()))
         found = None
@@ -72,7 +74,7 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
             break
         here = found
         history.append(here.divergence)
-    return fit.solution(here, status, history)
+    return fit.solution(here, status, history, tol)
 
 
 def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
@@ -81,26 +83,29 @@ def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
     fit = work.fit
     origin = best = fit.start()
     history = [best.divergence]
-    status: Status = "unfinished"
+    status = fit.status(best, tol)
 
     class Done(Exception):
         pass
 
     def objective(change: Floats) -> tuple[float, Floats]:
         nonlocal best, status
-        if fit.spent(max_passes):
+        if status != "unfinished" or fit.spent(max_passes, looks=2):
             raise Done
         point = origin if not change.any() else fit.look(work.moved(origin, change), best.f)
         if not np.isfinite(point.divergence):
             return 1e300, np.zeros(len(change))
-        slope = work.slope(point)
         if point.divergence <= best.divergence:
             best = point
             if point is not origin:
                 history.append(point.divergence)
-            status = work.status(point, slope, tol)
+            status = fit.status(point, tol)
             if status != "unfinished":
                 raise Done
+        slope = work.slope(point)
+        if point is best and work.is_flat(slope, tol):
+            status = "solved"
+            raise Done
         return point.divergence, slope
 
     start = np.zeros(len(problem.free))
@@ -110,4 +115,4 @@ def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
         )
     except Done:
         pass
-    return fit.solution(best, status, history)
+    return fit.solution(best, status, history, tol)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unskew import kernels
 from unskew.progress import progress
 from unskew.solve.certificate import RunningBound, exact, levels
 from unskew.solve.problem import Problem, Solution, Status
@@ -37,7 +38,8 @@ class Fit:
         self.wanted = problem.wanted
         self.target = problem.target[self.wanted]
         self.bound = RunningBound(problem.target)
-        self._log_target = np.log(self.target)
+        self._terms = np.empty(len(self.target))
+        self._others = np.flatnonzero((problem.target == 0) & (problem.theta > -np.inf))
         self._theta = problem.theta.copy()
 
     def start(self) -> Point:
@@ -57,9 +59,9 @@ class Fit:
             everywhere, users = self.sweep.marginal_and_levels(full, level)
             self.bound.update(level, users)
         q = everywhere[self.wanted]
-        with np.errstate(divide="ignore"):
-            f = self._log_target - np.log(q)
-        divergence = float((self.target * f).sum())
+        f = np.empty(len(q))
+        kernels.log_ratios(self.target, q, f, self._terms)
+        divergence = float(self._terms.sum()) + float(everywhere[self._others].sum())
         residual = 0.5 * float(np.abs(self.problem.target - everywhere).sum())
         progress().note(f"pass {self.sweep.passes}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
         return Point(theta, q, f, divergence if np.isfinite(divergence) else np.inf, residual, everywhere)
@@ -76,9 +78,9 @@ class Fit:
         self._theta[self.wanted] = theta
         return self._theta
 
-    def spent(self, max_passes: int) -> bool:
-        """Whether the passes are used up; one is kept for the exact certificate."""
-        return self.sweep.passes + 1 >= max_passes
+    def spent(self, max_passes: int, looks: int = 1) -> bool:
+        """Whether there is no room for so many looks more; one pass is kept for the exact certificate."""
+        return self.sweep.passes + looks + 1 > max_passes
 
     def status(self, point: Point, tol: float) -> Status:
         """Whether this point is good enough, or provably as good as any."""
@@ -86,10 +88,15 @@ class Fit:
             return "solved"
         return "certified" if point.residual - self.bound.best <= tol else "unfinished"
 
-    def solution(self, point: Point, status: Status, history: list[float]) -> Solution:
-        """The result, with the certificate computed exactly. One pass."""
+    def solution(self, point: Point, status: Status, history: list[float], tol: float) -> Solution:
+        """The result, with the certificate computed exactly. One pass.
+
+        The exact bound may certify what the running one did not.
+        """
         least, trapped, gap = exact(self.sweep, self.problem.target, point.everywhere)
         self.bound.take(least, trapped)
+        if status == "unfinished":
+            status = self.status(point, tol)
         return Solution(
             theta=self.full(point.theta).copy(),
             q=point.everywhere,

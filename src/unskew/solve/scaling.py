@@ -3,7 +3,8 @@
 ``w_i <- w_i T_i / q_i`` has no step size and never raises D. In ``theta = log w`` it is the fixed-point
 iteration ``theta <- theta + f`` with ``f = log(T/q)``, which Anderson acceleration shortens: it keeps
 the last few changes of f and steps to where a linear model of them makes f smallest, in the inner
-product weighted by T. A step is accepted only if D does not rise; else the plain step is taken.
+product weighted by T. A step is accepted only if D does not rise; else the plain step is taken. Only
+rounding can make D rise then, at the very end; such a point is passed through but never returned.
 
 Where no exact solution exists theta runs off to infinity while q and D converge. So theta is never
 clipped, and a pass copes with any spread (`unskew.sweep`).
@@ -19,6 +20,7 @@ from unskew.solve.problem import Problem, Solution
 from unskew.sweep import Floats
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
+_TINY = 1e-280  # squares below this have lost their digits
 
 
 class Anderson:
@@ -59,7 +61,7 @@ class Anderson:
         kernels.weighted_dots(self._weight, self._df[:used], f, self._dots)
         gram = self._gram[:used, :used].copy()
         highest = gram.diagonal().max()
-        if not (np.isfinite(highest) and highest > 0):
+        if not (np.isfinite(highest) and highest > _TINY):
             return None
         gram[np.diag_indices(used)] += _RIDGE * highest
         gamma = np.linalg.solve(gram, self._dots[:used])
@@ -68,7 +70,7 @@ class Anderson:
         return out if np.isfinite(out).all() else None
 
 
-def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 5) -> Solution:
+def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> Solution:
     """Fit the weights of every item that has a target.
 
     Parameters
@@ -85,10 +87,10 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 5) -> S
     """
     fit = Fit(problem)
     memory = Anderson(fit.target, depth)
-    here = fit.start()
-    history = [here.divergence]
+    here = best = fit.start()
+    history = [best.divergence]
     while True:
-        status = fit.status(here, tol)
+        status = fit.status(best, tol)
         if status != "unfinished" or fit.spent(max_passes):
             break
         step = None
@@ -104,5 +106,7 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 5) -> S
             step = fit.look(here.theta + here.f, here.f)
         memory.learn(step.f - here.f, step.theta - here.theta)
         here = step
-        history.append(here.divergence)
-    return fit.solution(here, status, history)
+        if here.divergence <= best.divergence:
+            best = here
+            history.append(best.divergence)
+    return fit.solution(best, status, history, tol)

@@ -1,0 +1,40 @@
+# What one can do here. Each target sets up what it needs; nothing has to be done before.
+.DEFAULT_GOAL := help
+PYTHON ?= python3
+BIN := .venv/bin
+
+help: ## show this list
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+
+demo: .venv/demo ## install, run the main job on a built-in world, print the path of the page
+	@$(BIN)/python -m unskew.demo demo
+
+test: .venv/test ## install what the tests need and run them all, documentation included
+	@$(BIN)/python -m pytest -n 2
+
+check: .venv/test ## lint, formatting, types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: .venv/test ## measure: a pass and a whole fit, side by side with the alternatives
+	@$(BIN)/python -m benchmarks
+
+clean: ## remove what was installed and made
+	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
+	@$(PYTHON) -m venv .venv
+
+.venv/demo: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@touch $@
+
+.venv/test: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	@touch $@ .venv/demo
+
+.PHONY: help demo test check bench clean

@@ -1,0 +1,31 @@
+"""The command line: parse, call, show. Heavy imports happen inside the commands."""
+
+from __future__ import annotations
+
+import click
+
+from unskew import __version__
+from unskew.cli.drift import drift
+from unskew.cli.marginal import marginal
+from unskew.cli.running import CarefulGroup
+from unskew.cli.weights import weights
+
+
+@click.group(
+    cls=CarefulGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="A table of users, items and times is all it needs. Try: unskew drift events.parquet "
+    "--reference 2024-03-01 --at 2024-09-01",
+)
+@click.version_option(__version__, prog_name="unskew")
+def main() -> None:
+    """Make offline scores of recommender systems comparable over time.
+
+    Recommendations and promotions fill the log with the items that they push, and an offline score
+    computed on that log then rewards whatever agrees with them. unskew re-weights which item of each
+    profile is held out, so that the item mix of today is that of a reference date.
+    """
+
+
+for command in (drift, marginal, weights):
+    main.add_command(command)

@@ -1,0 +1,136 @@
+"""Options that commands share, and the log that they describe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.errors import InputError
+
+if TYPE_CHECKING:
+    from unskew.log import Log
+    from unskew.priors import ItemPrior
+    from unskew.scene import Reference
+    from unskew.snapshot import Snapshot
+
+Function = Callable[..., Any]
+
+_LOG_OPTIONS = [
+    click.argument("log", metavar="LOG"),
+    click.option("--user", metavar="COLUMN", help="Column of users.  [default: user]"),
+    click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
+    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),
+    click.option(
+        "--time-unit",
+        type=click.Choice(["s", "ms", "us", "ns", "day"]),
+        help="Read integer times as so many units since 1970, so that dates work on them.",
+    ),
+    click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
+    click.option("--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing."),
+    click.option(
+        "--p-user", metavar="COLUMN", help="Column with P(u), the importance of the user.  [default: uniform]"
+    ),
+    click.option(
+        "--p-item",
+        metavar="HOW",
+        help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
+    ),
+]
+_SHOW_OPTIONS = [
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
+    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+]
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """Where the log is and how it is read; the same for every command."""
+
+    log: str
+    user: str | None
+    item: str | None
+    time: str | None
+    time_unit: str | None
+    removed: str | None
+    drop_nulls: bool
+    p_user: str | None
+    p_item: str | None
+
+    def read(self) -> Log:
+        """Read the log."""
+        from unskew.read import read_log
+
+        by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
+        log = read_log(
+            self.log,
+            self.user,
+            self.item,
+            self.time,
+            removed=self.removed,
+            columns=by_column,
+            time_unit=self.time_unit,
+            drop_nulls=self.drop_nulls,
+        )
+        if log.reading.dropped:
+            click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
+        return log
+
+    def snapshot(self, log: Log, at: str) -> Snapshot:
+        """The profiles at a date, with the P(u) and P(i|u) asked for."""
+        return log.at(at, p_user=self.p_user, p_item=_item_prior(self.p_item))
+
+    def reference(self, log: Log, given: str) -> Reference:
+        """A date of the log, or a file with a marginal."""
+        from unskew.marginal import Marginal
+
+        if Path(given).suffix == ".parquet" or Path(given).is_file():
+            return Marginal.load(given)
+        return self.snapshot(log, given)
+
+
+def log_options(function: Function) -> Function:
+    """Add LOG and the options that say how to read it; the command gets them as one `source`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__}
+        return function(source=LogOptions(**mine), **given)
+
+    return _decorated(command, _LOG_OPTIONS)
+
+
+def show_options(function: Function) -> Function:
+    """Add --json and --debug; the command gets only the first."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        given.pop("debug")
+        return function(**given)
+
+    return _decorated(command, _SHOW_OPTIONS)
+
+
+def _decorated(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _is_named(prior: str) -> bool:
+    return prior == "uniform" or prior.startswith("recency:")
+
+
+def _item_prior(text: str | None) -> ItemPrior:
+    from unskew.priors import Recency
+
+    if text is None or not text.startswith("recency:"):
+        return text
+    try:
+        return Recency(float(text.removeprefix("recency:")))
+    except ValueError:
+        raise InputError(f"--p-item {text!r}: give a number after the colon, such as recency:30") from None

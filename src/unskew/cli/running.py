@@ -1,0 +1,92 @@
+"""Running a command: exit codes, one-line errors, warnings and progress on standard error."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from typing import Any, TextIO
+
+import click
+
+from unskew.errors import UnskewError
+from unskew.progress import COMPILING, Progress, reporting
+
+
+class CarefulGroup(click.Group):
+    """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug)."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command; turn what goes wrong into one line and an exit code."""
+        reporter = TerminalProgress() if sys.stderr.isatty() else Progress()
+        try:
+            with warnings.catch_warnings(), reporting(reporter):
+                warnings.simplefilter("default")
+                warnings.showwarning = _show_warning
+                return super().invoke(ctx)
+        except UnskewError as error:
+            self._end(reporter, f"error: {error}", 2)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:  # whoever read our output has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise SystemExit(0) from None
+        except KeyboardInterrupt:
+            self._end(reporter, "interrupted: nothing was written", 130)
+        except Exception as error:
+            self._end(reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
+        finally:
+            reporter.close()
+
+    @staticmethod
+    def _end(reporter: Progress, message: str, code: int) -> None:
+        reporter.close()
+        if "--debug" in sys.argv:
+            traceback.print_exc()
+        click.echo(message, err=True)
+        raise SystemExit(code) from None
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    click.echo(f"warning: {message}", err=True)
+
+
+class TerminalProgress(Progress):
+    """What is being done, on one line of the terminal that goes away when it is done."""
+
+    def __init__(self) -> None:
+        self._status: Any = None
+        self._text = ""
+
+    def stage(self, text: str) -> None:
+        self._text = text
+        self._show(text)
+
+    def note(self, text: str) -> None:
+        self._show(f"{self._text}: {text}" if self._text else text)
+
+    def compiling(self) -> None:
+        self.note(COMPILING)
+
+    def close(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _show(self, text: str) -> None:
+        from rich.markup import escape
+
+        if self._status is None:
+            from rich.console import Console
+
+            self._status = Console(stderr=True).status("")
+            self._status.start()
+        self._status.update(escape(text))
