@@ -13,7 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,7 +28,7 @@ from unskew.simulate import World, campaign_world
 from unskew.snapshot import Snapshot
 from unskew.weights import fit_weights
 
-REFERENCE, END, STEP = 300, 497, 5
+REFERENCE, STEP = 300, 5
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,8 @@ def investigate(log: Log, world: World) -> Findings:
     rows = []
     weights = None
     change = {}
-    days = sorted({*range(REFERENCE, END, STEP), END})
+    end = int(log.last)
+    days = sorted({*range(REFERENCE, end, STEP), end})
     for day in days:
         now = log.at(day)
         weights = fit_weights(now, before, warm_start=weights)
@@ -100,7 +100,7 @@ def page(findings: Findings, folder: Path, world: World) -> Path:
         "Two algorithms that never change, scored on a log that did",
         "Change of the offline score since day 300; weighted: the item mix held at that of day 300",
     )
-    table = [["algorithm", f"day {REFERENCE}", f"day {END}, raw", "weighted"]]
+    table = [["algorithm", f"day {REFERENCE}", f"day {findings.weights.at}, raw", "weighted"]]
     table += [[name, *(f"{score:.3%}" for score in scores)] for name, scores in findings.change.items()]
     weights = findings.weights
     target = folder / "index.html"
@@ -136,15 +136,15 @@ def run(folder: Path, users: int = 34_448, items: int = 35_741, seed: int = 0) -
     path = folder / "log.parquet"
     with replacing(path) as temporary:
         pq.write_table(world.table, temporary)
-    ends = min(END, int(np.max(world.table.column("time").to_numpy())))
-    between = ["--reference", str(REFERENCE), "--at", str(ends)]
+    log = read_log(path)
+    between = ["--reference", str(REFERENCE), "--at", str(log.last)]
     for command in (
         ["drift", str(path), *between, "--top", "10"],
         ["weights", str(path), *between, "--show", "10", "-o", str(folder / "weights.parquet")],
     ):
         print(f"\n$ unskew {' '.join(command)}\n", flush=True)
         command_line(command, standalone_mode=False)
-    return page(investigate(read_log(path), world), folder, world)
+    return page(investigate(log, world), folder, world)
 
 
 if __name__ == "__main__":

@@ -15,7 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.column_types import TimeColumn, id_expression, number_expression, time_column
+from unskew.column_types import (
+    TimeColumn,
+    aligned,
+    flag_expression,
+    id_expression,
+    json_expression,
+    missing,
+    number_expression,
+    time_column,
+)
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
 from unskew.ids import Ids
 from unskew.log import Columns, Log, Reading
@@ -64,11 +73,21 @@ class Encoder:
         chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
         selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
         what = "TABLE" if self.source.costly else "VIEW"
-        self.sql.execute(f"CREATE TEMP {what} raw AS SELECT {selected} FROM {self.source.relation}")
+        self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
+        plain = [
+            f"{json_expression(self.source, short, chosen[short], 'parsed')} AS {short}"
+            if kind == "JSON"
+            else short
+            for short, kind in self._types("parsed").items()
+        ]
+        self.sql.execute(f"CREATE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM parsed")
+
+    def _types(self, table: str) -> dict[str, str]:
+        return {row[0]: row[1] for row in self.sql.execute(f"DESCRIBE {table}").fetchall()}
 
     def _typed(self) -> TimeColumn:
         """Find out the types and make `typed`: ids as they are, times as ticks."""
-        types = {row[0]: row[1] for row in self.sql.execute("DESCRIBE raw").fetchall()}
+        types = self._types("raw")
         when = time_column(self.source, types["t"], "t", self.names.time, self.time_unit)
         chosen = [
             f"{id_expression(self.source, types['u'], 'u', self.names.user)} AS u",
@@ -77,14 +96,9 @@ class Encoder:
         ]
         if self.removed:
             left = time_column(self.source, types["r"], "r", self.removed, self.time_unit)
-            if (left.axis.kind, left.axis.unit) != (when.axis.kind, when.axis.unit):
-                raise TimeError(
-                    f"column {self.removed!r} holds {left.axis.kind} times, but {self.names.time!r} holds "
-                    f"{when.axis.kind} times: give both in the same form"
-                )
-            chosen.append(f"{left.expression} AS r")
+            chosen.append(f"{aligned(self.source, left, self.removed, when, self.names.time)} AS r")
         if self.exposed:
-            chosen.append(f"coalesce({_flag(types['x'], self.exposed)}, false) AS x")
+            chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
         for k, name in enumerate(self.extra):
             chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
         self.sql.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(chosen)} FROM raw")
@@ -102,7 +116,7 @@ class Encoder:
             raise EmptyError(f"{self.source.name} has no rows")
         for name, n in zip(self._three(), each, strict=True):
             if n and not self.drop_nulls:
-                where, _ = self.source.first_row(_missing(self.source, name), "1")
+                where, _ = self.source.first_row(missing(name), "1")
                 raise ColumnError(
                     f"column {name!r} has {n} null value{'s' * (n > 1)}, the first in {where}: "
                     "fill them in, or drop these rows with drop_nulls=True (--drop-nulls)"
@@ -110,16 +124,30 @@ class Encoder:
         if dropped == rows:
             raise EmptyError(f"every row of {self.source.name} has a null user, item or time: nothing is left")
         self.sql.execute(f"CREATE TEMP VIEW good AS SELECT * FROM typed WHERE NOT ({any_null})")
+        self._check_calendar(when)
         if self.removed:
             self._check_removed(when)
         return int(rows), int(dropped)
 
+    def _check_calendar(self, when: TimeColumn) -> None:
+        """Dates must lie in the years that a date can have; often it is the unit that is wrong."""
+        chosen = "min(t), max(t)" + ", min(r), max(r)" * bool(self.removed)
+        names = [self.names.time] * 2 + [self.removed] * 2
+        for name, tick in zip(names, self.sql.execute(f"SELECT {chosen} FROM good").fetchall()[0], strict=False):
+            try:
+                _ = None if tick is None else when.axis.show(tick)
+            except OverflowError:
+                doubt = f"is time_unit={self.time_unit!r} right?" if self.time_unit else "are these dates?"
+                raise TimeError(
+                    f"column {name!r} holds {tick}, which is beyond the years 1 to 9999: {doubt}"
+                ) from None
+
     def _check_removed(self, when: TimeColumn) -> None:
-        bad = self.sql.execute("SELECT u, i, t, r FROM good WHERE r < t ORDER BY t, r, u, i LIMIT 1").fetchone()
-        if bad:
+        bad = self.sql.sql("SELECT u, i, t, r FROM good WHERE r < t ORDER BY t, r, u, i LIMIT 1").to_arrow_table()
+        for row in bad.to_pylist():
             raise ColumnError(
-                f"column {self.removed!r}: item {bad[1]!r} left the profile of user {bad[0]!r} at "
-                f"{when.axis.show(bad[3])}, before it came at {when.axis.show(bad[2])}"
+                f"column {self.removed!r}: item {row['i']!r} left the profile of user {row['u']!r} at "
+                f"{when.axis.show(row['r'])}, before it came at {when.axis.show(row['t'])}"
             )
 
     def _three(self) -> tuple[str, str, str]:
@@ -148,17 +176,17 @@ class Encoder:
 
     def _fold(self, rows: str, into: str) -> int:
         """Fold repeats into `into` and return how many rows are left."""
-        kept = [f"arg_min({c}, row(t, {c})) AS {c}" for c in self._others() if c != "r"]
+        others = [c for c in self._others() if c != "r"]
+        kept = [f"arg_min({c}, row(t, {c})) AS {c}" for c in others]
         if self.removed:
+            # one row for each time, so that the order below is the only one there is
+            at_once = ", ".join([f"max(coalesce(r, {self._never()})) AS r", *(f"min({c}) AS {c}" for c in others)])
+            came = f"(SELECT u, i, t, {at_once} FROM {rows} WHERE r IS NULL OR r > t GROUP BY u, i, t)"
             # stays that overlap are one: a new one begins after the end of all before it
-            order = "PARTITION BY u, i ORDER BY t, r"
-            stays = (
-                f"(SELECT *, sum(CASE WHEN t <= until THEN 0 ELSE 1 END) OVER ({order} ROWS UNBOUNDED PRECEDING) "
-                f"AS stay FROM (SELECT * REPLACE (coalesce(r, {self._never()}) AS r), "
-                f"max(coalesce(r, {self._never()})) OVER ({order} NULLS LAST "
-                "ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until "
-                f"FROM {rows} WHERE r IS NULL OR r > t))"
-            )
+            order = "OVER (PARTITION BY u, i ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND"
+            before = f"(SELECT *, max(r) {order} 1 PRECEDING) AS until FROM {came})"
+            is_new = "CASE WHEN t <= until THEN 0 ELSE 1 END"
+            stays = f"(SELECT *, sum({is_new}) {order} CURRENT ROW) AS stay FROM {before})"
             chosen = ", ".join(["u", "i", "min(t) AS t", "max(r) AS r", *kept])
             self.sql.execute(f"CREATE TEMP TABLE {into} AS SELECT {chosen} FROM {stays} GROUP BY u, i, stay")
         else:
@@ -233,26 +261,10 @@ class Encoder:
         return replace(self._collect("folded_organic", when), view="organic", reading=log.reading)
 
 
-def _missing(source: Source, name: str) -> str:
-    column = quoted(name)
-    isnan = f" OR (typeof({column}) IN ('FLOAT', 'DOUBLE') AND isnan(TRY_CAST({column}::VARCHAR AS DOUBLE)))"
-    return f"({column} IS NULL{isnan})"
-
-
-def _flag(kind: str, name: str) -> str:
-    if kind == "BOOLEAN":
-        return "x"
-    if kind in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT"):
-        return "x <> 0"
-    if kind == "VARCHAR":
-        return "x::BOOLEAN"
-    raise ColumnError(f"column {name!r} holds {kind.lower()} values: exposed must be true or false")
-
-
 def _warn_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -> None:
     if sql.execute(f"SELECT typeof(id) FROM {table} LIMIT 1").fetchall()[0][0] != "VARCHAR":
         return
-    bare = r"regexp_replace(id, '^\s+|\s+$', '', 'g')"
+    bare = r"trim(regexp_replace(id, '[\s\p{Z}]+', ' ', 'g'))"
     twins = sql.execute(
         f"SELECT count(*), min(example) FROM (SELECT list(id ORDER BY id)[1:2] AS example FROM {table} "
         f"GROUP BY {bare} HAVING count(*) > 1)"
@@ -260,8 +272,8 @@ def _warn_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -
     if twins[0]:
         one, other = twins[1]
         warnings.warn(
-            f"column {column!r} has {twins[0]} id{'s' * (twins[0] > 1)} that differ only in white space, such as "
+            f"column {column!r} has ids that differ only in white space, {twins[0]} of them, such as "
             f"{one!r} and {other!r}: they are taken as different; trim them if they are the same",
             UnskewWarning,
-            stacklevel=2,
+            stacklevel=4,
         )

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import narwhals as nw
 import pyarrow as pa
 
-from unskew.errors import ColumnError, InputError
+from unskew.errors import ColumnError, InputError, UnskewError
+from unskew.files import first_line
 
 _PREFERRED = ("pandas", "polars")
 
@@ -20,7 +22,7 @@ def to_native(table: pa.Table, library: str | None) -> Any:
     For a log from a file: pandas if it is installed, else polars, else the Arrow table itself.
     """
     if library is None:
-        library = next((name for name in _PREFERRED if importlib.util.find_spec(name)), "pyarrow")
+        library = next(filter(_is_installed, _PREFERRED), "pyarrow")
     if library == "pandas":
         return table.to_pandas()
     if library == "polars":
@@ -28,6 +30,13 @@ def to_native(table: pa.Table, library: str | None) -> Any:
 
         return polars.from_arrow(table)
     return table
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # someone has put something in its way
+        return False
 
 
 def library_of(source: Any) -> str | None:
@@ -38,32 +47,64 @@ def library_of(source: Any) -> str | None:
 
 def is_frame(source: Any) -> bool:
     """Whether narwhals knows what this is."""
-    return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
+    with _spoken_for():
+        return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def column_names(source: Any) -> list[str]:
     """The columns of a frame, without reading it."""
-    return list(nw.from_native(source).collect_schema().names())
+    with _spoken_for():
+        return list(nw.from_native(source).collect_schema().names())
+
+
+def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
+    """A table from a mapping of column names to lists."""
+    names = [name for name in columns if not isinstance(name, str)]
+    if names:
+        raise InputError(f"the name of a column must be text, not {names[0]!r}")
+    arrays = {}
+    for name, values in columns.items():
+        try:
+            arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else as_array(values)
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise ColumnError(f"column {name!r} cannot be read: {_why(error)}") from None
+    lengths = {len(values) for values in arrays.values()}
+    if len(lengths) > 1:
+        told = ", ".join(f"{name!r} {len(values)}" for name, values in arrays.items())
+        raise InputError(f"the columns must be equally long; these have rows: {told}")
+    return pa.table(arrays)
+
+
+def as_array(values: Any) -> pa.Array:
+    """An Arrow array of Python values; integers may have all of 64 bits, with or without a sign."""
+    try:
+        return pa.array(values)
+    except OverflowError:
+        return pa.array(values, type=pa.uint64())
 
 
 def to_arrow(source: Any, columns: list[str]) -> pa.Table:
     """The named columns of any frame as an Arrow table; lazy frames are run for these alone."""
-    frame = nw.from_native(source).select(*(nw.col(name) for name in columns))
-    if isinstance(frame, nw.LazyFrame):
-        return frame.collect("pyarrow").to_native()
+    with _spoken_for():
+        frame = nw.from_native(source).select(*(nw.col(name) for name in columns))
+        if isinstance(frame, nw.LazyFrame):
+            return frame.collect("pyarrow").to_native()
     arrays = {}
     for name in columns:  # one by one, so that an error can name the column
         try:
             arrays[name] = frame.select(nw.col(name)).to_arrow().column(name)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError) as error:
-            raise ColumnError(f"column {name!r} holds values of several types: {error}") from None
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+            raise ColumnError(f"column {name!r} cannot be read: {_why(error)}") from None
+        if str(getattr(arrays[name].type, "extension_name", "")).startswith("pandas."):
+            kind = arrays[name].type.extension_name.removeprefix("pandas.")
+            raise ColumnError(f"column {name!r} holds {kind} values: turn them into numbers, text or dates")
     return pa.table(arrays)
 
 
 def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) -> tuple[pa.Array, pa.Array]:
     """Ids and numbers from a mapping, or from a frame with these two columns."""
     if isinstance(source, Mapping):
-        table = pa.table({id_column: list(source.keys()), number_column: list(source.values())})
+        table = from_columns({id_column: list(source.keys()), number_column: list(source.values())})
     elif is_frame(source):
         have = column_names(source)
         missing = [c for c in (id_column, number_column) if c not in have]
@@ -81,3 +122,24 @@ def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) ->
         if array.null_count:
             raise ColumnError(f"{what}: column {name!r} has {array.null_count} nulls")
     return arrays[0], arrays[1]
+
+
+@contextlib.contextmanager
+def _spoken_for() -> Iterator[None]:
+    """One kind of error for whatever the many libraries raise."""
+    try:
+        yield
+    except UnskewError:
+        raise
+    except Exception as error:
+        said = " ".join(str(error).split("\n")[:2]).strip()
+        raise InputError(f"the table cannot be read: {said}") from error
+
+
+def _why(error: BaseException) -> str:
+    """Why Arrow does not take a column."""
+    if isinstance(error, OverflowError):
+        return "it holds an integer beyond 64 bits; make such numbers text"
+    told = error.args[0] if error.args and isinstance(error.args[0], str) else first_line(error)
+    several = "tried to convert to" in told or "Expected bytes" in told
+    return f"it holds values of several types; make them one ({told})" if several else told

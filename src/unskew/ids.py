@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.errors import InputError
-
+from unskew.frames import as_array
 
 _NUMBERS = {"integers", "decimal numbers"}
 
@@ -76,7 +76,7 @@ class Ids:
             return np.full(len(values), -1, dtype=np.int64)
         try:
             values = values.cast(self.values.type)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # an id that does not fit the type cannot be one of ours
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # what does not fit cannot be one of ours
             values = _cast_one_by_one(values, self.values.type)
         found = pc.index_in(values, value_set=self.values)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
@@ -120,9 +120,9 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
             raise InputError(f"{wanted!r} is not a list of ids: put it into one")
         listed = wanted if isinstance(wanted, np.ndarray) else list(wanted)
         try:
-            wanted = pa.array(listed)
+            wanted = as_array(listed)
         except OverflowError:  # beyond 64 bits, which no id is
-            wanted = pa.array([v if -(2**63) <= v < 2**63 else None for v in listed])
+            wanted = pa.array([None if isinstance(v, int) and not -(2**63) <= v < 2**63 else v for v in listed])
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
             raise InputError(f"ids of several types in one list: {error}") from None
     if pa.types.is_dictionary(wanted.type):

@@ -151,6 +151,27 @@ def row_maxima(lo, hi, start, stop, item, value, out):
 
 
 @compiled
+def highest_ratios(lo, hi, start, stop, item, a, ratio, level, levels):
+    """Sum of ``a_u max_i ratio_i``; P(u) is added to `levels` at the highest level in the row."""
+    total = 0.0
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        share = 1.0 if a is None else a[u]
+        highest = 0.0
+        place = np.uint16(0)
+        for e in range(first, last):
+            i = item[e]
+            highest = max(highest, ratio[i])
+            place = max(place, level[i])
+        levels[place] += share
+        total += share * highest
+    return total
+
+
+@compiled
 def prefix_stops(lo, hi, start, time, tick, out):
     """Where each time-sorted row ends at `tick`: the first entry later than it."""
     for u in range(lo, hi):
@@ -202,34 +223,73 @@ def recency(lo, hi, start, stop, time, half_life, most, out):
             out[e] = 2.0 ** -min(float(newest - time[e]) / half_life, most)
 
 
-@compiled_for_sums
-def weighted_dots(weight, rows, vector, out):
-    """``out[j] = sum_i weight_i rows[j, i] vector_i``: one thread, so always the same bits."""
-    for j in range(rows.shape[0]):
-        total = 0.0
-        for i in range(vector.shape[0]):
-            total += weight[i] * rows[j, i] * vector[i]
-        out[j] = total
+@compiled
+def added(lo, hi, blocks, w, total, out):
+    """``out = w * (sum of the blocks) / total``, the blocks added in their order."""
+    for i in range(lo, hi):
+        x = blocks[0, i]
+        for k in range(1, blocks.shape[0]):
+            x += blocks[k, i]
+        out[i] = x * w[i] / total
 
 
 @compiled
-def log_ratios(target, q, f, terms):
-    """``f = log(T/q)``, and terms that sum to D if T and q both sum to 1: ``T f - (T - q)``, none negative.
+def compared(lo, hi, target, q, f):
+    """Write ``f = log(T/q)``, 0 where T is 0; return the parts of D and of TV that these items have.
 
-    Near the solution T log(T/q) is a sum of numbers of both signs that all but cancels; these terms
-    keep their digits, so that D still tells two points apart when it is 1e-25.
+    D is summed as ``T f - (T - q)``, which is the same if T and q both sum to 1, but has no negative terms
+    that all but cancel: so D still tells two points apart when it is 1e-25.
     """
-    for i in range(target.shape[0]):
-        x = (target[i] - q[i]) / q[i]
-        f[i] = np.log1p(x) if x > -0.5 and x < 1.0 else np.log(target[i]) - np.log(q[i])
-        terms[i] = target[i] * f[i] - (target[i] - q[i])
+    divergence = 0.0
+    distance = 0.0
+    for i in range(lo, hi):
+        t = target[i]
+        excess = t - q[i]
+        distance += abs(excess)
+        f[i] = 0.0
+        if t > 0.0:
+            x = excess / q[i]
+            if abs(x) < 0.01:  # log(1 + x) to the last digit, and without a call
+                f[i] = x * (
+                    1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
+                )
+            else:
+                f[i] = np.log(t / q[i])
+            divergence += t * f[i]
+        divergence -= excess
+    return divergence, 0.5 * distance
+
+
+@compiled_for_sums
+def remembered(lo, hi, weight, theta, f, new_theta, new_f, df, dg, slot, used, dots):
+    """Store the changes of f and of ``theta + f`` in column `slot`, 0 where the weight is 0.
+
+    Adds to ``dots[0, j]`` the weighted product of that change of f with the one in column j, and to
+    ``dots[1, j]`` that of the new f with it.
+    """
+    for i in range(lo, hi):
+        if weight[i] == 0.0:
+            df[i, slot] = 0.0
+            dg[i, slot] = 0.0
+            continue
+        change = new_f[i] - f[i]
+        df[i, slot] = change
+        dg[i, slot] = change + (new_theta[i] - theta[i])
+        x = weight[i] * df[i, slot]
+        y = weight[i] * new_f[i]
+        for j in range(used):
+            dots[0, j] += x * df[i, j]
+            dots[1, j] += y * df[i, j]
 
 
 @compiled
-def combined(theta, f, gamma, rows, out):
-    """``out = theta + f - gamma @ rows``, one thread and one order of adding."""
-    for i in range(theta.shape[0]):
-        total = theta[i] + f[i]
+def extrapolated(lo, hi, theta, f, gamma, dg, out):
+    """``out = theta + f - dg @ gamma``; returns the longest way that an item goes."""
+    longest = 0.0
+    for i in range(lo, hi):
+        step = f[i]
         for j in range(gamma.shape[0]):
-            total -= gamma[j] * rows[j, i]
-        out[i] = total
+            step -= gamma[j] * dg[i, j]
+        out[i] = theta[i] + step
+        longest = max(longest, abs(step))
+    return longest

@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +46,8 @@ class Reading:
     rows
         Rows of the source.
     folded
-        Rows that repeat a (user, item) and were folded into its earliest.
+        Rows that repeat a (user, item) and were folded into its earliest (with `removed`: into a stay
+        that they overlap), or whose item left the moment it came.
     dropped
         Rows dropped because of a null, with `drop_nulls`.
     """
@@ -131,12 +133,12 @@ class Log:
     @property
     def first(self) -> Label:
         """The time of the first interaction."""
-        return self.axis.show(self.time.min())
+        return self.axis.show(self._span[0])
 
     @property
     def last(self) -> Label:
         """The time of the last interaction."""
-        return self.axis.show(self.time.max())
+        return self.axis.show(self._span[1])
 
     def at(
         self,
@@ -208,19 +210,24 @@ class Log:
 
     def with_frames(self, frames: str | None) -> Log:
         """The same log, giving its tables back in another dataframe library."""
-        return replace(self, frames=frames)
+        organic = None if self._organic is None else replace(self._organic, frames=frames)
+        return replace(self, frames=frames, _organic=organic)
+
+    @cached_property
+    def _span(self) -> tuple[Any, Any]:
+        """The first and the last tick; looked for once, since every snapshot asks."""
+        return self.time.min(), self.time.max()
 
     def _check_range(self, moment: Moment) -> None:
-        if moment.tick < self.time.min():
+        first, last = self._span
+        if moment.tick < first:
             raise EmptyError(
                 f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}"
             )
-        last = self.time.max()
-        if moment.tick > last and self.axis.show(last) != moment.label:
-            day = str(moment.label)
-            if not (self.axis.is_calendar and str(self.last).startswith(day)):
-                warnings.warn(
-                    f"{moment.label} is after the log ends: it runs from {self.first} to {self.last}",
-                    UnskewWarning,
-                    stacklevel=3,
-                )
+        same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
+        if moment.tick > last and not same_day:
+            warnings.warn(
+                f"{moment.label} is after the log ends: it runs from {self.first} to {self.last}",
+                UnskewWarning,
+                stacklevel=3,
+            )

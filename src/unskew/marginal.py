@@ -32,8 +32,6 @@ class Marginal:
         The date, as it was asked for; None where that is not known.
     policy
         How P(u), P(i|u) and the users were chosen; None for numbers that came from elsewhere.
-    users
-        Number of users behind it, and the share left out, for the record.
     """
 
     items: pa.Array
@@ -53,6 +51,8 @@ class Marginal:
                 f"the probability of item {self.items[k].as_py()!r} is {p[k]}: it must be a number that is "
                 "not negative"
             )
+        if pa.types.is_nested(self.items.type):
+            raise InputError(f"items cannot be {self.items.type}: an id must be one number or one text")
         if len(self.items.unique()) < len(self.items):
             twice = self.items.value_counts()
             k = int(np.argmax(twice.field("counts").to_numpy()))
@@ -72,7 +72,7 @@ class Marginal:
         items, numbers = numbers_by_id(source, "item", "probability", "the reference")
         try:
             probabilities = numbers.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        except pa.ArrowInvalid as error:
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise ColumnError(f"the reference: probabilities must be numbers ({error})") from None
         return cls(items, probabilities)
 
@@ -84,7 +84,8 @@ class Marginal:
         if kind != "marginal":
             raise InputError(f"{path} holds {kind}, not a marginal: make one with 'unskew marginal'")
         plain = cls.of(table)
-        policy = Policy.from_dict(about["policy"]) if "policy" in about else None
+        told = about.get("policy")
+        policy = Policy.from_dict(told) if isinstance(told, dict) else None
         return cls(plain.items, plain.probabilities, about.get("at"), policy)
 
     def save(self, path: str | Path) -> None:

@@ -35,7 +35,7 @@ class Recency:
 
     def __str__(self) -> str:
         days = self.half_life / timedelta(days=1) if isinstance(self.half_life, timedelta) else self.half_life
-        return f"recency:{days:g}"
+        return f"recency:{float(days)!r}".removesuffix(".0")
 
 
 UserPrior = Mapping[Any, float] | npt.ArrayLike | str | None
@@ -105,7 +105,15 @@ def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str
                 "give every user of the snapshot one"
             )
         return _checked(snapshot, np.nan_to_num(shares)), "given"
-    shares = np.asarray(prior, dtype=np.float64)
+    if hasattr(prior, "index") and hasattr(prior, "to_dict"):
+        raise InputError(
+            "p_user is a Series, whose order may not be that of log.users: give p_user.to_dict() if its index is "
+            "the user, or p_user.to_numpy() if it is in that order"
+        )
+    try:
+        shares = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"p_user must be numbers: {error}") from None
     if shares.shape != (len(log.users),):
         raise InputError(
             f"p_user has shape {shares.shape}, but the log has {len(log.users)} users: "
@@ -116,7 +124,7 @@ def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str
 
 def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str]:
     """P(i|u) as an array over the entries (None for uniform), and its name."""
-    if prior is None or prior == "uniform":
+    if prior is None or (isinstance(prior, str) and prior == "uniform"):
         return None, "uniform"
     log, p = snapshot.log, snapshot.profiles
     if isinstance(prior, Recency):
@@ -133,12 +141,14 @@ def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str
         values = snapshot.per_entry(log.column(prior))
         bad = ~(np.isfinite(values) & (values > 0))
         if bad.any():
+            bad &= snapshot.inside()  # what comes after the date does not matter
+        if bad.any():
             entry = int(np.argmax(bad))
             raise ColumnError(
                 f"column {prior!r} cannot be P(i|u): {int(bad.sum())} values are not positive numbers, such as "
                 f"{values[entry]} for item {log.items[int(p.item[entry])]!r}. Drop such rows from the log"
             )
-        return np.array(values, dtype=np.float64), f"column {prior}"
+        return values, f"column {prior}"
     raise InputError(f"p_item is {prior!r}; it can be None, Recency(half_life) or the name of a column")
 
 
@@ -152,6 +162,10 @@ def _constant_per_user(snapshot: Snapshot, column: str) -> Floats:
     padded = np.append(values, np.nan)
     low = np.minimum.reduceat(padded, cuts)[::2]
     high = np.maximum.reduceat(padded, cuts)[::2]
+    unknown = np.isnan(low)
+    if unknown.any():
+        user = snapshot.log.users[int(rows[np.argmax(unknown)])]
+        raise ColumnError(f"column {column!r} cannot be P(u): user {user!r} has a row without a number")
     varying = low != high
     if varying.any():
         k = int(np.argmax(varying))
@@ -174,8 +188,10 @@ def _checked(snapshot: Snapshot, shares: Floats) -> Floats:
             f"P(u) must be a finite number that is not negative, but user {snapshot.log.users[code]!r} "
             f"has {shares[code]:g}"
         )
-    if not shares[here].sum() > 0:
+    most = float(shares[here].max(initial=0.0))
+    if not most > 0:
         raise InputError(
             f"P(u) is zero for every user who holds anything at {snapshot.at}: give at least one a positive number"
         )
-    return np.where(here, shares, 0.0)
+    scaled: Floats = np.where(here, shares, 0.0) / most  # so that the sum of huge numbers is finite
+    return scaled

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from unskew.column_types import family
 from unskew.encode import Encoder
 from unskew.errors import ColumnError, InputError
 from unskew.log import Columns, Log
@@ -20,6 +22,8 @@ _ALSO_CALLED = {
     "user": ("member", "customer", "client", "visitor", "session", "household", "account", "uid", "person"),
     "item": ("product", "movie", "skill", "article", "song", "track", "book", "sku", "iid", "content"),
     "time": ("date", "datetime", "ts", "day", "created", "added", "when", "at"),
+    "removed": ("removed", "left", "end", "until", "deleted"),
+    "exposed": ("exposed", "exposure", "recommended", "shown", "campaign"),
 }
 
 
@@ -70,9 +74,13 @@ def read_log(
     Log(2 users, 2 items, 3 interactions from 1 to 5)
     """
     check_time_unit(time_unit)
+    columns = [columns] if isinstance(columns, str) else list(columns)
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
         _refuse_options(user=user, item=item, time=time, removed=removed, exposed=exposed, time_unit=time_unit)
-        return load_log(Path(source))
+        log = load_log(Path(source))
+        for name in columns:
+            log.column(name)
+        return log
     with opened(source) as found:
         progress().stage(f"reading {found.name}")
         names = _columns(found, {"user": user, "item": item, "time": time})
@@ -94,22 +102,39 @@ def _columns(source: Source, given: dict[str, str | None]) -> Columns:
 
 
 def _require(source: Source, name: str, role: str) -> str:
-    if name in source.columns:
-        return name
-    likely = _likely(name, role, source.columns)
-    option = f"{role}= (--{role})" if role in _DEFAULTS else f"{role}="
-    remedy = f"did you mean {likely!r}? Say so with {option}" if likely else f"name the right one with {option}"
-    have = ", ".join(map(repr, source.columns))
-    raise ColumnError(f"{source.name} has no column {name!r}; it has {have}: {remedy}")
+    """The name of a column that is there, in every file and everywhere of one kind."""
+    if not isinstance(name, str):
+        raise ColumnError(f"{role}= takes the name of a column, which is text, not {name!r}")
+    if name not in source.columns:
+        likely = _likely(name, role, source.columns)
+        option = f"{role}= (--{role})" if role in _DEFAULTS else f"{role}="
+        remedy = (
+            f"did you mean {likely!r}? Say so with {option}" if likely else f"name the right one with {option}"
+        )
+        have = ", ".join(map(repr, source.columns)) or "no columns"
+        raise ColumnError(f"{source.name} has no column {name!r}; it has {have}: {remedy}")
+    files = [part for part in source.parts if part.kinds]
+    for part in files:
+        if name not in part.kinds:
+            have = ", ".join(map(repr, part.kinds))
+            raise ColumnError(f"{part.name} has no column {name!r}, which other files have; it has {have}")
+    if not source.is_text:
+        kinds = {family(part.kinds[name]): part.name for part in reversed(files)}
+        kinds.pop("any", None)
+        if len(kinds) > 1:
+            told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
+            raise ColumnError(f"column {name!r} holds {told}: make them the same")
+    return name
 
 
 def _likely(name: str, role: str, have: Sequence[str]) -> str | None:
-    lowered = {c.lower(): c for c in have}
+    lowered = {str(c).lower(): c for c in have}
     close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
     if close:
         return lowered[close[0]]
-    words = (role, name.lower(), *_ALSO_CALLED.get(role, ()))
-    return next((c for low, c in lowered.items() if any(w in low.replace("_", " ") for w in words)), None)
+    words = {role, name.lower(), *_ALSO_CALLED.get(role, ())}
+    parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
+    return next((c for c in have if words & parts[c]), None)
 
 
 def _refuse_options(**options: str | None) -> None:

@@ -61,9 +61,11 @@ class Certificate:
         if self.target <= self.reach:
             return "nothing found stands in the way of an exact solution"
         few = "this one item" if self.items == 1 else f"these {self.items} items"
+        digits = max(1, math.ceil(-math.log10(100 * (self.target - self.reach))) + 1)  # two of their difference
         return (
-            f"no weighting of these profiles can do better, because {few} had {_percent(self.target)} of the mass "
-            f"at the reference date, and only {_percent(self.reach)} of the users evaluated now hold any of them"
+            f"no weighting of these profiles can do better, because {few} had {100 * self.target:.{digits}f} % of "
+            f"the mass at the reference date, and only {100 * self.reach:.{digits}f} % of the users evaluated now "
+            "hold any of them"
         )
 
 
@@ -89,7 +91,7 @@ class ItemWeights:
         What was fitted: p_reference without vanished items, renormalised (with
         ``new_items="keep"``: scaled to leave new items their mass).
     vanished
-        The probabilities at t0 of items that nobody evaluated holds now, largest first.
+        The probabilities at t0 of items that nobody holds now (they have no row here), largest first.
     trapped
         The items of the `certificate`.
     divergence_before, divergence_after
@@ -107,7 +109,7 @@ class ItemWeights:
         ``solved``: the residual is at most `tol` (with `top` or `items`: the gradient is);
         ``certified``: no weighting can do better by more than `tol`; ``unfinished``: neither.
     new_items, vanished_items
-        Items of one date only.
+        Items of one date only: in no profile of those evaluated at the other.
     users_left_out, users_left_out_reference
         Users who hold something at t1 (at t0) and do not take part.
     """
@@ -149,9 +151,10 @@ class ItemWeights:
 
     @property
     def weights(self) -> Floats:
-        """``exp(log_weights)``; 0 for a dropped item. Compute with `log_weights` where it matters."""
-        with np.errstate(over="ignore"):
-            return np.minimum(np.exp(self.log_weights), sys.float_info.max)
+        """``exp(log_weights)``; 0 for a dropped item and no other. Where it matters, use `log_weights`."""
+        with np.errstate(over="ignore", under="ignore"):
+            weights = np.clip(np.exp(self.log_weights), sys.float_info.min, sys.float_info.max)
+        return np.where(self.log_weights > -np.inf, weights, 0.0)
 
     @property
     def divergence(self) -> float:
@@ -183,18 +186,24 @@ class ItemWeights:
     @property
     def explanation(self) -> str:
         """Why the fit ended where it did, in words."""
-        if self.restricted and self.status == "solved":
+        if self.restricted and self.status == "solved" and self.residual > self.tol:
             return (
                 f"the gradient of D over these {self.fitted} weights is at most {self.tol:g}: "
                 "changing them a little gains nothing; more items would"
+            )
+        if self.status == "solved" and self.new_items_policy == "keep" and self.new_items.count:
+            return (
+                f"among the items of the reference date the weighted mix is that of then to within {self.tol:g}; "
+                f"the {self.new_items.count} new items keep their mass, so that nothing is claimed for scores at "
+                "that date beyond the bound"
             )
         if self.status == "solved":
             return f"the weighted item mix is that of the reference date to within {self.tol:g}"
         if self.status == "certified":
             return self.certificate.explanation
         return (
-            f"{self.passes} passes were not enough: TV is {self.residual:.2g}, and all that is known is that "
-            f"no weighting gets below {self.bound_least:.2g}; give more passes or a larger tol"
+            f"the fit stopped after {self.passes} passes: TV is {self.residual:.2g}, and all that is known is "
+            f"that no weighting gets below {self.bound_least:.2g}; give more passes or a larger tol"
         )
 
     def worst(self, k: int) -> float:
@@ -347,8 +356,6 @@ def _told(value: Any) -> Any:
         return asdict(value)
     if isinstance(value, Policy):
         return value.to_dict()
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
     return value
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
 from unskew.ids import kind_of
@@ -32,12 +33,12 @@ class Scene:
         The reference date, None if it is not known.
     raw, raw_outside
         P_t0 of all users; the probabilities of reference items that the log does not have.
-    whole, outside
-        The same of the users who take part.
+    whole, outside, outside_items
+        The same of the users who take part, and the ids of those items.
     p_before
         P_t1 of all users.
     held, present
-        The items that anyone holds at t1, and that anyone who takes part holds.
+        The items that anyone with P(u) > 0 holds at t1, and that anyone who takes part holds.
     drop
         Whether items that the reference lacks are dropped.
     left_out, left_out_reference
@@ -51,6 +52,7 @@ class Scene:
     raw_outside: Floats
     whole: Floats
     outside: Floats
+    outside_items: pa.Array
     p_before: Floats
     held: Mask
     present: Mask
@@ -66,7 +68,8 @@ class Scene:
         else:
             marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
             view = _from_marginal(snapshot, marginal, min_items, users, drop)
-        held = snapshot.counts() > 0
+        p_before = snapshot.probabilities()
+        held = p_before > 0
         if not ((view.whole > 0) & held).any():
             raise InputError(_nothing_shared(snapshot, reference))
         if not view.part.any():
@@ -81,7 +84,8 @@ class Scene:
             raw_outside=view.raw_outside,
             whole=view.whole,
             outside=view.outside,
-            p_before=snapshot.probabilities(),
+            outside_items=view.outside_items,
+            p_before=p_before,
             held=held,
             present=held if everyone else now.counts() > 0,
             drop=drop,
@@ -110,6 +114,7 @@ class _View:
     raw_outside: Floats
     whole: Floats
     outside: Floats
+    outside_items: pa.Array
     part: Mask
     left_out: Share
 
@@ -122,7 +127,7 @@ def _from_snapshot(snapshot: Snapshot, reference: Snapshot, min_items: int, user
     the first round is the last.
     """
     snapshot.policy.require_same(reference.policy, "the reference")
-    raw, raw_outside = _aligned(reference.marginal(), snapshot)
+    raw, raw_outside, names = _aligned(reference.marginal(), snapshot)
     whole, outside = raw, raw_outside
     before = taking_part(reference, np.ones(reference.profiles.n_items, dtype=bool), min_items, None)
     cohort = cohort_of(reference, snapshot, min_items) & (snapshot.sizes() > 0) if users == "both" else None
@@ -132,10 +137,11 @@ def _from_snapshot(snapshot: Snapshot, reference: Snapshot, min_items: int, user
         if not before.any():
             raise PolicyError(_nobody(min_items, users, f"the reference date {reference.at}"))
         if not before[reference.sizes() > 0].all():
-            whole, outside = _aligned(reference.restricted(before).marginal(), snapshot)
+            whole, outside, names = _aligned(reference.restricted(before).marginal(), snapshot)
         part = taking_part(snapshot, (whole > 0) | (not drop), min_items, cohort)
         if cohort is None or (part == cohort).all():
-            return _View(reference.at, raw, raw_outside, whole, outside, part, _left_out(reference, before))
+            left_out = _left_out(reference, before)
+            return _View(reference.at, raw, raw_outside, whole, outside, names, part, left_out)
         cohort = part
 
 
@@ -148,18 +154,19 @@ def _from_marginal(snapshot: Snapshot, marginal: Marginal, min_items: int, users
     if marginal.policy is not None:
         ours = replace(snapshot.policy, min_items=min_items, users=users)
         ours.require_same(marginal.policy, "the reference marginal")
-    raw, outside = _aligned(marginal, snapshot)
+    raw, outside, names = _aligned(marginal, snapshot)
     part = taking_part(snapshot, (raw > 0) | (not drop), min_items, None)
-    return _View(marginal.at, raw, outside, raw, outside, part, Share())
+    return _View(marginal.at, raw, outside, raw, outside, names, part, Share())
 
 
-def _aligned(marginal: Marginal, snapshot: Snapshot) -> tuple[Floats, Floats]:
-    """Probabilities over the items of the log, and those of items that the log does not have."""
+def _aligned(marginal: Marginal, snapshot: Snapshot) -> tuple[Floats, Floats, pa.Array]:
+    """Probabilities over the items of the log; those of items that the log does not have, and their ids."""
     codes = snapshot.log.items.codes(marginal.items)
     known = codes >= 0
     p = np.zeros(snapshot.profiles.n_items)
     p[codes[known]] = marginal.probabilities[known]
-    return p, marginal.probabilities[~known]
+    outside = ~known & (marginal.probabilities > 0)
+    return p, marginal.probabilities[outside], marginal.items.filter(pa.array(outside))
 
 
 def _left_out(snapshot: Snapshot, part: Mask) -> Share:

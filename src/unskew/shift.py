@@ -100,20 +100,34 @@ def drift(snapshot: Snapshot, reference: Reference) -> Drift:
     """
     scene = Scene.of(snapshot, reference, min_items=1, users="all", drop=False)
     here = np.flatnonzero((scene.whole > 0) | scene.held)
-    p, q = scene.whole[here], scene.p_before[here]
+    items = _joined(snapshot.log.items.take(here), scene.outside_items)
+    p = np.concatenate([scene.whole[here], scene.outside])
+    q = np.concatenate([scene.p_before[here], np.zeros(len(scene.outside))])
     order = np.argsort(-np.abs(q - p), kind="stable")
     new = scene.held & (scene.whole == 0)
     gone = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.held], scene.outside])
     known = np.where(scene.held, scene.whole, 0.0)
     return Drift(
-        items=snapshot.log.items.take(here[order]),
+        items=items.take(pa.array(order)),
         p_reference=p[order],
         p_now=q[order],
         reference=scene.at,
         at=snapshot.at,
         divergence=distances.divergence(known / known.sum(), scene.p_before),
-        bound=distances.total_variation(p, q) + 0.5 * float(scene.outside.sum()),
+        bound=distances.total_variation(p, q),
         new_items=Share(int(new.sum()), float(scene.p_before[new].sum())),
         vanished_items=Share(len(gone), float(gone.sum())),
         frames=snapshot.log.frames,
     )
+
+
+def _joined(items: pa.Array, more: pa.Array) -> pa.Array:
+    """Ids of two origins in one array, of the first's type where that has room for the second's."""
+    if len(more) == 0:
+        return items
+    plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in (items, more)]
+    try:
+        both = pa.concat_arrays([plain[0], plain[1].cast(plain[0].type)])
+    except pa.ArrowInvalid:
+        both = pa.concat_arrays([plain[0].cast(plain[1].type), plain[1]])
+    return both.dictionary_encode() if pa.types.is_dictionary(items.type) else both

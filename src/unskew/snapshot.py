@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from unskew import kernels
 from unskew.errors import EmptyError, InputError
+from unskew.ids import require_mapping_codes
 from unskew.log import Log
 from unskew.priors import ItemPrior, Policy, UserPrior, item_prior, user_prior
 from unskew.sweep import Floats, Offsets, Profiles, Sweep, over_blocks
@@ -167,8 +168,7 @@ class Snapshot:
 
         Two independent draws from one profile; rows and columns in the order of `items`.
         """
-        wanted = list(items)
-        codes = self.item_codes(wanted, "joint")
+        codes = self.item_codes(items, "joint")
         if len(np.unique(codes)) < len(codes):
             raise InputError("joint() was given the same item twice")
         snapshot, theta = self._weighted(weights)
@@ -176,6 +176,8 @@ class Snapshot:
 
     def item_codes(self, items: Iterable[Any], what: str) -> npt.NDArray[np.int64]:
         """Codes of items that must exist in the log."""
+        if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+            raise InputError(f"{what}: {items!r} is not a list of items: put it into one")
         wanted = items if isinstance(items, pa.Array) else list(items)
         codes = self.log.items.codes(wanted)
         if (codes < 0).any():
@@ -187,6 +189,10 @@ class Snapshot:
     def per_entry(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A column of the log, lined up with ``profiles.item``."""
         return values if self._entries is None else values[self._entries]
+
+    def inside(self) -> npt.NDArray[np.bool_]:
+        """Which places of ``profiles.item`` belong to a profile: those up to its `stop`."""
+        return _inside(self.profiles)
 
     def restricted(self, users: npt.NDArray[np.bool_]) -> Snapshot:
         """The same snapshot in which only these users take part."""
@@ -209,13 +215,23 @@ class Snapshot:
         if weights is None:
             return self, theta
         if not isinstance(weights, Mapping):
+            if not hasattr(weights, "applied_to"):
+                raise InputError(
+                    f"weights is a {type(weights).__name__}; give fitted weights or a mapping {{item: weight}}"
+                )
             return weights.applied_to(self)
-        values = np.array([float(v) for v in weights.values()])
-        if not (np.isfinite(values).all() and (values >= 0).all()):
-            raise InputError("item weights must be finite and not negative")
+        codes, values = require_mapping_codes(self.log.items, weights, "weights")
+        for item, code, value in zip(weights, codes, values, strict=True):
+            if code < 0:
+                raise InputError(f"weights: the log has no item {item!r} (it has {self.log.items.examples()})")
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError(f"the weight of item {item!r} is {value}: it must be finite and not negative")
         with np.errstate(divide="ignore"):
-            theta[self.item_codes(list(weights), "weights")] = np.log(values)
-        return self.restricted(self.kept_sizes(theta > -np.inf) > 0), theta
+            theta[codes] = np.log(values)
+        part = self.restricted(self.kept_sizes(theta > -np.inf) > 0)
+        if not part.shares().any():
+            raise EmptyError(f"with these weights nobody holds anything at {self.at}: leave some item a weight")
+        return part, theta
 
 
 def _without_removed(
@@ -225,19 +241,24 @@ def _without_removed(
 
     New arrays, since this is no prefix.
     """
-    stop = profiles.stop.astype(np.int64)
-    start = profiles.start.astype(np.int64)
-    change = np.zeros(len(profiles.item) + 1, dtype=np.int64)  # +1 where a row begins, -1 where it ends
-    np.add.at(change, start, 1)
-    np.add.at(change, stop, -1)
-    inside = np.cumsum(change[:-1]) > 0
+    inside = _inside(profiles)
+    if removed.dtype.kind == "i":
+        tick = min(tick, np.iinfo(removed.dtype).max - 1)  # what never leaves has the largest there is
     inside &= removed > tick
     ends = np.concatenate([[0], np.cumsum(inside)])
     offsets = profiles.start.dtype
     rows = replace(
         profiles,
-        start=ends[start].astype(offsets),
-        stop=ends[stop].astype(offsets),
+        start=ends[profiles.start].astype(offsets),
+        stop=ends[profiles.stop].astype(offsets),
         item=profiles.item[inside],
     )
     return rows, np.flatnonzero(inside)
+
+
+def _inside(profiles: Profiles) -> npt.NDArray[np.bool_]:
+    change = np.zeros(len(profiles.item) + 1, dtype=np.int64)  # +1 where a row begins, -1 where it ends
+    np.add.at(change, profiles.start, 1)
+    np.add.at(change, profiles.stop, -1)
+    inside: npt.NDArray[np.bool_] = np.cumsum(change[:-1]) > 0
+    return inside

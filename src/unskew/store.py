@@ -29,12 +29,12 @@ _MAGIC = b"ARROW1"
 
 def is_saved_log(path: Path) -> bool:
     """Whether the file was written by `Log.save`."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        if file.read(len(_MAGIC)) != _MAGIC:
-            return False
     try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            if file.read(len(_MAGIC)) != _MAGIC:
+                return False
         with pa.memory_map(str(path)) as mapped:
             return _KEY in (pa.ipc.open_file(mapped).schema.metadata or {})
     except (pa.ArrowException, OSError):

@@ -118,6 +118,17 @@ def over_blocks(edges: npt.NDArray[np.int64], entries: int, work: Callable[[int,
     return results
 
 
+def over_items(n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+    """The same over a cut of n items into even parts, for the arithmetic between two passes."""
+    return over_blocks(_even(n), n // 4, work)
+
+
+@cache
+def _even(n: int) -> npt.NDArray[np.int64]:
+    """Where to cut n items: parts of about 16 000, at most 16."""
+    return np.linspace(0, n, max(1, min(16, n // 16_384)) + 1).astype(np.int64)
+
+
 @dataclass
 class Sweep:
     """Passes over one set of profiles, with the buffers that they share and their count."""
@@ -144,20 +155,18 @@ class Sweep:
         self._w = np.empty(p.n_items)
         self._later = np.empty(p.n_users, dtype=np.int64)
 
-    def marginal(self, theta: Floats, out: Floats | None = None) -> Floats:
+    def marginal(self, theta: Floats) -> Floats:
         """The weighted item marginal ``q_i = sum_u a_u pi_ui`` for log-weights `theta`. One pass."""
-        return self._pass(theta, None, None, out)
+        return self._pass(theta, None, None)
 
-    def marginal_and_levels(
-        self, theta: Floats, level: npt.NDArray[np.uint16], out: Floats | None = None
-    ) -> tuple[Floats, Floats]:
+    def marginal_and_levels(self, theta: Floats, level: npt.NDArray[np.uint16]) -> tuple[Floats, Floats]:
         """The marginal, and P(u) by the highest `level` that u holds. One pass."""
-        q = self._pass(theta, None, level, out)
+        q = self._pass(theta, None, level)
         return q, self._levels.sum(axis=0) / self._total
 
     def ratio_mean(self, theta: Floats, ratio: Floats) -> Floats:
         """``sum_u a_u pi_uk v_u`` with ``v_u = sum_i ratio_i pi_ui``, for every item k. One pass."""
-        return self._pass(theta, ratio, None, None)
+        return self._pass(theta, ratio, None)
 
     def row_maxima(self, value: Floats) -> Floats:
         """The largest `value` in each profile, -inf for an empty one. One pass."""
@@ -170,6 +179,19 @@ class Sweep:
             lambda k, lo, hi: kernels.row_maxima(lo, hi, p.start, p.stop, p.item, value, out),
         )
         return out
+
+    def highest(self, ratio: Floats, level: npt.NDArray[np.uint16]) -> tuple[float, Floats]:
+        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
+        p, levels = self.profiles, self._levels
+        self.passes += 1
+
+        def block(k: int, lo: int, hi: int) -> float:
+            levels[k] = 0.0
+            total: float = kernels.highest_ratios(lo, hi, p.start, p.stop, p.item, p.a, ratio, level, levels[k])
+            return total
+
+        total = sum(over_blocks(self._edges, self._entries, block))
+        return total / self._total, levels.sum(axis=0) / self._total
 
     def joint(self, theta: Floats, items: npt.NDArray[np.int64]) -> Floats:
         """``P(i,k|w) = sum_u a_u pi_ui pi_uk`` for the chosen `items`. One pass."""
@@ -195,12 +217,12 @@ class Sweep:
         theta: Floats,
         ratio: Floats | None,
         level: npt.NDArray[np.uint16] | None,
-        out: Floats | None,
     ) -> Floats:
         p, sums, levels, w = self.profiles, self._sums, self._levels, self._w
         self.passes += 1
         highest = theta.max() if len(theta) else 0.0
-        np.subtract(theta, highest if np.isfinite(highest) else 0.0, out=w)
+        shift = float(highest) if np.isfinite(highest) else 0.0
+        np.subtract(theta, shift, out=w)
         np.exp(w, out=w)
 
         def block(k: int, lo: int, hi: int) -> int:
@@ -212,8 +234,8 @@ class Sweep:
             return skipped
 
         skipped = over_blocks(self._edges, self._entries, block)
-        q = np.sum(sums, axis=0, out=out)
-        q *= w
+        q = np.empty(p.n_items)
+        over_items(p.n_items, lambda k, lo, hi: kernels.added(lo, hi, sums, w, self._total, q))
         if any(skipped):
 
             def again(k: int, lo: int, hi: int) -> None:
@@ -222,7 +244,5 @@ class Sweep:
                 kernels.item_sums_shifted(rows, p.start, p.stop, p.item, p.a, p.b, theta, ratio, sums[k])
 
             over_blocks(self._edges, self._entries, again)
-            for rest in sums:
-                q += rest
-        q /= self._total
+            q += sums.sum(axis=0) / self._total
         return q

@@ -66,10 +66,9 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
-        nano = _nanosecond(value)
-        value = _plain(value)
+        given, nano, value = value, _nanosecond(value), _plain(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
-            raise TimeError(f"{value!r} is not a time: give a number, a date or a datetime")
+            raise TimeError(f"{given!r} is not a time: give a number, a date or a datetime")
         if isinstance(value, str):
             value = self._from_text(value.strip())
         if isinstance(value, int | float):
@@ -202,7 +201,7 @@ def _plain(value: Any) -> Any:
         return value.astype("datetime64[D]" if by_day else "datetime64[us]").item()
     if isinstance(value, np.timedelta64):
         return value.astype("timedelta64[us]").item()
-    if isinstance(value, date | timedelta) and value != value:  # NaT
+    if str(value) == "NaT":
         return None
     if hasattr(value, "to_pydatetime"):
         return value.to_pydatetime(warn=False)

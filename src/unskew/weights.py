@@ -110,11 +110,11 @@ def fit_weights(
     result = replace(
         result,
         method=method,
-        top=top,
+        top=None if top is None else int(top),
         fitted=len(chosen),
         restricted=restricted,
         tol=float(tol),
-        policy=replace(snapshot.policy, min_items=min_items, users=users),
+        policy=replace(snapshot.policy, min_items=int(min_items), users=users),
         new_items_policy="drop" if drop else "keep",
         seconds=time.perf_counter() - began,
     )
@@ -238,10 +238,15 @@ def _check_options(
             "the weights of some items alone use method='descent' or 'lbfgs' (--method descent), or leave out "
             "top and items"
         )
+    if isinstance(items, str):
+        raise PolicyError(f"items is the text {items!r}; give a list of item ids")
+    for name, value in (("top", top), ("max_passes", max_passes), ("min_items", min_items)):
+        if value is not None and not isinstance(value, int | np.integer):
+            raise PolicyError(f"{name} is {value!r}; it must be a whole number")
     if top is not None and top < 1:
         raise PolicyError(f"top is {top}; it must be at least 1")
-    if not tol >= 0:
-        raise PolicyError(f"tol is {tol}; it must not be negative")
+    if not 0 <= tol < np.inf:
+        raise PolicyError(f"tol is {tol}; it must be a finite number that is not negative")
     if max_passes is not None and max_passes < 2:
         raise PolicyError(f"max_passes is {max_passes}; it must be at least 2 (one to look, one to certify)")
     if new_items not in (None, "drop", "keep"):

@@ -24,15 +24,15 @@ class _Restricted:
     def __init__(self, problem: Problem) -> None:
         self.fit = Fit(problem)
         self.whole = problem.is_whole
-        self.place = np.searchsorted(self.fit.wanted, problem.free)
+        self.free = problem.free
 
     def moved(self, point: Point, change: Floats) -> Floats:
         theta = point.theta.copy()
-        theta[self.place] += change
+        theta[self.free] += change
         return theta
 
     def slope(self, point: Point) -> Floats:
-        return self.fit.gradient(point)[self.place]
+        return self.fit.gradient(point)[self.free]
 
     def is_flat(self, slope: Floats, tol: float) -> bool:
         """Whether a small gradient ends the fit. With all items free only the rule of scaling does."""
@@ -63,7 +63,7 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
         step = min(2 * step, _LONGEST / float(np.abs(slope).max()))
         found = None
         while not fit.spent(max_passes):
-            trial = fit.look(work.moved(here, -step * slope), here.f)
+            trial = fit.look(work.moved(here, -step * slope), here)
             if trial.divergence <= here.divergence - _DECREASE * step * steepness:
                 found = trial
                 break
@@ -92,7 +92,7 @@ def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
         nonlocal best, status
         if status != "unfinished" or fit.spent(max_passes, looks=2):
             raise Done
-        point = origin if not change.any() else fit.look(work.moved(origin, change), best.f)
+        point = origin if not change.any() else fit.look(work.moved(origin, change), best)
         if not np.isfinite(point.divergence):
             return 1e300, np.zeros(len(change))
         if point.divergence <= best.divergence:

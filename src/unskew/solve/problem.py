@@ -36,11 +36,6 @@ class Problem:
     free: npt.NDArray[np.int64]
 
     @property
-    def wanted(self) -> npt.NDArray[np.int64]:
-        """The items with a target: those that D and TV speak of."""
-        return np.flatnonzero(self.target > 0)
-
-    @property
     def is_whole(self) -> bool:
         """Whether every item with a target is fitted, and nothing else is in the profiles."""
         others = np.ones(len(self.target), dtype=bool)

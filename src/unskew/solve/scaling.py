@@ -15,24 +15,27 @@ from __future__ import annotations
 import numpy as np
 
 from unskew import kernels
-from unskew.solve.fit import Fit
+from unskew.solve.fit import Fit, Point
 from unskew.solve.problem import Problem, Solution
-from unskew.sweep import Floats
+from unskew.sweep import Floats, over_items
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
+_LONGEST = 100.0  # a step moves no log-weight by more: from a corner far out there is no way back
 _TINY = 1e-280  # squares below this have lost their digits
 
 
 class Anderson:
-    """The memory of Anderson acceleration: the last `depth` changes of f and of ``theta + f``."""
+    """The memory of Anderson acceleration: the last `depth` changes of f and of ``theta + f``.
+
+    Kept in single precision, which halves what must be read; the steps are only proposals.
+    """
 
     def __init__(self, weight: Floats, depth: int) -> None:
-        n = len(weight)
         self._weight = weight
-        self._df = np.zeros((depth, n))
-        self._dg = np.zeros((depth, n))
+        self._df = np.zeros((len(weight), depth), dtype=np.float32)
+        self._dg = np.zeros((len(weight), depth), dtype=np.float32)
         self._gram = np.zeros((depth, depth))
-        self._dots = np.zeros(depth)
+        self._slope = np.zeros(depth)
         self._used = 0
         self._next = 0
 
@@ -40,34 +43,46 @@ class Anderson:
         """Begin again; the last steps led nowhere."""
         self._used = self._next = 0
 
-    def learn(self, df: Floats, dtheta: Floats) -> None:
-        """Take in how f changed when theta changed by `dtheta`."""
-        if len(self._df) == 0:
+    def learn(self, old: Point, new: Point) -> None:
+        """Take in how f changed on the way from one point to the next."""
+        depth = self._df.shape[1]
+        if depth == 0:
             return
-        k = self._next
-        self._df[k] = df
-        np.add(df, dtheta, out=self._dg[k])
-        self._used = max(self._used, k + 1)
-        self._next = (k + 1) % len(self._df)
-        used = self._used
-        kernels.weighted_dots(self._weight, self._df[:used], self._df[k], self._dots)
-        self._gram[k, :used] = self._gram[:used, k] = self._dots[:used]
+        slot = self._next
+        self._used = used = max(self._used, slot + 1)
+        self._next = (slot + 1) % depth
 
-    def propose(self, theta: Floats, f: Floats) -> Floats | None:
-        """Where to step, or None while nothing is known."""
+        def part(k: int, lo: int, hi: int) -> Floats:
+            dots = np.zeros((2, used))
+            kernels.remembered(
+                lo, hi, self._weight, old.theta, old.f, new.theta, new.f, self._df, self._dg, slot, used, dots
+            )
+            return dots
+
+        dots = sum(over_items(len(self._weight), part))
+        self._gram[slot, :used] = self._gram[:used, slot] = dots[0]
+        self._slope[:used] = dots[1]
+
+    def propose(self, here: Point) -> Floats | None:
+        """Where to step from the point learnt last, or None while nothing is known."""
         used = self._used
         if used == 0:
             return None
-        kernels.weighted_dots(self._weight, self._df[:used], f, self._dots)
         gram = self._gram[:used, :used].copy()
         highest = gram.diagonal().max()
         if not (np.isfinite(highest) and highest > _TINY):
             return None
         gram[np.diag_indices(used)] += _RIDGE * highest
-        gamma = np.linalg.solve(gram, self._dots[:used])
-        out = np.empty_like(theta)
-        kernels.combined(theta, f, gamma, self._dg[:used], out)
-        return out if np.isfinite(out).all() else None
+        gamma = np.linalg.solve(gram, self._slope[:used])
+        out = np.empty_like(here.theta)
+        lengths = over_items(
+            len(out), lambda k, lo, hi: kernels.extrapolated(lo, hi, here.theta, here.f, gamma, self._dg, out)
+        )
+        longest = max(lengths)
+        if longest > _LONGEST:
+            some = here.theta > -np.inf
+            out[some] = here.theta[some] + (out[some] - here.theta[some]) * (_LONGEST / longest)
+        return out if np.isfinite(longest) else None
 
 
 def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> Solution:
@@ -79,14 +94,14 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
         Profiles and target; every item with a target is fitted.
     tol
         Stop when TV is at most this (``solved``), or at most this above what any weighting of the
-        profiles can reach (``certified``).
+        profiles can reach, D being near its least as well (``certified``).
     max_passes
         Stop after this many passes in any case.
     depth
         How many changes Anderson acceleration remembers; 0 for plain scaling.
     """
     fit = Fit(problem)
-    memory = Anderson(fit.target, depth)
+    memory = Anderson(problem.target, depth)
     here = best = fit.start()
     history = [best.divergence]
     while True:
@@ -94,17 +109,17 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
         if status != "unfinished" or fit.spent(max_passes):
             break
         step = None
-        proposal = memory.propose(here.theta, here.f)
+        proposal = memory.propose(here)
         if proposal is not None:
-            step = fit.look(proposal, here.f)
+            step = fit.look(proposal, here)
             if not step.divergence <= here.divergence:
                 memory.forget()
                 step = None
                 if fit.spent(max_passes):
                     break
         if step is None:
-            step = fit.look(here.theta + here.f, here.f)
-        memory.learn(step.f - here.f, step.theta - here.theta)
+            step = fit.look(here.theta + here.f, here)
+        memory.learn(here, step)
         here = step
         if here.divergence <= best.divergence:
             best = here

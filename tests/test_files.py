@@ -1,0 +1,111 @@
+"""Files that are written whole or not at all, and those that cannot be read or written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from unskew.errors import FileError
+from unskew.files import check_readable, check_writable, read_parquet, replacing, write_parquet
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder, hidden files too."""
+    return sorted(os.listdir(folder))
+
+
+def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
+    with replacing(tmp_path / "out") as temporary:
+        temporary.write_text("new")
+        assert not (tmp_path / "out").exists()
+    assert (tmp_path / "out").read_text() == "new"
+    assert names(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_a_failure_leaves_the_old_file_and_no_temporary_one(
+    error: BaseException | type[BaseException], tmp_path: Path
+) -> None:
+    (tmp_path / "out").write_text("old")
+    expected = FileError if isinstance(error, OSError) else error
+    with pytest.raises(expected), replacing(tmp_path / "out") as temporary:  # type: ignore[call-overload]
+        temporary.write_text("half of the n")
+        raise error
+    assert (tmp_path / "out").read_text() == "old"
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_link_stays_a_link_to_the_new_content(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("old")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    with replacing(tmp_path / "link") as temporary:
+        temporary.write_text("new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "new"
+
+
+def test_two_writers_do_not_share_a_temporary_file(tmp_path: Path) -> None:
+    with replacing(tmp_path / "out") as one, replacing(tmp_path / "out") as two:
+        assert one != two
+        one.write_text("1")
+        two.write_text("2")
+    assert names(tmp_path) == ["out"]
+
+
+def test_a_folder_a_missing_folder_and_a_pipe_cannot_be_written(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="it is a folder"):
+        check_writable(tmp_path)
+    with pytest.raises(FileError, match="nowhere does not exist"):
+        check_writable(tmp_path / "nowhere" / "out")
+    with pytest.raises(FileError, match="File name too long"):
+        check_writable(tmp_path / ("x" * 300))
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="not an ordinary file"):
+        check_writable(tmp_path / "pipe")
+
+
+def test_what_may_not_be_written_or_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "out").write_text("old")
+    monkeypatch.setattr(os, "access", lambda *_: False)  # the user of the tests may be allowed everything
+    with pytest.raises(FileError, match=r"cannot write .*out: permission denied"):
+        check_writable(tmp_path / "out")
+    with pytest.raises(FileError, match=r"cannot read .*out: permission denied"):
+        check_readable(tmp_path / "out")
+
+
+def test_parquet_comes_back_with_what_was_told_about_it(tmp_path: Path) -> None:
+    table = pa.table({"item": ["x", "ü"], "n": [1.5, 2.5]})
+    write_parquet(tmp_path / "a.parquet", table, "things", {"at": "2013-06-01", "deep": {"n": 1}})
+    back, about = read_parquet(tmp_path / "a.parquet")
+    assert back.to_pydict() == table.to_pydict()
+    assert about == {"kind": "things", "format": 1, "at": "2013-06-01", "deep": {"n": 1}}
+
+
+def test_parquet_of_others_has_nothing_told_about_it(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "a.parquet")
+    assert read_parquet(tmp_path / "a.parquet")[1] == {}
+
+
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"not Parquet at all"])
+def test_a_file_that_is_no_parquet_is_refused_in_one_line(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(content)
+    with pytest.raises(FileError, match=r"a\.parquet is not a Parquet file") as said:
+        read_parquet(tmp_path / "a.parquet")
+    assert "\n" not in str(said.value)
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileError, match="is a folder"):
+        read_parquet(tmp_path)
+    with pytest.raises(FileError, match="there is no file"):
+        read_parquet(tmp_path / "missing.parquet")
+
+
+def test_damaged_words_about_a_file_are_an_error(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"unskew": b"{half"}), tmp_path / "a.parquet")
+    with pytest.raises(FileError, match="damaged"):
+        read_parquet(tmp_path / "a.parquet")

@@ -1,0 +1,98 @@
+"""The gradient of D in one more pass: against the paper's appendix, and against finite differences."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.dense import Floats, divergence, paper_gradient, random_profiles, table_of
+from unskew.solve.fit import Fit
+from unskew.solve.problem import Problem
+from unskew.sweep import Profiles
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def problem_of(rng: np.random.Generator, priors: bool, users: int = 9, items: int = 6) -> Problem:
+    profiles = random_profiles(rng, users, items, priors=priors)
+    target = rng.dirichlet(np.ones(items))
+    return Problem(profiles, target, np.zeros(items), np.arange(items))
+
+
+def gradient(problem: Problem, theta: Floats) -> Floats:
+    fit = Fit(problem)
+    return fit.gradient(fit.look(theta))
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=60, deadline=None)
+def test_the_gradient_is_that_of_the_papers_appendix(seed: int, priors: bool) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng, priors)
+    theta = rng.normal(0, 1.5, 6)
+    by_weight = paper_gradient(table_of(problem.profiles), problem.target, np.exp(theta))
+    assert gradient(problem, theta) == pytest.approx(by_weight * np.exp(theta), abs=1e-12)
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_the_gradient_agrees_with_finite_differences_of_the_dense_divergence(seed: int, priors: bool) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng, priors)
+    table = table_of(problem.profiles)
+    theta = rng.normal(0, 1, 6)
+    h = 1e-5
+    steps = [
+        (divergence(problem.target, table.marginal(theta + e)) - divergence(problem.target, table.marginal(theta - e)))
+        / (2 * h)
+        for e in np.eye(6) * h
+    ]
+    assert gradient(problem, theta) == pytest.approx(np.array(steps), abs=1e-8)
+
+
+@given(seeds, st.booleans())
+@settings(max_examples=40, deadline=None)
+def test_the_divergence_and_the_residual_of_a_look_are_the_dense_ones(seed: int, priors: bool) -> None:
+    rng = np.random.default_rng(seed)
+    problem = problem_of(rng, priors)
+    theta = rng.normal(0, 3, 6)
+    point = Fit(problem).look(theta)
+    q = table_of(problem.profiles).marginal(theta)
+    assert point.divergence == pytest.approx(divergence(problem.target, q), abs=1e-13)
+    assert point.residual == pytest.approx(0.5 * np.abs(problem.target - q).sum(), abs=1e-14)
+    assert point.f == pytest.approx(np.log(problem.target / q), abs=1e-11)
+
+
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_items_without_a_target_that_stay_in_the_profiles_count_in_divergence_and_gradient(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    profiles = random_profiles(rng, 9, 6)
+    target = np.append(rng.dirichlet(np.ones(4)), [0.0, 0.0])
+    theta = np.append(rng.normal(0, 1, 4), [0.0, 0.0])
+    fit = Fit(Problem(profiles, target, theta, np.arange(4)))
+    point = fit.look(theta)
+    q = table_of(profiles).marginal(theta)
+    assert point.divergence == pytest.approx(divergence(target, q), abs=1e-13)
+    assert point.residual == pytest.approx(0.5 * np.abs(target - q).sum(), abs=1e-14)
+    by_weight = paper_gradient(table_of(profiles), target, np.exp(theta))
+    assert fit.gradient(point) == pytest.approx(by_weight * np.exp(theta), abs=1e-12)
+
+
+def test_the_whole_gradient_costs_one_pass_more_than_the_divergence() -> None:
+    fit = Fit(problem_of(np.random.default_rng(0), True))
+    point = fit.look(np.zeros(6))
+    assert fit.sweep.passes == 1
+    fit.gradient(point)
+    assert fit.sweep.passes == 2
+
+
+def test_divergences_far_below_rounding_of_one_are_still_told_apart() -> None:
+    """Two users who hold both items: at log-weight x, D is x^2/8 to leading order, whatever its size."""
+    item = np.array([0, 1, 0, 1], dtype=np.uint32)
+    profiles = Profiles(np.array([0, 2], np.uint32), np.array([2, 4], np.uint32), item, 2)
+    fit = Fit(Problem(profiles, np.array([0.5, 0.5]), np.zeros(2), np.arange(2)))
+    for x in (1e-4, 1e-6, 1e-8, 1e-10):
+        assert fit.look(np.array([x, 0.0])).divergence == pytest.approx(x * x / 8, rel=1e-4)

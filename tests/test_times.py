@@ -1,0 +1,301 @@
+"""The time axis: what a log's times are, what a date means on it, and how times are shown back."""
+
+from __future__ import annotations
+
+import datetime as dt
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import unskew as us
+from tests.tables import held, late
+from unskew.errors import EmptyError, TimeError, UnskewWarning
+from unskew.times import TimeAxis
+
+PARIS = ZoneInfo("Europe/Paris")
+
+
+def read(times: Any, **options: Any) -> us.Log:
+    """A log of one user who takes item k at the k-th time."""
+    return us.read_log({"user": ["u"] * len(times), "item": list(range(len(times))), "time": times}, **options)
+
+
+def taken(log: us.Log, time: Any) -> set[int]:
+    """The items taken by `time`."""
+    return held(log, time).get("u", set())
+
+
+@pytest.mark.parametrize("time", [330, "330", 330.0, 330.9, np.int32(330), np.float64(330)])
+def test_integers_are_asked_for_as_numbers(time: Any) -> None:
+    log = read([329, 330, 331])
+    assert taken(log, time) == {0, 1}
+    assert (log.first, log.last) == (329, 331)
+
+
+def test_decimal_numbers_are_asked_for_as_numbers_and_shown_as_such() -> None:
+    log = read([0.5, 1.5, 2.0])
+    assert [taken(log, t) for t in (1, 1.5, "1.75")] == [{0}, {0, 1}, {0, 1}]
+    assert (log.first, log.last, log.at(1).at) == (0.5, 2.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "time", ["2013-06-01", date(2013, 6, 1), datetime(2013, 6, 1, 12), np.datetime64("2013-06-01")]
+)
+def test_a_date_on_plain_numbers_is_an_error_that_offers_the_unit(time: Any) -> None:
+    with pytest.raises(TimeError, match=r"plain numbers.*time_unit=\"s\".*--time-unit"):
+        read([1370044800]).at(time)
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, [1], b"1", "", "soon", float("nan"), float("inf"), "nan", pd.NaT, 10**30]
+)
+@pytest.mark.parametrize("times", [[1, 2], [1.5, 2.5], [date(2013, 1, 1)], [datetime(2013, 1, 1)]])
+def test_what_is_no_time_is_an_error_on_every_axis(value: Any, times: list[Any]) -> None:
+    with pytest.raises(TimeError):
+        read(times).at(value)
+
+
+def test_a_number_on_a_log_of_dates_is_an_error() -> None:
+    with pytest.raises(TimeError, match="are dates: give 2013-06-01"):
+        read([date(2013, 1, 1)]).at(330)
+
+
+def test_dates_are_shown_as_dates_and_a_date_includes_its_day() -> None:
+    log = read([date(2013, 5, 31), date(2013, 6, 1), date(2013, 6, 2)])
+    assert (
+        taken(log, "2013-06-01") == taken(log, date(2013, 6, 1)) == taken(log, datetime(2013, 6, 1, 5)) == {0, 1}
+    )
+    assert (log.first, log.last, log.at("2013-06-01").at) == ("2013-05-31", "2013-06-02", "2013-06-01")
+
+
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns"])
+def test_a_bare_date_is_the_end_of_that_day_and_a_datetime_that_very_moment(unit: str) -> None:
+    times = [datetime(2013, 6, 1), datetime(2013, 6, 1, 23, 59, 59), datetime(2013, 6, 2)]
+    log = read(pa.array(times, pa.timestamp(unit)))
+    assert taken(log, "2013-06-01") == taken(log, date(2013, 6, 1)) == {0, 1}
+    assert taken(log, "2013-06-01T00:00:00") == taken(log, datetime(2013, 6, 1)) == {0}
+    assert taken(log, np.datetime64("2013-06-01T23:59:59")) == taken(log, pd.Timestamp(times[1])) == {0, 1}
+    assert log.last == "2013-06-02T00:00:00"
+
+
+@pytest.mark.parametrize(
+    ("unit", "per_day"),
+    [("day", 1), ("s", 86400), ("ms", 86400 * 10**3), ("us", 86400 * 10**6), ("ns", 86400 * 10**9)],
+)
+def test_a_time_unit_reads_integers_as_time_since_1970(unit: str, per_day: int) -> None:
+    day = (date(2013, 6, 1) - date(1970, 1, 1)).days
+    log = read([day * per_day, (day + 1) * per_day - 1, (day + 1) * per_day], time_unit=unit)
+    assert taken(log, "2013-06-01") == {0, 1}
+    assert taken(log, "2013-05-31") == set()
+    assert taken(log, (day + 1) * per_day) == {0, 1, 2}
+
+
+def test_a_time_unit_reads_decimal_seconds() -> None:
+    log = read([1370044799.75, 1370044800.5], time_unit="s")
+    assert log.last == "2013-06-01T00:00:00.500000+00:00"
+    assert taken(log, "2013-05-31") == {0}
+
+
+def test_a_time_unit_on_dates_is_an_error() -> None:
+    with pytest.raises(TimeError, match="'time' holds date values: leave it out"):
+        read([date(2013, 1, 1)], time_unit="s")
+
+
+@pytest.mark.parametrize("way", ["table", "parquet", "arrow"])
+def test_the_zone_of_the_log_decides_where_a_day_ends(way: str, tmp_path: Path) -> None:
+    last = datetime(2013, 6, 1, 23, 59, 59, tzinfo=PARIS)
+    times = pa.array([last, last + timedelta(seconds=1)], pa.timestamp("us", "Europe/Paris"))
+    table = pa.table({"user": ["u"] * 2, "item": [0, 1], "time": times})
+    source: Any = table
+    if way == "parquet":
+        pq.write_table(table, source := tmp_path / "log.parquet")
+    elif way == "arrow":
+        source = tmp_path / "log.arrow"
+        with pa.OSFile(str(source), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table)
+    log = us.read_log(source)
+    assert taken(log, "2013-06-01") == {0}
+    assert log.first == "2013-06-01T23:59:59+02:00"
+    assert taken(log, datetime(2013, 6, 1, 22, tzinfo=UTC)) == taken(log, datetime(2013, 6, 2)) == {0, 1}
+
+
+def test_the_zone_of_the_machine_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    import time
+
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        log = read([datetime(2013, 6, 1, 23), datetime(2013, 6, 2, 1)])
+        zoned = read(["2013-06-01T23:00:00Z", "2013-06-02T01:00:00Z"])
+        assert taken(log, "2013-06-01") == taken(zoned, "2013-06-01") == {0}
+        assert (log.first, zoned.first) == ("2013-06-01T23:00:00", "2013-06-01T23:00:00+00:00")
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.sampled_from(
+        [
+            "Europe/Paris",
+            "America/Sao_Paulo",
+            "America/Havana",
+            "Asia/Beirut",
+            "Pacific/Apia",
+            "Australia/Lord_Howe",
+        ]
+    ),
+    st.dates(date(2005, 1, 1), date(2025, 12, 31)),
+    st.sampled_from(["s", "ms", "us", "ns"]),
+)
+def test_the_end_of_a_day_is_the_last_tick_whose_date_is_that_day_even_when_clocks_change(
+    zone: str, day: date, unit: str
+) -> None:
+    axis = TimeAxis("datetime", unit, zone)
+    end = axis.moment(day).tick
+    per = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
+
+    def day_of(tick: float) -> date:
+        return datetime.fromtimestamp(int(tick) // per, ZoneInfo(zone)).date()
+
+    if day_of(end) == day:
+        assert day_of(end + 1) > day
+    else:  # Apia crossed the date line and had no 30 December 2011
+        assert (zone, day) == ("Pacific/Apia", date(2011, 12, 30))
+
+
+@settings(max_examples=200, deadline=None, database=None)
+@given(
+    st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1)),
+    st.sampled_from(["us", "ns"]),
+    st.sampled_from([None, "UTC", "Asia/Kathmandu", "America/New_York", "+05:30", "-03:00"]),
+)
+def test_what_is_shown_can_be_asked_for_again(moment: datetime, unit: str, zone: str | None) -> None:
+    axis = TimeAxis("datetime", unit, zone)
+    tick = axis.moment(moment).tick
+    assert axis.moment(axis.show(tick)).tick == tick
+
+
+def test_nanoseconds_are_kept_shown_and_asked_for() -> None:
+    start = np.datetime64("2013-06-01T10:00:00.123456788", "ns")
+    log = read(np.array([start, start + 1, start + 2]))
+    assert (log.first, log.last) == ("2013-06-01T10:00:00.123456788", "2013-06-01T10:00:00.123456790")
+    for asked in (start + 1, pd.Timestamp(start + 1), "2013-06-01T10:00:00.123456789"):
+        assert taken(log, asked) == {0, 1}
+        assert log.at(asked).at == "2013-06-01T10:00:00.123456789"
+
+
+def test_a_zone_asked_for_where_the_log_has_none_is_an_error() -> None:
+    with pytest.raises(TimeError, match="has a zone, but the times of this log have none"):
+        read([datetime(2013, 6, 1)]).at("2013-06-01T00:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("written", "first", "last"),
+    [
+        (["5", " 7"], 5, 7),
+        (["-5", "+7"], -5, 7),
+        (["1.5", "2"], 1.5, 2.0),
+        (["1e3", ".5"], 0.5, 1000.0),
+        (["2013-06-01", "2013-6-2"], "2013-06-01", "2013-06-02"),
+        (["2013-06-01", "2013-06-01 10:30"], "2013-06-01T00:00:00", "2013-06-01T10:30:00"),
+        (
+            ["2013-06-01T10:00:00Z", "2013-06-01T13:00:00+02:00"],
+            "2013-06-01T10:00:00+00:00",
+            "2013-06-01T11:00:00+00:00",
+        ),
+        (
+            ["2013-06-01T10:00:00+0530", "2013-06-02T10:00:00+0530"],
+            "2013-06-01T10:00:00+05:30",
+            "2013-06-02T10:00:00+05:30",
+        ),
+        (["2013-06-01T10:00:00.123456789"] * 2, "2013-06-01T10:00:00.123456789", "2013-06-01T10:00:00.123456789"),
+    ],
+)
+@pytest.mark.parametrize("way", ["csv", "jsonl", "pandas"])
+def test_times_written_as_text_are_read_in_the_one_form_that_they_all_have(
+    way: str, written: list[str], first: Any, last: Any, tmp_path: Path
+) -> None:
+    frame = pd.DataFrame({"user": ["u", "u"], "item": [0, 1], "time": written})
+    path = tmp_path / f"log.{way}"
+    if way == "csv":
+        frame.to_csv(path, index=False)
+    elif way == "jsonl":
+        frame.to_json(path, orient="records", lines=True)
+    log = us.read_log(frame if way == "pandas" else path)
+    found = sorted([log.first, log.last], key=str) if isinstance(first, str) else [log.first, log.last]
+    assert found == [first, last]
+    assert type(log.first) is type(first)
+
+
+def test_a_day_of_times_with_one_offset_ends_in_that_offset() -> None:
+    log = read(["2013-06-01T23:30:00-03:00", "2013-06-02T00:30:00-03:00"])
+    assert taken(log, "2013-06-01") == {0}
+
+
+def test_the_far_ends_of_the_calendar_can_be_asked_for() -> None:
+    log = read(pa.array([datetime(2013, 6, 1)], pa.timestamp("ns")))
+    with pytest.warns(UnskewWarning, match="9999-12-31 is after the log ends"):
+        assert log.at("9999-12-31").n_users == 1
+    with pytest.raises(EmptyError, match="nothing had happened yet at 0001-01-01"):
+        log.at("0001-01-01")
+    micro = read(pa.array([datetime(9999, 12, 31, 23, 59, 59)], pa.timestamp("us")))
+    assert taken(micro, "9999-12-31") == {0}
+
+
+def test_a_time_after_the_end_warns_with_the_range_and_points_at_the_caller() -> None:
+    with pytest.warns(UnskewWarning, match="9 is after the log ends: it runs from 3 to 5") as said:
+        assert read([3, 5]).at(9).at == 9
+    assert said[0].filename == __file__
+
+
+def test_the_last_day_of_a_log_with_clock_times_does_not_warn() -> None:
+    assert read([datetime(2013, 6, 1, 8)]).at("2013-06-01").n_users == 1
+
+
+def test_a_time_before_the_beginning_is_an_error_with_the_range() -> None:
+    with pytest.raises(EmptyError, match="nothing had happened yet at 2: the log runs from 3 to 5"):
+        read([3, 5]).at(2)
+
+
+def test_removals_in_another_resolution_are_compared_to_the_tick() -> None:
+    came, left = datetime(2013, 6, 1, 10), np.datetime64("2013-06-01T11:00:00.000000001", "ns")
+    table = {"user": ["u"], "item": [0], "time": pa.array([came], pa.timestamp("us")), "gone": np.array([left])}
+    log = us.read_log(table, removed="gone")
+    assert held(log, datetime(2013, 6, 1, 11)) == {"u": {0}}
+    assert held(log, datetime(2013, 6, 1, 11, 0, 0, 1)) == {}
+
+
+def test_removal_dates_work_with_a_bare_date() -> None:
+    table = {"user": ["u", "v"], "item": [0, 0], "time": [date(2013, 1, 1)] * 2, "gone": [date(2013, 6, 1), None]}
+    log = us.read_log(table, removed="gone")
+    assert set(late(log, "2013-05-31").marginal().to_dict()) == {0}
+    assert [set(held(log, f"2013-0{k}")) for k in ("5-31", "6-01")] == [{"u", "v"}, {"v"}]
+
+
+@pytest.mark.parametrize(
+    ("value", "ticks"), [(dt.timedelta(hours=12), 43200.0), (2, 172800.0), (np.timedelta64(1, "D"), 86400.0)]
+)
+def test_a_length_of_time_is_in_days_on_a_calendar(value: Any, ticks: float) -> None:
+    assert TimeAxis("epoch", "s", "UTC").duration(value) == ticks
+
+
+@pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), "7", None, True, 10**400])
+def test_what_is_no_length_of_time_is_an_error(value: Any) -> None:
+    with pytest.raises(TimeError):
+        TimeAxis("integer").duration(value)
+
+
+def test_a_timedelta_on_plain_numbers_is_an_error() -> None:
+    with pytest.raises(TimeError, match="plain numbers"):
+        TimeAxis("integer").duration(timedelta(days=1))
