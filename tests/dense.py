@@ -163,7 +163,8 @@ def item_mix(
     for user, items in held.items():
         newest = max(items.values())
         parts = {
-            i: (1.0 if weight is None else weight[i]) * (1.0 if half_life is None else 0.5 ** ((newest - t) / half_life))
+            i: (1.0 if weight is None else weight[i])
+            * (1.0 if half_life is None else 0.5 ** ((newest - t) / half_life))
             for i, t in items.items()
         }
         for i, part in parts.items():
@@ -175,3 +176,15 @@ def item_mix(
 def columns(events: Sequence[Event]) -> dict[str, list[Any]]:
     """Events as the columns that `read_log` takes."""
     return {name: [event[k] for event in events] for k, name in enumerate(("user", "item", "time"))}
+
+
+def random_events(rng: np.random.Generator, users: int = 12, items: int = 7, joining: bool = True) -> list[Event]:
+    """An append-only history from time 0 to 9: everyone takes a few items, some users join later."""
+    events: list[Event] = []
+    for u in range(users):
+        joined = int(rng.integers(0, 9)) if joining and rng.random() < 0.4 else 0
+        for k in range(1 + int(rng.poisson(1.5))):
+            time = joined if k == 0 else int(rng.integers(joined, 10))
+            events.append((f"u{u}", f"i{int(items * rng.random() ** 2)}", time))
+    events += [("end", "i0", 0), ("end", "i1", 9)]  # so that both dates are within the log
+    return events

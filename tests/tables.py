@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 import unskew as us
 from unskew.errors import EmptyError, UnskewWarning
 
-LAW = settings(max_examples=40, deadline=None, database=None)
+LAW = settings(max_examples=40, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow])
 """How long a law is looked at: every example reads a log."""
 
 
@@ -90,4 +90,5 @@ def dense(snapshot: us.Snapshot, b: dict[tuple[Any, Any], float] | None = None) 
         for item in snapshot.profile(user):
             matrix[u, items.index(item)] = 1.0 if b is None else b[user, item]
     sums = matrix.sum(axis=1, keepdims=True)
-    return np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+    result: npt.NDArray[np.float64] = np.divide(matrix, sums, out=np.zeros_like(matrix), where=sums > 0)
+    return result

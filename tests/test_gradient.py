@@ -45,7 +45,10 @@ def test_the_gradient_agrees_with_finite_differences_of_the_dense_divergence(see
     theta = rng.normal(0, 1, 6)
     h = 1e-5
     steps = [
-        (divergence(problem.target, table.marginal(theta + e)) - divergence(problem.target, table.marginal(theta - e)))
+        (
+            divergence(problem.target, table.marginal(theta + e))
+            - divergence(problem.target, table.marginal(theta - e))
+        )
         / (2 * h)
         for e in np.eye(6) * h
     ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +149,7 @@ def test_saving_that_fails_leaves_the_old_file_and_nothing_else(
     with pytest.raises(FileError, match="No space left on device"):
         us.Marginal.of({"y": 1.0}).save(path)
     assert path.read_bytes() == old
-    assert os.listdir(tmp_path) == ["a.parquet"]
+    assert [p.name for p in tmp_path.iterdir()] == ["a.parquet"]
 
 
 def test_an_output_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -158,4 +157,4 @@ def test_an_output_that_cannot_be_written_is_refused_in_one_line(tmp_path: Path)
         with pytest.raises(FileError, match="cannot write") as said:
             us.Marginal.of({"x": 1.0}).save(path)
         assert "\n" not in str(said.value)
-    assert os.listdir(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

@@ -117,7 +117,7 @@ def test_p_item_from_a_column_is_given_per_interaction() -> None:
 def test_a_bad_number_after_the_date_does_not_matter_and_within_it_is_refused() -> None:
     with pytest.raises(ColumnError, match=r"'stars'.*1 values are not positive.* -1.0 for item 'z'"):
         read().at(9, p_item="stars")
-    with pytest.raises(ColumnError, match="'gaps'.*1 values are not positive.* nan for item 'x'"):
+    with pytest.raises(ColumnError, match=r"'gaps'.*1 values are not positive.* nan for item 'x'"):
         read().at(3, p_item="gaps")
 
 

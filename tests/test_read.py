@@ -83,7 +83,7 @@ def test_the_number_of_threads_changes_nothing(threads: str, monkeypatch: pytest
         first[u, i] = min(t, first.get((u, i), t))
     monkeypatch.setenv("UNSKEW_THREADS", threads)
     log = us.read_log(table)
-    user = np.repeat(log.users.values.to_numpy(), np.diff(log.start.astype(np.int64)))
+    user = np.repeat(log.users.values.to_numpy(), log.start[1:] - log.start[:-1])
     found = dict(
         zip(zip(user.tolist(), log.items.take(log.item).to_pylist(), strict=True), log.time.tolist(), strict=True)
     )

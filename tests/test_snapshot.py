@@ -122,7 +122,7 @@ def test_profiles_are_in_the_order_in_which_items_were_taken() -> None:
 
 def test_a_snapshot_in_which_everything_has_left_is_an_error_with_the_range() -> None:
     log = us.read_log({"user": [1, 1], "item": [1, 2], "time": [1, 8], "gone": [3, 9]}, removed="gone")
-    with pytest.raises(EmptyError, match="at 5 is empty.*from 1 to 8"):
+    with pytest.raises(EmptyError, match=r"at 5 is empty.*from 1 to 8"):
         log.at(5)
 
 

@@ -230,7 +230,12 @@ def test_a_number_finds_an_equal_number_of_another_type_and_no_text() -> None:
 def test_a_column_may_have_any_name(names: tuple[str, str, str], ending: str, tmp_path: Path) -> None:
     frame = pl.DataFrame(dict(zip(names, TABLE.values(), strict=True)))
     path = tmp_path / f"log.{ending}"
-    {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[ending](path)
+    write_to: dict[str, Any] = {
+        "csv": frame.write_csv,
+        "parquet": frame.write_parquet,
+        "jsonl": frame.write_ndjson,
+    }
+    write_to[ending](path)
     user, item, time = names
     for source in (path, frame):
         log = us.read_log(source, user=user, item=item, time=time, columns=[item])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from dataclasses import fields
 from datetime import datetime
 from pathlib import Path
@@ -176,4 +175,4 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(
     with pytest.raises(FileError, match=r"cannot write .*log\.arrow: No space left"):
         us.read_log({"user": [1], "item": [1], "time": [1]}).save(path)
     assert path.read_bytes() == old
-    assert os.listdir(tmp_path) == ["log.arrow"]
+    assert [p.name for p in tmp_path.iterdir()] == ["log.arrow"]

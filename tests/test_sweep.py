@@ -218,7 +218,9 @@ def test_the_cut_into_blocks_does_not_depend_on_the_number_of_threads(monkeypatc
 
 
 @pytest.mark.parametrize("spread", [1.0, 900.0])
-def test_a_pass_allocates_a_few_arrays_of_items_and_nothing_that_grows_with_users_or_entries(spread: float) -> None:
+def test_a_pass_allocates_a_few_arrays_of_items_and_nothing_that_grows_with_users_or_entries(
+    spread: float,
+) -> None:
     rng = np.random.default_rng(8)
     users, items = 100_000, 1_000
     item = rng.integers(0, items, 2 * users).astype(np.uint32)

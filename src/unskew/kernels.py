@@ -293,3 +293,24 @@ def extrapolated(lo, hi, theta, f, gamma, dg, out):
         out[i] = theta[i] + step
         longest = max(longest, abs(step))
     return longest
+
+
+@compiled
+def entry_shares(lo, hi, start, stop, item, a, b, theta, out):
+    """``out[e] = a_u pi_ui`` of each entry, each row shifted by its own maximum."""
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        shift = -np.inf
+        for e in range(first, last):
+            shift = max(shift, theta[item[e]])
+        if shift == -np.inf:
+            continue
+        total = 0.0
+        for e in range(first, last):
+            x = np.exp(theta[item[e]] - shift)
+            out[e] = x if b is None else x * b[e]
+            total += out[e]
+        share = a[u] / total
+        for e in range(first, last):
+            out[e] *= share

@@ -14,6 +14,7 @@ from unskew import kernels
 from unskew.errors import ColumnError, InputError, PolicyError
 from unskew.ids import require_mapping_codes
 from unskew.sweep import Floats, over_blocks
+from unskew.times import plain
 
 if TYPE_CHECKING:
     from unskew.snapshot import Snapshot
@@ -34,7 +35,8 @@ class Recency:
     half_life: float | timedelta
 
     def __str__(self) -> str:
-        days = self.half_life / timedelta(days=1) if isinstance(self.half_life, timedelta) else self.half_life
+        length = plain(self.half_life)
+        days = length / timedelta(days=1) if isinstance(length, timedelta) else length
         return f"recency:{float(days)!r}".removesuffix(".0")
 
 
@@ -104,7 +106,7 @@ def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str
                 f"p_user has no number for {int(missing.sum())} of the users, such as {first!r}: "
                 "give every user of the snapshot one"
             )
-        return _checked(snapshot, np.nan_to_num(shares)), "given"
+        return _checked(snapshot, np.where(np.isnan(shares), 0.0, shares)), "given"
     if hasattr(prior, "index") and hasattr(prior, "to_dict"):
         raise InputError(
             "p_user is a Series, whose order may not be that of log.users: give p_user.to_dict() if its index is "

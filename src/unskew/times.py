@@ -66,7 +66,7 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
-        given, nano, value = value, _nanosecond(value), _plain(value)
+        given, nano, value = value, _nanosecond(value), plain(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
             raise TimeError(f"{given!r} is not a time: give a number, a date or a datetime")
         if isinstance(value, str):
@@ -103,7 +103,7 @@ class TimeAxis:
 
     def duration(self, value: Any) -> float:
         """A length of time in ticks: a timedelta, or a number (of days on a calendar axis)."""
-        value = _plain(value)
+        value = plain(value)
         if isinstance(value, timedelta):
             if not self.is_calendar:
                 raise TimeError("this log has plain numbers as times: give the length as a number")
@@ -194,7 +194,7 @@ def check_time_unit(unit: str | None) -> None:
         raise InputError(f"time_unit is {unit!r}; it can be {', '.join(TIME_UNITS)}")
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """The Python value that a scalar of numpy or pandas stands for; None for one that is missing."""
     if isinstance(value, np.datetime64):
         by_day = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")

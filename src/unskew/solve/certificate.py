@@ -21,6 +21,7 @@ from unskew.sweep import LEVELS, Floats, Sweep
 _MIDDLE = LEVELS // 2
 _BITS = 18  # of a 32-bit float that are dropped: 5 bits of mantissa stay, steps of 3 %
 _SMALLEST = int(np.float32(2.0**-26).view(np.uint32) >> _BITS)
+_ROUNDING = 1e-13  # of the sums: less than this above the best is no news
 
 
 @dataclass
@@ -53,7 +54,7 @@ class RunningBound:
         items = np.bincount(level, weights=self.target, minlength=LEVELS)
         excess = np.cumsum((items - users)[:0:-1])  # from the highest level down to 1
         k = int(np.argmax(excess))
-        if excess[k] > self.best:
+        if excess[k] > self.best + _ROUNDING:
             self.best = float(excess[k])
             self.trapped = level >= LEVELS - 1 - k
 

@@ -1,0 +1,135 @@
+"""Qualities: how good it is to have found the held-out item at some rank.
+
+With one held-out item every usual measure is a function of its rank: recall is hit, and (mean) average
+precision is the reciprocal rank; both names are accepted. Values agree with trec_eval.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+
+Ranks = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+_DEPTH = 100  # how far a list is looked at where nothing else is said
+_PERSISTENCE = 0.8
+_ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mrr", "ap": "mrr"}
+_KNOWN = ("hit", "mrr", "ndcg", "rbp")
+
+
+@dataclass(frozen=True)
+class Quality:
+    """A quality l as a function of the rank of the held-out item, and of the grade it got.
+
+    Attributes
+    ----------
+    name
+        What it is called.
+    function
+        Takes the ranks (from 1; 0: not recommended) and the grades (NaN where the recommender gives no
+        numbers), and gives one number for each.
+    depth
+        Ranks beyond this count as not recommended.
+    is_hit
+        Whether it is 1 or 0, so that a sampled score is a proportion.
+    needs_grades
+        Whether `function` looks at the grades.
+
+    Examples
+    --------
+    >>> import numpy as np, unskew as us
+    >>> half = us.Quality("half", lambda rank, grade: (rank > 0) * 0.5, depth=10)
+    >>> half(np.array([1, 0, 11]))
+    array([0.5, 0. , 0. ])
+    """
+
+    name: str
+    function: Callable[[Ranks, Floats], npt.ArrayLike]
+    depth: int = _DEPTH
+    is_hit: bool = False
+    needs_grades: bool = False
+
+    def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
+        """The quality of each held-out item."""
+        within = np.where(rank <= self.depth, rank, 0)
+        grades = np.full(len(rank), np.nan) if grade is None else grade
+        values = np.asarray(self.function(within, grades), dtype=np.float64)
+        if values.shape != within.shape:
+            raise InputError(
+                f"quality {self.name!r} gave an array of shape {values.shape} for {len(rank)} ranks: it must give "
+                "one number for each"
+            )
+        if not np.isfinite(values).all():
+            k = int(np.argmax(~np.isfinite(values)))
+            raise InputError(f"quality {self.name!r} gave {values[k]} for rank {within[k]} and grade {grades[k]}")
+        return values
+
+
+def quality(given: str | Quality | Callable[[Ranks, Floats], npt.ArrayLike]) -> Quality:
+    """A quality by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
+
+    Without ``@k`` lists are looked at down to rank 100.
+
+    >>> import numpy as np
+    >>> quality("ndcg@3")(np.array([1, 2, 3, 4, 0])).round(3).tolist()
+    [1.0, 0.631, 0.5, 0.0, 0.0]
+    """
+    if isinstance(given, Quality):
+        return given
+    if callable(given):
+        return Quality(getattr(given, "__name__", "quality"), given, needs_grades=True)
+    if not isinstance(given, str):
+        raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
+    return _named(given.strip())
+
+
+def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list[Quality]:
+    """Several qualities; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10."""
+    if isinstance(given, str) or callable(given):
+        given = [given]
+    found: list[Quality] = []
+    for one in given:
+        curve = re.fullmatch(r"rank\s*<=\s*(\d+(?:\s*,\s*\d+)*)", one.strip()) if isinstance(one, str) else None
+        parts = [f"hit@{k.strip()}" for k in curve[1].split(",")] if curve else [one]
+        found += [quality(part) for part in parts]
+    if not found:
+        raise InputError("no quality was given: name at least one, such as hit@5")
+    return found
+
+
+def _named(name: str) -> Quality:
+    parts = re.fullmatch(r"([a-z]+)(?:\(([0-9.]+)\))?(?:@(\d+))?", name.lower())
+    kind = _ALSO.get(parts[1], parts[1]) if parts else None
+    if parts is None or kind not in _KNOWN or (parts[2] and kind != "rbp"):
+        known = [*_KNOWN, *_ALSO]
+        close = difflib.get_close_matches(re.split(r"[@(]", name.lower())[0], known, n=1)
+        hint = f"; did you mean {close[0]}@5?" if close else ""
+        raise InputError(
+            f"there is no quality {name!r}: give one of {', '.join(known)} with @k, such as hit@5{hint}"
+        )
+    depth = int(parts[3]) if parts[3] else _DEPTH
+    if depth < 1:
+        raise InputError(f"quality {name!r}: the number after @ must be at least 1")
+    if kind == "rbp":
+        persistence = float(parts[2]) if parts[2] else _PERSISTENCE
+        if not 0 < persistence < 1:
+            raise InputError(f"quality {name!r}: the persistence must lie between 0 and 1")
+        return Quality(name, lambda rank, _: _found(rank, (1 - persistence) * persistence ** (rank - 1.0)), depth)
+    function: Callable[[Ranks, Floats], npt.ArrayLike] = {
+        "hit": lambda rank, _: rank > 0,
+        "mrr": lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)),
+        "ndcg": lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)),
+    }[kind]
+    return Quality(name, function, depth, is_hit=kind == "hit")
+
+
+def _found(rank: Ranks, value: npt.NDArray[Any]) -> Floats:
+    return np.where(rank > 0, value, 0.0)
