@@ -1,6 +1,6 @@
 """The answers computed densely, in a few obvious lines each: what the tests compare with.
 
-Nothing here imports the code under test except `Profiles`, the shape in which it takes its arrays.
+Nothing here computes with the code under test; `Profiles` and `Share` are shapes of what goes in and out.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ from typing import Any
 import cvxpy
 import numpy as np
 import numpy.typing as npt
+import pytest
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
+from unskew.result import Share
 from unskew.sweep import Profiles
 
 Floats = npt.NDArray[np.float64]
@@ -111,13 +113,14 @@ def paper_gradient(table: Table, target: Floats, w: Floats) -> Floats:
 
 def least_divergence(table: Table, target: Floats) -> float:
     """The smallest D over every choice of P(i|u) on these profiles: a convex program."""
-    pi = cvxpy.Variable(table.b.shape, nonneg=True)
+    cp: Any = cvxpy  # whose types are incomplete
+    pi = cp.Variable(table.b.shape, nonneg=True)
     q = table.a @ pi
     wanted = np.flatnonzero(target > 0)
-    objective = cvxpy.sum(cvxpy.rel_entr(target[wanted], q[wanted]))
-    rules = [cvxpy.sum(pi, axis=1) == 1, pi[~table.held] == 0]
-    problem = cvxpy.Problem(cvxpy.Minimize(objective), rules)
-    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
+    objective = cp.sum(cp.rel_entr(target[wanted], q[wanted]))
+    rules = [cp.sum(pi, axis=1) == 1, pi[~table.held] == 0]
+    problem = cp.Problem(cp.Minimize(objective), rules)
+    problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     return float(problem.value)
 
 
@@ -171,6 +174,11 @@ def item_mix(
             share = (1.0 if p_user is None else p_user[user]) / total
             mix[i] = mix.get(i, 0.0) + share * part / sum(parts.values())
     return mix
+
+
+def about(count: int, mass: float) -> Any:
+    """A `Share` to compare with: the count exactly, the mass up to rounding."""
+    return Share(count, pytest.approx(mass, abs=1e-12))  # type: ignore[arg-type]
 
 
 def columns(events: Sequence[Event]) -> dict[str, list[Any]]:

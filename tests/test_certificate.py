@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -19,10 +20,9 @@ from unskew.sweep import LEVELS, Sweep
 seeds = st.integers(0, 2**32 - 1)
 
 
-def excess(table: Table, target: Floats, chosen: Floats) -> float:
+def excess(table: Table, target: Floats, chosen: npt.NDArray[np.bool_]) -> float:
     """T(S) - P(u holds any of S)."""
-    some = chosen.astype(bool)
-    return float(target[some].sum() - table.a[table.held[:, some].any(axis=1)].sum())
+    return float(target[chosen].sum() - table.a[table.held[:, chosen].any(axis=1)].sum())
 
 
 def arbitrary(seed: int, priors: bool) -> Problem:

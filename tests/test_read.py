@@ -104,6 +104,19 @@ def test_users_are_numbered_by_size_and_items_by_frequency_and_ties_by_id() -> N
     assert log.items.to_list() == ["z", "x", "y"]
 
 
+def test_hundreds_of_ties_are_numbered_by_id_in_any_order_of_rows() -> None:
+    shuffled = np.random.default_rng(0).permutation(4000)
+    log = us.read_log({"user": shuffled, "item": shuffled, "time": shuffled})
+    assert log.users.to_list() == log.items.to_list() == list(range(4000))
+
+
+def test_stays_that_touch_are_one_stay_since_the_first() -> None:
+    log = us.read_log({"user": ["a"] * 2, "item": [1] * 2, "time": [1, 3], "gone": [3, 5]}, removed="gone")
+    assert (log.time.tolist(), log.reading.folded) == ([1], 1)
+    assert log.removed is not None
+    assert log.removed.tolist() == [5]
+
+
 def test_an_item_may_leave_and_come_back() -> None:
     log = us.read_log(
         {"user": ["a"] * 3, "item": [1] * 3, "time": [1, 2, 8], "gone": [3, 5, None]}, removed="gone"

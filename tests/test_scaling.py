@@ -194,6 +194,22 @@ def test_acceleration_needs_far_fewer_passes_than_plain_scaling() -> None:
     assert fast.passes < plain.passes / 2
 
 
+def test_an_extrapolation_that_shoots_far_out_does_not_strand_the_fit() -> None:
+    """Here a step of unlimited length leaves for log-weights of 1e18, from which no plain step returns."""
+    rows = [[0, 1, 2], [1], [2], [2, 5], [4, 5], [1, 2, 4, 5], [1, 2], [2], [3]]
+    target = np.array([0.177379, 0.18150631, 0.05021462, 0.13391459, 0.43355632, 0.02342916])
+    target /= target.sum()
+    size = np.array([len(row) for row in rows])
+    ends = np.cumsum(size)
+    profiles = Profiles(
+        (ends - size).astype(np.uint32), ends.astype(np.uint32), np.concatenate(rows).astype(np.uint32), 6
+    )
+    found = scale(problem_of(profiles, target), tol=1e-8, max_passes=500)
+    assert found.status == "certified"
+    assert np.abs(found.theta).max() < 1e6
+    assert found.divergence == pytest.approx(least_divergence(table_of(profiles), target), abs=1e-6)
+
+
 def test_it_stops_at_max_passes_and_says_unfinished() -> None:
     problem = solvable(np.random.default_rng(13), True, users=60, items=30)
     for limit in (2, 3, 5, 8):

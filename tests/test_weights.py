@@ -281,10 +281,10 @@ def test_a_wrong_option_is_refused_with_what_it_can_be(options: dict[str, Any], 
 def test_a_reference_that_shares_no_item_is_refused_with_both_kinds_of_ids() -> None:
     _, log = log_of(10)
     with pytest.raises(
-        InputError, match="share no item: the reference has 1, 2.*the log has 'i.*make them the same"
+        InputError, match=r"share no item: the reference has 1, 2.*the log has 'i.*make them the same"
     ):
         us.fit_weights(log.at(9), {1: 0.5, 2: 0.5})
-    with pytest.raises(InputError, match="share no item.*same catalogue"):
+    with pytest.raises(InputError, match=r"share no item.*same catalogue"):
         us.fit_weights(log.at(9), {"x": 0.5, "y": 0.5})
 
 

@@ -10,12 +10,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from unskew.comparison import Change, Comparison, change, compare
     from unskew.errors import ConvergenceWarning, UnskewError, UnskewWarning
+    from unskew.evaluation import HeldOutRanks, evaluate, rank_held_out
     from unskew.log import Log
     from unskew.marginal import Marginal
     from unskew.priors import Recency
+    from unskew.quality import Quality
     from unskew.read import read_log
+    from unskew.recommend.constant import Constant
+    from unskew.recommend.ease import EASE
+    from unskew.recommend.implicit_models import ImplicitModel
+    from unskew.recommend.knn import ItemKNN
+    from unskew.recommend.popular import Popular
+    from unskew.recommend.table import Table
     from unskew.result import ItemWeights
+    from unskew.sampling import sample_pairs
+    from unskew.score import Score
     from unskew.shift import Drift, drift
     from unskew.snapshot import Snapshot
     from unskew.weights import fit_weights
@@ -23,33 +34,65 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Change": "comparison",
+    "Comparison": "comparison",
+    "Constant": "recommend.constant",
     "ConvergenceWarning": "errors",
     "Drift": "shift",
+    "EASE": "recommend.ease",
+    "HeldOutRanks": "evaluation",
+    "ImplicitModel": "recommend.implicit_models",
+    "ItemKNN": "recommend.knn",
     "ItemWeights": "result",
     "Log": "log",
     "Marginal": "marginal",
+    "Popular": "recommend.popular",
+    "Quality": "quality",
     "Recency": "priors",
+    "Score": "score",
     "Snapshot": "snapshot",
+    "Table": "recommend.table",
     "UnskewError": "errors",
     "UnskewWarning": "errors",
+    "change": "comparison",
+    "compare": "comparison",
     "drift": "shift",
+    "evaluate": "evaluation",
     "fit_weights": "weights",
+    "rank_held_out": "evaluation",
     "read_log": "read",
+    "sample_pairs": "sampling",
 }
 
 __all__ = [
+    "EASE",
+    "Change",
+    "Comparison",
+    "Constant",
     "ConvergenceWarning",
     "Drift",
+    "HeldOutRanks",
+    "ImplicitModel",
+    "ItemKNN",
     "ItemWeights",
     "Log",
     "Marginal",
+    "Popular",
+    "Quality",
     "Recency",
+    "Score",
     "Snapshot",
+    "Table",
     "UnskewError",
     "UnskewWarning",
+    "change",
+    "compare",
     "drift",
+    "evaluate",
     "fit_weights",
+    "rank_held_out",
     "read_log",
+    "sample_pairs",
 ]
 
 

@@ -27,9 +27,11 @@ from unskew.column_types import (
 )
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
 from unskew.ids import Ids
-from unskew.log import Columns, Log, Reading
+from unskew.log import Columns, Labels, Log, Reading
 from unskew.progress import progress
 from unskew.sources import Source, quoted
+
+NO_LABEL = "(none)"
 
 
 @dataclass
@@ -41,6 +43,7 @@ class Encoder:
     removed: str | None
     exposed: str | None
     extra: tuple[str, ...]
+    labels: tuple[str, ...]
     time_unit: str | None
     drop_nulls: bool
 
@@ -71,6 +74,7 @@ class Encoder:
         chosen |= {"r": self.removed} if self.removed else {}
         chosen |= {"x": self.exposed} if self.exposed else {}
         chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
+        chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
         selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
         what = "TABLE" if self.source.costly else "VIEW"
         self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
@@ -101,7 +105,9 @@ class Encoder:
             chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
         for k, name in enumerate(self.extra):
             chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
-        self.sql.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(chosen)} FROM raw")
+        chosen += [f"coalesce(l{k}::VARCHAR, '{NO_LABEL}') AS l{k}" for k in range(len(self.labels))]
+        what = "TABLE" if self.source.costly else "VIEW"  # texts are cast once
+        self.sql.execute(f"CREATE TEMP {what} typed AS SELECT {', '.join(chosen)} FROM raw")
         return when
 
     def _check(self, when: TimeColumn) -> tuple[int, int]:
@@ -172,6 +178,7 @@ class Encoder:
             *("r" * bool(self.removed)),
             *("x" * bool(self.exposed)),
             *(f"c{k}" for k in range(len(self.extra))),
+            *(f"l{k}" for k in range(len(self.labels))),
         ]
 
     def _fold(self, rows: str, into: str) -> int:
@@ -240,6 +247,7 @@ class Encoder:
             removed=array("r") if self.removed else None,
             exposed=array("x").astype(np.bool_) if self.exposed else None,
             extra={name: array(f"c{k}").astype(np.float64) for k, name in enumerate(self.extra)},
+            labels={name: Labels.of(table.column(f"l{k}")) for k, name in enumerate(self.labels)},
             source=self.source.name,
             frames=self.source.library,
         )

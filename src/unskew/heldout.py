@@ -82,7 +82,8 @@ def draw(snapshot: Snapshot, theta: Floats, n: int, seed: int) -> Codes:
 def _pick(cumulated: Floats, at: Floats) -> Codes:
     found = np.searchsorted(cumulated, at * cumulated[-1], side="right")
     last = int(np.flatnonzero(np.diff(cumulated, prepend=0.0) > 0)[-1])
-    return np.minimum(found, last).astype(np.int64)
+    picked: Codes = np.minimum(found, last).astype(np.int64)
+    return picked
 
 
 @dataclass(frozen=True)

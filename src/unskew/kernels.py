@@ -265,8 +265,9 @@ def remembered(lo, hi, weight, theta, f, new_theta, new_f, df, dg, slot, used, d
     """Store the changes of f and of ``theta + f`` in column `slot`, 0 where the weight is 0.
 
     Adds to ``dots[0, j]`` the weighted product of that change of f with the one in column j, and to
-    ``dots[1, j]`` that of the new f with it.
+    ``dots[1, j]`` that of the new f with it. Returns the longest way that a log-weight went.
     """
+    longest = 0.0
     for i in range(lo, hi):
         if weight[i] == 0.0:
             df[i, slot] = 0.0
@@ -274,12 +275,15 @@ def remembered(lo, hi, weight, theta, f, new_theta, new_f, df, dg, slot, used, d
             continue
         change = new_f[i] - f[i]
         df[i, slot] = change
-        dg[i, slot] = change + (new_theta[i] - theta[i])
+        step = new_theta[i] - theta[i]
+        dg[i, slot] = change + step
+        longest = max(longest, abs(step))
         x = weight[i] * df[i, slot]
         y = weight[i] * new_f[i]
         for j in range(used):
             dots[0, j] += x * df[i, j]
             dots[1, j] += y * df[i, j]
+    return longest
 
 
 @compiled
@@ -314,3 +318,37 @@ def entry_shares(lo, hi, start, stop, item, a, b, theta, out):
         share = a[u] / total
         for e in range(first, last):
             out[e] *= share
+
+
+@compiled
+def list_ranks(lists, held, start, item, n_items, free, ranks, fault):
+    """The place (from 1) of each held-out item in its list, 0 if it is not there.
+
+    Checks the lists on the way: the first wrong one is written to `fault` as (kind, row, item); kind 1 is a
+    code that does not exist, 2 a repeat, 3 an item of the profile (allowed if `free`). After a -1 nothing counts.
+    """
+    seen = np.full(n_items, -1, dtype=np.int64)
+    for r in range(lists.shape[0]):
+        ranks[r] = 0
+        if not free:
+            for e in range(start[r], start[r + 1]):
+                seen[item[e]] = 2 * r
+        for k in range(lists.shape[1]):
+            i = lists[r, k]
+            if i == -1:
+                break
+            kind = 0
+            if i < 0 or i >= n_items:
+                kind = 1
+            elif seen[i] == 2 * r + 1:
+                kind = 2
+            elif seen[i] == 2 * r:
+                kind = 3
+            if kind > 0:
+                fault[0] = kind
+                fault[1] = r
+                fault[2] = i
+                return
+            seen[i] = 2 * r + 1
+            if i == held[r]:
+                ranks[r] = k + 1

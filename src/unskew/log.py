@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from unskew import kernels
 from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
@@ -57,6 +59,23 @@ class Reading:
     dropped: int = 0
 
 
+@dataclass(frozen=True)
+class Labels:
+    """A column of texts, one for each entry: ``values[codes[e]]``."""
+
+    values: pa.Array
+    codes: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Labels:
+        """Number the texts in their order."""
+        found = column.combine_chunks().dictionary_encode()
+        order = pc.sort_indices(found.dictionary)
+        place = np.empty(len(order), dtype=np.int32)
+        place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+        return cls(found.dictionary.take(order), place[found.indices.to_numpy()])
+
+
 @dataclass(frozen=True, repr=False)
 class Log:
     """Who took which item when. Made by `unskew.read_log` or `Log.load`.
@@ -79,6 +98,8 @@ class Log:
         Whether the entry came from a row marked as exposed, or None if that was not asked for.
     extra
         Further columns of numbers, one per entry.
+    labels
+        Further columns of texts, to split scores by.
     view
         Which view of the history this is: ``all`` or ``organic``.
     """
@@ -94,6 +115,7 @@ class Log:
     removed: npt.NDArray[Any] | None = None
     exposed: npt.NDArray[np.bool_] | None = None
     extra: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
     view: str = "all"
     source: str = "log"
     frames: str | None = None
@@ -174,6 +196,16 @@ class Log:
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
 
+    def between(self, start: Any, end: Any) -> Snapshot:
+        """What was taken after `start` and up to `end` (a time, or a snapshot of this log): a window.
+
+        Not profiles but what came to them; to hold out what users took later, nothing earlier.
+        """
+        from unskew.snapshot import Snapshot
+
+        last = end if isinstance(end, Snapshot) else self.at(end)
+        return last.since(self.axis.moment(start))
+
     def organic(self) -> Log:
         """The log without the rows marked as exposed: a view, itself a log.
 
@@ -192,6 +224,13 @@ class Log:
             have = ", ".join(map(repr, self.extra)) or "none"
             raise ColumnError(f"no column {name!r} was read with the log (read: {have}): name it in columns=")
         return self.extra[name]
+
+    def label(self, name: str) -> Labels:
+        """A column of texts that was read with the log."""
+        if name not in self.labels:
+            have = ", ".join(map(repr, self.labels)) or "none"
+            raise ColumnError(f"no labels {name!r} were read with the log (read: {have}): name it in labels=")
+        return self.labels[name]
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""

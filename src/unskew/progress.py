@@ -22,6 +22,16 @@ class Progress:
     def note(self, text: str) -> None:
         """Something worth knowing about the piece of work under way."""
 
+    def begin(self, text: str, total: int, unit: str) -> None:
+        """A new piece of work begins that consists of `total` equal steps."""
+
+    def advance(self, steps: int) -> None:
+        """So many of these steps are done."""
+
+    def reached(self) -> str:
+        """How far the piece of work under way has come, in words; empty if that is not known."""
+        return ""
+
     def compiling(self) -> None:
         """The first call is going to take some seconds."""
         if sys.stderr.isatty():

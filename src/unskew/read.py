@@ -36,6 +36,7 @@ def read_log(
     removed: str | None = None,
     exposed: str | None = None,
     columns: Sequence[str] = (),
+    labels: Sequence[str] = (),
     time_unit: str | None = None,
     drop_nulls: bool = False,
 ) -> Log:
@@ -55,6 +56,8 @@ def read_log(
         Column that is true where the row followed a recommendation or a promotion (null: it did not).
     columns
         Further columns of numbers to keep, for P(u) or P(i|u).
+    labels
+        Further columns to keep as texts, to split scores by.
     time_unit
         ``s``, ``ms``, ``us``, ``ns`` or ``day``: read integers as time since 1970, so that dates work.
     drop_nulls
@@ -85,10 +88,12 @@ def read_log(
         progress().stage(f"reading {found.name}")
         names = _columns(found, {"user": user, "item": item, "time": time})
         roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
+        roles += [("labels", name) for name in labels]
         more = [_require(found, name, role) for role, name in roles if name is not None]
         narrow = found.narrowed(list(dict.fromkeys([names.user, names.item, names.time, *more])))
         extra = tuple(dict.fromkeys(columns))
-        return Encoder(narrow, names, removed, exposed, extra, time_unit, drop_nulls).log()
+        texts = tuple(dict.fromkeys(labels))
+        return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls).log()
 
 
 def _columns(source: Source, given: dict[str, str | None]) -> Columns:

@@ -317,11 +317,12 @@ class ItemWeights:
         """The same weights, giving tables back in another dataframe library."""
         return replace(self, frames=frames)
 
-    def applied_to(self, snapshot: Snapshot) -> tuple[Snapshot, Floats]:
+    def applied_to(self, snapshot: Snapshot, before: Snapshot | None = None) -> tuple[Snapshot, Floats]:
         """The snapshot of the users who take part under these weights, and a log-weight for each item.
 
         An item that the weights do not know is new: it is dropped or keeps weight 1, as new items
-        were when the weights were fitted.
+        were when the weights were fitted. `before` is the reference date, by default that of the same log;
+        it matters only for ``users="both"``.
         """
         mine, theirs = replace(self.policy, min_items=1, users="all"), snapshot.policy
         theirs.require_same(mine, "the file of weights")
@@ -336,9 +337,10 @@ class ItemWeights:
             )
         cohort = None
         if self.policy.users == "both":
-            if self.reference is None:
+            if before is None and self.reference is None:
                 raise PolicyError("weights for the users of both dates need to know the reference date")
-            cohort = cohort_of(snapshot.log.at(self.reference), snapshot, self.policy.min_items)
+            before = snapshot.log.at(self.reference) if before is None else before
+            cohort = cohort_of(before, snapshot, self.policy.min_items)
         part = taking_part(snapshot, theta > -np.inf, self.policy.min_items, cohort)
         return snapshot.restricted(part), theta
 

@@ -69,6 +69,17 @@ class Snapshot:
             )
         return snapshot
 
+    def since(self, moment: Moment) -> Snapshot:
+        """Only what was taken after `moment`; see `Log.between`."""
+        began = self.log.stops_at(moment.tick)
+        if self._entries is not None:  # without removals an entry's place is its place in the log
+            began = np.searchsorted(self._entries, began.astype(np.int64)).astype(began.dtype)
+        start = np.minimum(np.maximum(began, self.profiles.start), self.profiles.stop)
+        window = replace(self, profiles=replace(self.profiles, start=start))
+        if window.n_users == 0:
+            raise EmptyError(f"nothing was taken after {moment.label} and up to {self.at}")
+        return window
+
     def with_priors(self, p_user: UserPrior = None, p_item: ItemPrior = None) -> Snapshot:
         """The same profiles with another P(u) and P(i|u); see `Log.at`."""
         a, by_user = user_prior(self, p_user)

@@ -95,6 +95,8 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     if log.exposed is not None:
         arrays["exposed"] = pa.array(log.exposed.view(np.uint8))
     arrays |= {f"extra.{name}": pa.array(values) for name, values in log.extra.items()}
+    for name, labels in log.labels.items():
+        arrays |= {f"label.{name}": labels.values, f"label-codes.{name}": pa.array(labels.codes)}
     about = {
         "format": _FORMAT,
         "axis": log.axis.to_dict(),
@@ -103,13 +105,14 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
         "view": log.view,
         "source": log.source,
         "extra": list(log.extra),
+        "labels": list(log.labels),
         "categorical": [pa.types.is_dictionary(ids.type) for ids in (log.users, log.items)],
     }
     return arrays, about
 
 
 def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any], organic: Log | None) -> Log:
-    from unskew.log import Columns, Log, Reading
+    from unskew.log import Columns, Labels, Log, Reading
 
     def array(name: str) -> Any:
         return arrays[name].to_numpy(zero_copy_only=True)
@@ -130,6 +133,7 @@ def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any], organic: Log | N
         removed=array("removed") if "removed" in arrays else None,
         exposed=array("exposed").view(np.bool_) if "exposed" in arrays else None,
         extra={name: array(f"extra.{name}") for name in about["extra"]},
+        labels={name: Labels(arrays[f"label.{name}"], array(f"label-codes.{name}")) for name in about["labels"]},
         view=about["view"],
         source=about["source"],
         _organic=organic,

@@ -19,24 +19,19 @@ _FINE = r".*\.[0-9]{7,}\D*"
 
 def text_times(source: Source, short: str, name: str) -> tuple[str, str, str | None]:
     """The type that all texts of a column can be read as, the SQL that does it, and their zone."""
-    forms = {
-        "whole": f"regexp_full_match({short}, '{_WHOLE}')",
-        "number": f"regexp_full_match({short}, '{_NUMBER}')",
-        "day": f"regexp_full_match({short}, '{_DAY}') AND TRY_CAST({short} AS DATE) IS NOT NULL",
-        "naive": f"regexp_full_match({short}, '{_DAY}({_CLOCK})?') AND TRY_CAST({short} AS TIMESTAMP) IS NOT NULL",
-        "zoned": f"regexp_full_match({short}, '{_DAY}{_CLOCK}{_OFFSET}') "
+    for form, kind in ((_WHOLE, "HUGEINT"), (_NUMBER, "DOUBLE")):
+        total, n = _count(source, short, number=f"regexp_full_match({short}, '{form}')")
+        if n["number"] == total:
+            return kind, f"TRY_CAST({short} AS {kind})", None
+    total, n = _count(
+        source,
+        short,
+        day=f"regexp_full_match({short}, '{_DAY}') AND TRY_CAST({short} AS DATE) IS NOT NULL",
+        naive=f"regexp_full_match({short}, '{_DAY}({_CLOCK})?') AND TRY_CAST({short} AS TIMESTAMP) IS NOT NULL",
+        zoned=f"regexp_full_match({short}, '{_DAY}{_CLOCK}{_OFFSET}') "
         f"AND TRY_CAST({short} AS TIMESTAMPTZ) IS NOT NULL",
-        "fine": f"regexp_full_match({short}, '{_FINE}')",
-    }
-    counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in forms.values())
-    total, *each = source.connection.execute(
-        f"SELECT count(*), {counts} FROM raw WHERE {short} IS NOT NULL"
-    ).fetchall()[0]
-    n = dict(zip(forms, each, strict=True))
-    if n["whole"] == total:
-        return "HUGEINT", f"TRY_CAST({short} AS HUGEINT)", None
-    if n["number"] == total:
-        return "DOUBLE", f"TRY_CAST({short} AS DOUBLE)", None
+        fine=f"regexp_full_match({short}, '{_FINE}')",
+    )
     if n["day"] == total:
         return "DATE", f"{short}::DATE", None
     if n["naive"] == total:
@@ -47,6 +42,15 @@ def text_times(source: Source, short: str, name: str) -> tuple[str, str, str | N
     if n["naive"] + n["zoned"] == total:
         raise TimeError(f"column {name!r} mixes times with and without a zone: give all of them one, or none")
     raise _refused(source, name)
+
+
+def _count(source: Source, short: str, **tests: str) -> tuple[int, dict[str, int]]:
+    """How many values there are, and for how many of them each test holds."""
+    counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests.values())
+    total, *each = source.connection.execute(
+        f"SELECT count(*), {counts} FROM raw WHERE {short} IS NOT NULL"
+    ).fetchall()[0]
+    return total, dict(zip(tests, each, strict=True))
 
 
 def _common_offset(source: Source, short: str) -> str:

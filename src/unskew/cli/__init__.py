@@ -6,8 +6,10 @@ import click
 
 from unskew import __version__
 from unskew.cli.drift import drift
+from unskew.cli.evaluate import evaluate
 from unskew.cli.marginal import marginal
 from unskew.cli.running import CarefulGroup
+from unskew.cli.sample import sample
 from unskew.cli.weights import weights
 
 
@@ -27,5 +29,5 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights):
+for command in (drift, marginal, weights, evaluate, sample):
     main.add_command(command)

@@ -61,8 +61,8 @@ class LogOptions:
     p_user: str | None
     p_item: str | None
 
-    def read(self) -> Log:
-        """Read the log."""
+    def read(self, labels: Sequence[str] = ()) -> Log:
+        """Read the log, with columns of texts to split scores by."""
         from unskew.read import read_log
 
         by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
@@ -73,6 +73,7 @@ class LogOptions:
             self.time,
             removed=self.removed,
             columns=by_column,
+            labels=labels,
             time_unit=self.time_unit,
             drop_nulls=self.drop_nulls,
         )

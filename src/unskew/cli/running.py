@@ -10,8 +10,9 @@ from typing import Any, TextIO
 
 import click
 
+from unskew.cli.progress import CountingProgress, TerminalProgress
 from unskew.errors import UnskewError
-from unskew.progress import COMPILING, Progress, reporting
+from unskew.progress import Progress, reporting
 
 
 class CarefulGroup(click.Group):
@@ -19,7 +20,7 @@ class CarefulGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
-        reporter = TerminalProgress() if sys.stderr.isatty() else Progress()
+        reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
         try:
             with warnings.catch_warnings(), reporting(reporter):
                 warnings.simplefilter("default")
@@ -33,7 +34,8 @@ class CarefulGroup(click.Group):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except KeyboardInterrupt:
-            self._end(reporter, "interrupted: nothing was written", 130)
+            came = reporter.reached()
+            self._end(reporter, f"interrupted{' while ' + came if came else ''}: nothing was written", 130)
         except Exception as error:
             self._end(reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
         finally:
@@ -57,36 +59,3 @@ def _show_warning(
     line: str | None = None,
 ) -> None:
     click.echo(f"warning: {message}", err=True)
-
-
-class TerminalProgress(Progress):
-    """What is being done, on one line of the terminal that goes away when it is done."""
-
-    def __init__(self) -> None:
-        self._status: Any = None
-        self._text = ""
-
-    def stage(self, text: str) -> None:
-        self._text = text
-        self._show(text)
-
-    def note(self, text: str) -> None:
-        self._show(f"{self._text}: {text}" if self._text else text)
-
-    def compiling(self) -> None:
-        self.note(COMPILING)
-
-    def close(self) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
-
-    def _show(self, text: str) -> None:
-        from rich.markup import escape
-
-        if self._status is None:
-            from rich.console import Console
-
-            self._status = Console(stderr=True).status("")
-            self._status.start()
-        self._status.update(escape(text))

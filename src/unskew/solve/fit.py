@@ -85,7 +85,7 @@ class Fit:
             return "unfinished"
         if self.gap(point) <= _NATS * tol:
             return "certified"
-        self._pause *= 2
+        self._pause = min(2 * self._pause, 8)
         self._wait = self.sweep.passes + self._pause
         return "unfinished"
 

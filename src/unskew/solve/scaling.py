@@ -20,7 +20,7 @@ from unskew.solve.problem import Problem, Solution
 from unskew.sweep import Floats, over_items
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
-_LONGEST = 100.0  # a step moves no log-weight by more: from a corner far out there is no way back
+_LONGER = 5.0  # times the last step is as far as one may go: from a corner far out there is hardly a way back
 _TINY = 1e-280  # squares below this have lost their digits
 
 
@@ -38,6 +38,7 @@ class Anderson:
         self._slope = np.zeros(depth)
         self._used = 0
         self._next = 0
+        self._longest = 0.0
 
     def forget(self) -> None:
         """Begin again; the last steps led nowhere."""
@@ -52,14 +53,16 @@ class Anderson:
         self._used = used = max(self._used, slot + 1)
         self._next = (slot + 1) % depth
 
-        def part(k: int, lo: int, hi: int) -> Floats:
+        def part(k: int, lo: int, hi: int) -> tuple[Floats, float]:
             dots = np.zeros((2, used))
-            kernels.remembered(
+            longest: float = kernels.remembered(
                 lo, hi, self._weight, old.theta, old.f, new.theta, new.f, self._df, self._dg, slot, used, dots
             )
-            return dots
+            return dots, longest
 
-        dots = sum(over_items(len(self._weight), part))
+        parts = over_items(len(self._weight), part)
+        dots = sum(dots for dots, _ in parts)
+        self._longest = max(longest for _, longest in parts)
         self._gram[slot, :used] = self._gram[:used, slot] = dots[0]
         self._slope[:used] = dots[1]
 
@@ -78,10 +81,10 @@ class Anderson:
         lengths = over_items(
             len(out), lambda k, lo, hi: kernels.extrapolated(lo, hi, here.theta, here.f, gamma, self._dg, out)
         )
-        longest = max(lengths)
-        if longest > _LONGEST:
+        longest, limit = max(lengths), max(_LONGER * self._longest, 1.0)
+        if longest > limit:
             some = here.theta > -np.inf
-            out[some] = here.theta[some] + (out[some] - here.theta[some]) * (_LONGEST / longest)
+            out[some] = here.theta[some] + (out[some] - here.theta[some]) * (limit / longest)
         return out if np.isfinite(longest) else None
 
 

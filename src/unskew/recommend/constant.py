@@ -1,0 +1,74 @@
+"""The constant recommender: one list for everybody, the algorithm for which the bound is a theorem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from unskew.errors import InputError
+from unskew.recommend import options
+from unskew.recommend.base import Batch, Codes, HeldOutPairs
+from unskew.snapshot import Snapshot
+
+
+@dataclass(frozen=True, repr=False)
+class Constant:
+    """Recommends the same items to everyone, best first.
+
+    It alone gives its list whatever the profile holds: were it to skip what a profile holds, it would not be
+    constant, and the bound of the fitted weights would not cover it.
+
+    Parameters
+    ----------
+    items
+        Ids, each once. Every one must be in the log, if not yet at the date of the snapshot.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> from unskew.recommend.constant import Constant
+    >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
+    >>> Constant(["y", "x"]).fit(log.at(1))
+    constant:y,x
+    """
+
+    items: Iterable[Any]
+    _codes: Codes | None = field(default=None, init=False, compare=False)
+    _n_items: int = field(default=0, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.items, str | bytes) or not isinstance(self.items, Iterable):
+            raise InputError(f"constant: {self.items!r} is not a list of items: put it into one")
+        items = tuple(self.items)
+        if not items:
+            raise InputError("constant: the list of items is empty: name at least one")
+        for place, item in enumerate(items):
+            if item in items[:place]:
+                raise InputError(f"constant: item {item!r} is in the list twice: name each once")
+        object.__setattr__(self, "items", items)
+
+    def __repr__(self) -> str:
+        return "constant:" + ",".join(map(str, self.items))
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Look the items up; nothing is learnt."""
+        object.__setattr__(self, "_codes", snapshot.item_codes(self.items, "constant"))
+        object.__setattr__(self, "_n_items", len(snapshot.log.items))
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The first k items of the list, for each profile."""
+        codes = options.fitted(self._codes, self)[: options.whole_number("k", k, "the length of a list")]
+        out = np.full((len(profiles), k), -1, dtype=np.int64)
+        out[:, : len(codes)] = codes
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The place of each held-out item in the list, 0 if it is not among the first k."""
+        codes = options.fitted(self._codes, self)[: options.whole_number("k", k, "the length of a list")]
+        rank = np.zeros(self._n_items, dtype=np.int64)
+        rank[codes] = np.arange(1, len(codes) + 1)
+        return rank[pairs.item]

@@ -1,0 +1,175 @@
+"""EASE: a linear item-to-item model in closed form."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from math import frexp
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg.lapack import get_lapack_funcs
+
+from unskew.errors import InputError
+from unskew.recommend import kernels, options
+from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.blocks import Pairs, Rows, cut
+from unskew.recommend.holders import Holders
+from unskew.snapshot import Snapshot
+from unskew.sweep import over_blocks
+
+UNIT = 2.0**-36
+"""What the weights are rounded to, as a part of the largest."""
+
+DOUBLE = 8_192
+"""Up to so many items the inverse is taken in double precision, beyond in single."""
+
+MEMORY = 4 * 2**30
+"""Bytes that the matrix may take."""
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """The matrix B over the modelled items in tie order; ``place[i]`` is the row of item i, or -1."""
+
+    modelled: npt.NDArray[np.int64]
+    place: Codes
+    matrix: npt.NDArray[Any]
+
+
+@dataclass(frozen=True, repr=False)
+class EASE:
+    r"""Recommends by a linear model that predicts each item of a profile from the others.
+
+    With X the users by items matrix of zeros and ones, :math:`P = (X^T X + \lambda I)^{-1}` and
+    :math:`B_{ij} = -P_{ij} / P_{jj}`, the diagonal 0; the score of item i is the sum of B_ji over the items j of
+    the profile. Every modelled item that the profile does not hold is a candidate, whatever its score; ties by
+    item id.
+
+    The matrix is dense: it takes 8 bytes for each pair of items, beyond 8 192 items 4 (single precision, in
+    which a small `l2` is lost sooner). Its entries are rounded to multiples of 2^-36 of the largest, so that sums
+    are exact and scores do not depend on the order of a profile.
+
+    A held-out item is taken out of the profile. B is not fitted again and **still contains the pair**, so the
+    ranks are too good by what one user can move B; less the more users hold the item.
+
+    Parameters
+    ----------
+    l2
+        The penalty lambda; larger for sparser logs.
+    max_items
+        Model only so many items, those that most users hold (ties by id). The others are never recommended and
+        say nothing in a profile. None for all items of the snapshot.
+
+    References
+    ----------
+    H. Steck, *Embarrassingly Shallow Autoencoders for Sparse Data*, WWW 2019.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> from unskew.recommend.ease import EASE
+    >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
+    >>> EASE(100).fit(log.at(1))
+    ease?l2=100
+    """
+
+    l2: float = 500.0
+    _: KW_ONLY
+    max_items: int | None = None
+    _model: _Weights | None = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "l2", options.number("l2", self.l2, "the penalty of EASE", 1e-6))
+        if self.max_items is not None:
+            options.whole_number("max_items", self.max_items, "how many items are modelled")
+
+    def __repr__(self) -> str:
+        return options.spec(
+            "ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items})
+        )
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Count, invert, scale: about ``n^3`` steps for n items."""
+        p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
+        here = np.flatnonzero(count)
+        if self.max_items is not None:
+            here = here[np.lexsort((order[here], -count[here]))][: self.max_items]
+        modelled = here[np.argsort(order[here])]
+        n = len(modelled)
+        dtype = np.dtype(np.float64 if n <= DOUBLE else np.float32)
+        size = n * n * dtype.itemsize
+        if size > MEMORY:
+            fits = int((MEMORY / 4) ** 0.5)
+            raise InputError(
+                f"EASE over the {n} items at {snapshot.at} needs a matrix of {size / 2**30:.1f} GB, more than the "
+                f"{MEMORY / 2**30:g} GB that it may take: model the most frequent alone, max_items={fits} or fewer"
+            )
+        place = np.full(p.n_items, -1, dtype=np.int64)
+        place[modelled] = np.arange(n)
+        held = Holders.of(snapshot, count)
+        matrix = np.zeros((n, n), dtype=dtype)
+
+        def rows(block: int, lo: int, hi: int) -> None:
+            kernels.gram(lo, hi, modelled, held.start, held.user, p.start, p.stop, p.item, place, matrix)
+
+        work = held.together[modelled]
+        over_blocks(cut(work, 0), int(work.sum()), rows)
+        matrix[np.diag_indices(n)] += self.l2
+        self._invert(matrix)
+        even = cut(np.full(n, n), 0)
+        over_blocks(even, n * n, lambda block, lo, hi: kernels.mirrored(lo, hi, matrix))
+        diagonal = matrix.diagonal().copy()
+        largest = over_blocks(even, n * n, lambda block, lo, hi: kernels.ease_weights(lo, hi, matrix, diagonal))
+        unit = UNIT * 2.0 ** frexp(max(largest))[1]
+        over_blocks(even, n * n, lambda block, lo, hi: kernels.rounded(lo, hi, matrix, unit))
+        object.__setattr__(self, "_model", _Weights(modelled, place, matrix))
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The k modelled items of highest score for each profile."""
+        m = options.fitted(self._model, self)
+        rows = Rows.of(profiles)
+        out = np.full((len(profiles), options.whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        n = len(m.modelled)
+        order = np.arange(n)
+
+        def block(block: int, lo: int, hi: int) -> None:
+            totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
+            kernels.ease_best(
+                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, order, k, totals, mine, out
+            )
+
+        rows.over(block, each=n)
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k or not modelled.
+
+        Its row is subtracted from the scores of the whole profile; B still contains the pair.
+        """
+        m = options.fitted(self._model, self)
+        options.whole_number("k", k, "the length of a list")
+        some = Pairs.of(pairs)
+        p, n = some.profiles, len(m.modelled)
+        return some.ranks(
+            lambda lo, hi, out: kernels.ease_ranks(
+                lo, hi, some.user, some.item, p.start, p.stop, p.item, m.place, m.matrix, k, np.empty(n), out
+            ),
+            each=n,
+        )
+
+    def _invert(self, matrix: npt.NDArray[Any]) -> None:
+        """Replace a symmetric positive matrix by its inverse, of which only the part above the diagonal is right."""
+        potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
+        least = 1 / matrix.diagonal().astype(np.float64)
+        _, failed = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)
+        if not failed:
+            _, failed = potri(matrix.T, lower=True, overwrite_c=True)
+        inverse = matrix.diagonal().astype(np.float64)
+        right = (inverse > 0.9 * least) & (inverse < 1.1 / self.l2)  # what holds of any such matrix
+        if failed or not right.all():
+            raise InputError(
+                f"l2 is {self.l2:g}, too small to invert {len(matrix)} items in {matrix.dtype}: use a larger "
+                f"l2, or max_items={DOUBLE} to stay in double precision"
+            )

@@ -1,0 +1,255 @@
+"""Models of the library `implicit`: fitted by it, scored on the profile that is left.
+
+The library has no single sign for "no more items": it pads with -1, with item 0, or with what the profile
+holds at a score of 0 or of -3.4e38, and it breaks ties by the order of additions. So its models are fitted and
+profiles folded in by the library, and the best items are picked here.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import importlib
+import inspect
+import warnings
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from unskew.errors import InputError, UnskewError
+from unskew.recommend.base import Batch, Codes, tie_order, top_k
+from unskew.snapshot import Snapshot
+from unskew.sweep import over_blocks, threads
+
+MODELS = {
+    "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
+    "bm25": ("implicit.nearest_neighbours", "BM25Recommender"),
+    "tfidf": ("implicit.nearest_neighbours", "TFIDFRecommender"),
+    "cosine": ("implicit.nearest_neighbours", "CosineRecommender"),
+}
+"""The names of models, and where each is in the library."""
+
+_CELLS = 2**22  # scores held at a time by one thread
+
+
+class ImplicitModel:
+    """A model of the library `implicit` (``pip install 'unskew[implicit]'``).
+
+    Parameters
+    ----------
+    model
+        ``als`` (alternating least squares), ``bm25``, ``tfidf`` or ``cosine`` (neighbourhoods of items), or an
+        object of the library: a factorisation that can fold in a profile, or any item-item recommender. The
+        object itself is left as it is; a copy is fitted from the start.
+    **parameters
+        Those of the library's class, such as ``factors=64`` or ``K=50``. Where the library would draw a seed,
+        ``random_state`` is 0.
+
+    Notes
+    -----
+    What is left out is left out of the profile only: item factors and similarities are fitted once, on profiles
+    that still hold the pair. Scores are therefore a little higher than after a refit without it, for small
+    logs more so. `ItemKNN` with ``leave_out="exact"`` takes the pair out of the similarities as well.
+
+    An empty profile gets no recommendation; an item-item model recommends only what is similar to something in
+    the profile. Ties go to the smaller id. The matrix has the users and items of the snapshot alone, in the
+    order of their ids, so that nothing of what the log holds later comes in. Every number of threads gives the
+    same bits.
+
+    Models that cannot fold in a profile (``BayesianPersonalizedRanking``, ``LogisticMatrixFactorization``) are
+    refused: what they know of a user was learned with the held-out item.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> from unskew.recommend import Batch, ImplicitModel
+    >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("dan", "z")]
+    >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> cosine = ImplicitModel("cosine", K=10).fit(log.at(1))
+    >>> x = log.items.codes(["x"])
+    >>> found = cosine.recommend(Batch(log.users.codes(["cid"]), np.array([0, 1]), x, len(log.items)), 2)
+    >>> log.items[found[0, 0]], found[0, 1]  # z is not similar to x: no second one
+    ('y', np.int64(-1))
+    """
+
+    def __init__(self, model: Any = "als", /, **parameters: Any) -> None:
+        self._library = _library()
+        self._name = model if isinstance(model, str) else type(model).__name__
+        self._parameters = parameters
+        self._unfitted = self._made(model, parameters)
+        self.fitted: Any = None
+        """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
+        self._columns: Codes = np.empty(0, dtype=np.int64)  # the item code of each column
+        self._place: Codes = np.empty(0, dtype=np.int64)  # the column of each item code, or -1
+
+    def __str__(self) -> str:
+        given = "&".join(f"{name}={value}" for name, value in self._parameters.items())
+        return f"{self._name}?{given}" if given else self._name
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
+        return f"ImplicitModel({self._name!r}{given})"
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Fit a fresh copy of the model to the profiles; everything is 1 in the matrix."""
+        model = copy.deepcopy(self._unfitted)
+        matrix = self._training_matrix(snapshot)
+        with self._library.quiet():
+            try:
+                model.fit(matrix, show_progress=False)
+            except self._library.fit_error as error:
+                raise InputError(
+                    f"{self} cannot be fitted at {snapshot.at}: {error}: change its parameters"
+                ) from None
+            if self._library.is_item_item(model):
+                np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
+        self.fitted = model
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+        if self.fitted is None:
+            raise UnskewError(f"{self} is not fitted yet: call fit first")
+        rows = self._rows(profiles)
+        out = np.full((len(profiles), k), -1, dtype=np.int64)
+        some = np.flatnonzero(np.diff(rows.indptr))
+        rows = rows[some]
+        size = max(1, _CELLS // max(1, len(self._columns)))
+        edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
+        order = np.arange(len(self._columns))  # columns are sorted by id
+
+        with self._library.quiet():
+            left, right = self._factored(rows)
+
+            def block(_: int, low: int, high: int) -> None:
+                scores = _dense(left[low:high] @ right)
+                if sparse.issparse(left):
+                    scores[~(scores > 0)] = -np.inf
+                own = rows[low:high]
+                scores[np.repeat(np.arange(high - low), np.diff(own.indptr)), own.indices] = -np.inf
+                found = top_k(scores, order, k)
+                out[some[low:high]] = np.where(found >= 0, self._columns[found], -1)
+
+            if len(some):
+                over_blocks(edges, len(some) * len(self._columns), block)
+        return out
+
+    def _made(self, model: Any, parameters: dict[str, Any]) -> Any:
+        if not isinstance(model, str):
+            return self._taken(model, parameters)
+        if model not in MODELS:
+            raise InputError(
+                f"implicit has no model {model!r} here: give one of {', '.join(MODELS)}, or an object"
+            )
+        kind = model_class(model)
+        valid = inspect.signature(kind).parameters
+        unknown = [name for name in parameters if name not in valid]
+        if unknown:
+            raise InputError(f"{model} has no parameter {unknown[0]!r}; it has {', '.join(valid)}")
+        defaults: dict[str, Any] = {"num_threads": threads(), "random_state": 0}
+        chosen = {name: value for name, value in defaults.items() if name in valid} | parameters
+        with self._library.quiet():
+            return kind(**chosen)
+
+    def _taken(self, model: Any, parameters: dict[str, Any]) -> Any:
+        """A copy of an object of the library, as it was before any fit."""
+        if parameters:
+            raise InputError(f"{', '.join(parameters)}: an object has its parameters already; give them to it")
+        if not self._library.is_item_item(model) and not self._library.folds_in(model):
+            raise InputError(
+                f"{type(model).__name__} cannot fold in a profile, so that what is held out would stay in what it "
+                f"knows of the user: use AlternatingLeastSquares (on the CPU) or an item-item recommender"
+            )
+        fresh = copy.deepcopy(model)
+        for fitted in ("user_factors", "item_factors"):
+            if hasattr(fresh, fitted):
+                setattr(fresh, fitted, None)
+        if getattr(fresh, "random_state", 0) is None:
+            fresh.random_state = 0
+        return fresh
+
+    def _training_matrix(self, snapshot: Snapshot) -> sparse.csr_matrix:
+        """Users and items of the snapshot, each in the order of their ids."""
+        import pyarrow.compute as pc
+
+        held = np.flatnonzero(snapshot.counts())
+        self._columns = held[np.argsort(tie_order(snapshot)[held])]
+        self._place = np.full(len(snapshot.log.items), -1, dtype=np.int64)
+        self._place[self._columns] = np.arange(len(self._columns))
+        p = snapshot.profiles
+        users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
+        users = users[p.sizes()[users] > 0]
+        first, sizes = p.start[users].astype(np.int64), p.sizes()[users]
+        start = np.concatenate([[0], np.cumsum(sizes)])
+        entries = np.arange(start[-1]) + np.repeat(first - start[:-1], sizes)
+        everyone = Batch(users, start, p.item[entries].astype(np.int64), p.n_items)
+        return self._rows(everyone)
+
+    def _rows(self, profiles: Batch) -> sparse.csr_matrix:
+        """The profiles on the columns of the model; what nobody held when it was fitted is not among these."""
+        columns = self._place[profiles.item]
+        known = columns >= 0
+        start = np.concatenate([[0], np.cumsum(known)])[profiles.start]
+        ones = np.ones(int(start[-1]), dtype=np.float32)
+        shape = (len(profiles), len(self._columns))
+        rows = sparse.csr_matrix((ones, columns[known], start), shape=shape)
+        rows.sort_indices()
+        return rows
+
+    def _factored(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
+        """Two matrices whose product is the scores; in 64 bits, so that batches of any size agree."""
+        if self._library.is_item_item(self.fitted):
+            return rows, self.fitted.similarity
+        left = self.fitted.recalculate_user(np.arange(rows.shape[0]), rows)
+        return left.astype(np.float64), self.fitted.item_factors.astype(np.float64).T
+
+
+class _Library:
+    """The parts of `implicit` that are used here."""
+
+    def __init__(self) -> None:
+        self._item_item = importlib.import_module("implicit.nearest_neighbours").ItemItemRecommender
+        self._factors = importlib.import_module("implicit.cpu.matrix_factorization_base").MatrixFactorizationBase
+        self._parameter_warning = importlib.import_module("implicit.utils").ParameterWarning
+        self.fit_error = importlib.import_module("implicit.recommender_base").ModelFitError
+        self._limits = importlib.import_module("threadpoolctl").threadpool_limits
+
+    def is_item_item(self, model: Any) -> bool:
+        return isinstance(model, self._item_item)
+
+    def folds_in(self, model: Any) -> bool:
+        """Whether what it knows of a user can be worked out again from a profile."""
+        return isinstance(model, self._factors) and (
+            type(model).recalculate_user is not self._factors.recalculate_user
+        )
+
+    @contextlib.contextmanager
+    def quiet(self) -> Iterator[None]:
+        """BLAS on one thread, as the library wants it, and none of its warnings about its own conversions."""
+        with self._limits(limits=1, user_api="blas"), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore", self._parameter_warning)
+            yield
+
+
+def model_class(name: str) -> Any:
+    """The library's class of a named model."""
+    _library()
+    module, attribute = MODELS[name]
+    return getattr(importlib.import_module(module), attribute)
+
+
+def _library() -> _Library:
+    try:
+        return _Library()
+    except ImportError as error:
+        raise UnskewError(
+            f"this recommender needs the library implicit ({error}): pip install 'unskew[implicit]'"
+        ) from error
+
+
+def _dense(product: Any) -> npt.NDArray[np.float64]:
+    found: npt.NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
+    return found

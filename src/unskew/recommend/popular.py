@@ -1,0 +1,115 @@
+"""The popularity recommender: what most users hold, the baseline that a campaign moves first."""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Self
+
+import numpy as np
+
+from unskew.recommend import kernels, options
+from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.blocks import Pairs, Rows, Unsigned
+from unskew.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """The items in the order in which they are recommended.
+
+    ``key[i]`` sorts them: fewer holders first decided, then the id. ``best`` is that order, without what
+    nobody holds; ``ahead[i]`` is how many items stand ahead of i once it is held out, -1 if it is then not
+    recommended at all; ``held_key[i]`` is its key then.
+    """
+
+    tick: int | float
+    key: Codes
+    best: Unsigned
+    held_key: Codes
+    ahead: Codes
+
+
+@dataclass(frozen=True, repr=False)
+class Popular:
+    """Recommends what most users hold and the profile does not; ties by item id.
+
+    Parameters
+    ----------
+    leave_out
+        What becomes of a held-out pair. ``"exact"``: it is taken out of the counts too, so that ranks are those
+        of a recommender fitted on the log without the pair; the item that only this user holds is then not
+        recommended. ``"profile"``: it is taken out of the profile alone and still counts.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> from unskew.recommend.popular import Popular
+    >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
+    >>> Popular().fit(log.at(1))
+    popular
+    """
+
+    _: KW_ONLY
+    leave_out: str = "exact"
+    _model: _Counted | None = field(default=None, init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        options.one_of("leave_out", self.leave_out, options.LEAVE_OUT)
+
+    def __repr__(self) -> str:
+        return options.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Count who holds what."""
+        counts, order = snapshot.counts(), tie_order(snapshot)
+        most, n = int(counts.max(initial=0)), len(counts)
+        key = (most - counts) * n + order
+        best = np.argsort(key)[: np.count_nonzero(counts)]
+        taken = 1 if self.leave_out == "exact" else 0
+        held_key = key + taken * n
+        ahead = np.searchsorted(np.sort(key), held_key) - taken  # less itself, as it was
+        ahead[counts <= taken] = -1
+        model = _Counted(snapshot.tick, key, best.astype(np.uint32), held_key, ahead)
+        object.__setattr__(self, "_model", model)
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The k items that most users hold and the profile does not, by the counts as fitted."""
+        model = options.fitted(self._model, self)
+        rows = Rows.of(profiles)
+        out = np.full((len(profiles), options.whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+
+        def block(block: int, lo: int, hi: int) -> None:
+            mine = np.zeros(len(model.key), dtype=np.int64)
+            kernels.popular_best(lo, hi, rows.start, rows.item, model.best, k, mine, out)
+
+        rows.over(block)
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k.
+
+        In time proportional to the profile: nobody is recommended anything.
+        """
+        model = options.fitted(self._model, self)
+        options.whole_number("k", k, "the length of a list")
+        if self.leave_out == "exact":
+            options.require_same_date(self, model.tick, pairs.snapshot)
+        some = Pairs.of(pairs)
+        p = some.profiles
+        return some.ranks(
+            lambda lo, hi, out: kernels.popular_ranks(
+                lo,
+                hi,
+                some.user,
+                some.item,
+                p.start,
+                p.stop,
+                p.item,
+                model.key,
+                model.held_key,
+                model.ahead,
+                k,
+                out,
+            )
+        )

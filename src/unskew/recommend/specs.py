@@ -1,0 +1,236 @@
+"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``my.module:Model``.
+
+A spec is a name, then what it is made from after a colon, then parameters after a question mark. What the
+parameters must be is told by the constructor of the recommender, in `unskew.recommend.parameters`.
+"""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import importlib
+import sys
+from functools import partial
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.errors import InputError, UnskewError
+from unskew.files import first_line
+from unskew.recommend.base import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.recommend.constant import Constant
+from unskew.recommend.function import FunctionRecommender
+from unskew.recommend.parameters import parsed, typed
+from unskew.recommend.table import Table
+from unskew.recommend.texts import ids_of_texts
+from unskew.snapshot import Snapshot
+
+_OWN = {"popular": ("popular", "Popular"), "knn": ("knn", "ItemKNN"), "ease": ("ease", "EASE")}
+_IMPLICIT = ("als", "bm25", "tfidf", "cosine")
+KNOWN = {
+    "constant": "constant:a,b,c",
+    "popular": "popular",
+    "knn": "knn?neighbours=50&similarity=cosine",
+    "ease": "ease?l2=500",
+    "als": "als?factors=64",
+    "bm25": "bm25?K=50",
+    "tfidf": "tfidf?K=50",
+    "cosine": "cosine?K=50",
+    "table": "table:recommendations.parquet",
+}
+"""The names, and an example of each."""
+
+
+def recommender(spec: Any) -> Recommender:
+    """The recommender that is meant by a spec, or by whatever else can be one.
+
+    Parameters
+    ----------
+    spec
+        One of
+
+        - ``constant:a,b,c``: always these items (with quotes around an id that has a comma);
+        - ``popular``, ``knn?neighbours=50&similarity=cosine``, ``ease?l2=500``: those of unskew, with the
+          parameters of `Popular`, `ItemKNN`, `EASE`;
+        - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
+          `ImplicitModel`;
+        - ``table:recommendations.parquet``: made elsewhere; see `Table`;
+        - ``package.module:Class?name=value``: a class, an object or a function ``f(profile, k)`` of a module that
+          Python finds, in the current directory first;
+        - an object with ``fit`` and ``recommend``, a class of such objects, a model of `implicit`, or a function.
+
+    Returns
+    -------
+    Recommender
+        Its ``str`` is the text of the spec.
+
+    Examples
+    --------
+    >>> from unskew.recommend import recommender
+    >>> print(recommender("knn?neighbours=20"))
+    knn?neighbours=20
+    >>> recommender("knn?neighbors=20")
+    Traceback (most recent call last):
+    ...
+    unskew.errors.InputError: knn has no parameter 'neighbors'; did you mean 'neighbours'? It has neighbours, ...
+    """
+    if not isinstance(spec, str):
+        made = _made(spec, getattr(spec, "__name__", type(spec).__name__), {})
+        nameless = type(made).__str__ is object.__str__ and type(made).__repr__ is object.__repr__
+        return _named(made, type(made).__name__) if nameless else made
+    return _named(_from_text(spec.strip()), spec.strip())
+
+
+def _from_text(spec: str) -> Recommender:
+    head, colon, rest = spec.partition(":")
+    if head == "constant":
+        return ConstantOfTexts(_items(rest, spec))
+    if head == "table":
+        if not rest:
+            raise InputError(f"{spec!r} must name a file, as in {KNOWN['table']}")
+        return Table(rest)
+    name, given = parsed(spec)
+    if name in _OWN:
+        module, attribute = _OWN[name]
+        kind = getattr(importlib.import_module(f"unskew.recommend.{module}"), attribute)
+        own: Recommender = kind(**typed(kind, given, name))
+        return own
+    if name in _IMPLICIT:
+        from unskew.recommend.implicit_models import ImplicitModel, model_class
+
+        return ImplicitModel(name, **typed(model_class(name), given, name))
+    if ":" in name and head not in KNOWN:
+        return _made(_imported(name), name, given)
+    if colon and head in KNOWN:
+        raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
+    close = difflib.get_close_matches(name, KNOWN, n=1)
+    meant = f"; did you mean {close[0]!r}?" if close else "."
+    raise InputError(
+        f"there is no recommender {name!r}{meant} There are {', '.join(KNOWN.values())}, and package.module:Class"
+    )
+
+
+def _items(text: str, spec: str) -> list[str]:
+    items = [item.strip() for row in csv.reader([text], skipinitialspace=True) for item in row]
+    if not items or "" in items:
+        raise InputError(f"{spec!r} must name its items, as in {KNOWN['constant']}")
+    return items
+
+
+class ConstantOfTexts(Constant):
+    """A constant list written as text: its ids get the type of the log when it is fitted."""
+
+    may_recommend_profile = True
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Look the items up; nothing is learned."""
+        ids = snapshot.log.items
+        texts = list(self.items)
+        codes = ids.codes(ids_of_texts(pa.array(texts, type=pa.string()), ids))
+        for text, code in zip(texts, codes, strict=True):
+            if code < 0:
+                raise InputError(f"{self}: the log has no item {text!r} (it has {ids.examples()})")
+        if len(np.unique(codes)) < len(codes):
+            raise InputError(f"{self} has an item twice")
+        object.__setattr__(self, "_codes", codes)
+        object.__setattr__(self, "_n_items", len(ids))
+        return self
+
+
+def _made(target: Any, name: str, given: dict[str, str]) -> Recommender:
+    """A recommender from a class, an object or a function."""
+    if isinstance(target, type):
+        values = typed(target, given, name)
+        try:
+            target, given = target(**values), {}
+        except UnskewError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name} cannot be made: {type(error).__name__}: {first_line(error)}") from error
+    if any(kind.__module__.split(".")[0] == "implicit" for kind in type(target).__mro__):
+        from unskew.recommend.implicit_models import ImplicitModel
+
+        target = ImplicitModel(target)
+    if isinstance(target, Recommender):
+        if given:
+            raise InputError(f"{name} is an object already: it takes no parameters")
+        return target
+    if callable(target):
+        more = typed(target, given, name, skip=2)
+        return FunctionRecommender(partial(target, **more) if more else target, name=name)
+    what = "None" if target is None else f"a {type(target).__name__}"
+    raise InputError(
+        f"{name} is {what}, which is no recommender: give an object with fit and recommend, a function "
+        f"f(profile, k), or a spec such as {KNOWN['knn']}"
+    )
+
+
+def _imported(name: str) -> Any:
+    module, _, attribute = name.partition(":")
+    if not module or not attribute:
+        raise InputError(f"{name!r} must be written as package.module:Class")
+    here = str(Path.cwd())
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        found: Any = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name and (module == error.name or module.startswith(error.name + ".")):
+            raise InputError(
+                f"{name}: there is no module {error.name!r}, neither installed nor in the current directory"
+            ) from None
+        raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
+    except Exception as error:
+        told = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {told}") from error
+    for part in attribute.split("."):
+        if not hasattr(found, part):
+            close = difflib.get_close_matches(part, dir(found), n=1)
+            meant = f"; did you mean {close[0]!r}?" if close else ""
+            raise InputError(f"{name}: {getattr(found, '__name__', found)!r} has no {part!r}{meant}")
+        found = getattr(found, part)
+    return found
+
+
+class Named:
+    """A recommender under the name by which it was asked for; in everything else it is what it is."""
+
+    def __init__(self, recommender: Recommender, name: str) -> None:
+        self.recommender = recommender
+        self._name = name
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"Named({self.recommender!r}, {self._name!r})"
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") or attribute == "recommender":
+            raise AttributeError(attribute)
+        return getattr(self.recommender, attribute)
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn from the profiles at a date; returns itself."""
+        self.recommender.fit(snapshot)
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+        return self.recommender.recommend(profiles, k)
+
+
+class _NamedRanking(Named):
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+        ranks: Codes = self.recommender.held_out_ranks(pairs, k)  # type: ignore[attr-defined]
+        return ranks
+
+
+def _named(made: Recommender, name: str) -> Recommender:
+    if str(made) == name:
+        return made
+    return (_NamedRanking if isinstance(made, RanksHeldOut) else Named)(made, name)

@@ -1,0 +1,135 @@
+"""Popularity: ranks by count, the held-out pair taken out of the counts as well."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+from tests.recommending import (
+    Floats,
+    all_pairs,
+    batch_of,
+    matrix_of,
+    places,
+    profiles_of,
+    random_snapshot,
+    ranking,
+    ranks,
+    remaining,
+    snapshot_of,
+    within,
+    without,
+)
+from tests.tables import LAW
+from unskew import sweep
+from unskew.errors import PolicyError, UnskewError
+from unskew.recommend.base import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.popular import Popular
+
+
+def counts(x: Floats, profile: Floats) -> Floats:
+    held: Floats = x.sum(axis=0)
+    return np.where(held > 0, held, -np.inf)
+
+
+@given(profiles_of())
+@LAW
+def test_ranks_are_those_of_counting_again_without_the_pair(profiles: list[list[int]]) -> None:
+    pairs = all_pairs(snapshot_of(profiles))
+    expected = ranks(counts, pairs, exact=True)
+    model = Popular().fit(pairs.snapshot)
+    for k in (1, 3, 100):
+        assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
+    batch = remaining(pairs)
+    for k, item in enumerate(pairs.item):
+        profile = batch_of([batch.profile(k).tolist()], batch.n_items)
+        again = Popular().fit(without(pairs, k)).recommend(profile, 100)
+        assert places(again, np.array([item])) == [expected[k]]
+
+
+@given(profiles_of())
+@LAW
+def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(profiles: list[list[int]]) -> None:
+    pairs = all_pairs(snapshot_of(profiles))
+    expected = ranks(counts, pairs, exact=False)
+    model = Popular(leave_out="profile").fit(pairs.snapshot)
+    for k in (1, 3, 100):
+        assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
+        assert places(model.recommend(remaining(pairs), k), pairs.item) == within(expected, k)
+
+
+def test_lists_are_by_count_then_by_id_without_the_profile() -> None:
+    snapshot = random_snapshot(1, 60, 12, 4)
+    batch = remaining(all_pairs(snapshot))
+    x, order = matrix_of(snapshot), tie_order(snapshot)
+    lists = Popular().fit(snapshot).recommend(batch, 5)
+    for k in range(len(batch)):
+        profile = np.isin(np.arange(12), batch.profile(k)).astype(float)
+        assert lists[k].tolist() == (ranking(counts(x, profile), profile, order) + [-1] * 5)[:5]
+
+
+def test_ties_go_by_id_and_not_by_code() -> None:
+    snapshot = snapshot_of([[5, 3], [3, 5], [9], [1]])
+    lists = Popular().fit(snapshot).recommend(batch_of([[]], 4), 6)
+    assert [snapshot.log.items[c] for c in lists[0][:4]] == [3, 5, 1, 9]
+    assert lists[0][4:].tolist() == [-1, -1]
+
+
+def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_nothing() -> None:
+    pairs = all_pairs(snapshot_of([[1], [1], [2], [1, 3], [3]]))
+    found = dict(
+        zip(
+            zip(pairs.user.tolist(), pairs.item.tolist(), strict=True),
+            Popular().fit(pairs.snapshot).held_out_ranks(pairs, 9).tolist(),
+            strict=True,
+        )
+    )
+    items = pairs.snapshot.log.items
+    by_item = {items[i]: rank for (_, i), rank in found.items()}
+    assert by_item[2] == 0  # nobody else holds it
+    assert by_item[1] == 1
+    one = all_pairs(snapshot_of([[1]]))
+    assert Popular().fit(one.snapshot).held_out_ranks(one, 5).tolist() == [0]
+    assert Popular(leave_out="profile").fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
+
+
+def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    snapshot = random_snapshot(2, 4000, 300, 10)
+    pairs = all_pairs(snapshot)
+    assert len(pairs) > sweep._SMALL
+    batch = remaining(pairs)
+    seen = []
+    for n in (1, 2, 5):
+        monkeypatch.setenv("UNSKEW_THREADS", str(n))
+        model = Popular().fit(snapshot)
+        seen.append((model.held_out_ranks(pairs, 50), model.recommend(batch, 5)))
+    assert np.count_nonzero(seen[0][0]) > 1000
+    for other in seen[1:]:
+        assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))
+
+
+def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
+    log = snapshot_of([[1, 2], [2, 3]]).log
+    pairs = all_pairs(log.at(1))
+    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*leave_out='profile'"):
+        Popular().fit(log.at(0)).held_out_ranks(pairs, 5)
+    assert Popular(leave_out="profile").fit(log.at(0)).held_out_ranks(pairs, 5).any()
+
+
+def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
+    assert isinstance(Popular(), Recommender)
+    assert isinstance(Popular(), RanksHeldOut)
+    assert [repr(Popular()), repr(Popular(leave_out="profile"))] == ["popular", "popular?leave_out=profile"]
+    with pytest.raises(UnskewError, match="popular has not been fitted"):
+        Popular().recommend(batch_of([[]], 1), 1)
+    with pytest.raises(UnskewError, match="popular has not been fitted"):
+        Popular().held_out_ranks(all_pairs(snapshot_of([[1]])), 1)
+
+
+@pytest.mark.parametrize("leave_out", ["none", None, 3])
+def test_an_unknown_way_to_leave_out_is_refused(leave_out: Any) -> None:
+    with pytest.raises(PolicyError, match="must be one of exact, profile"):
+        Popular(leave_out=leave_out)
