@@ -17,7 +17,7 @@ check: .venv/test ## lint, formatting, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: .venv/test ## measure: a pass and a whole fit, side by side with the alternatives
+bench: .venv/bench ## measure: a pass and a whole fit, side by side with the alternatives
 	@$(BIN)/python -m benchmarks
 
 clean: ## remove what was installed and made
@@ -35,6 +35,11 @@ clean: ## remove what was installed and made
 .venv/test: .venv/bin/python pyproject.toml constraints.txt
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
+	@touch $@ .venv/demo
+
+.venv/bench: .venv/bin/python pyproject.toml constraints.txt
+	@echo "installing into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@ .venv/demo
 
 .PHONY: help demo test check bench clean

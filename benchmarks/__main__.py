@@ -1,4 +1,4 @@
-"""``python -m benchmarks [SIZE...]``: sizes in entries, by default from the paper's to 50 million."""
+"""``python -m benchmarks [fit|evaluation|coverage] [SIZE...]``: everything, or one part at given sizes."""
 
 from __future__ import annotations
 
@@ -6,9 +6,21 @@ import sys
 
 from rich.console import Console
 
-from benchmarks.core import run
+from benchmarks import core, evaluation
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
+
+def main(arguments: list[str]) -> None:
+    """Run what was asked for."""
+    console = Console(width=130)
+    part = arguments[0] if arguments and not arguments[0][0].isdigit() else None
+    sizes = [int(float(s)) for s in arguments[part is not None :]]
+    if part in (None, "fit"):
+        core.run(sizes or SIZES, console)
+    if part in (None, "evaluation"):
+        evaluation.run(sizes[0] if sizes else 1_000_000, console)
+
+
 if __name__ == "__main__":
-    run([int(float(s)) for s in sys.argv[1:]] or SIZES, Console(width=130))
+    main(sys.argv[1:])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from tests.dense import Floats, divergence, paper_gradient, random_profiles, table_of
 from unskew.solve.fit import Fit
 from unskew.solve.problem import Problem
-from unskew.sweep import Profiles
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -92,10 +91,15 @@ def test_the_whole_gradient_costs_one_pass_more_than_the_divergence() -> None:
     assert fit.sweep.passes == 2
 
 
-def test_divergences_far_below_rounding_of_one_are_still_told_apart() -> None:
-    """Two users who hold both items: at log-weight x, D is x^2/8 to leading order, whatever its size."""
-    item = np.array([0, 1, 0, 1], dtype=np.uint32)
-    profiles = Profiles(np.array([0, 2], np.uint32), np.array([2, 4], np.uint32), item, 2)
-    fit = Fit(Problem(profiles, np.array([0.5, 0.5]), np.zeros(2), np.arange(2)))
-    for x in (1e-4, 1e-6, 1e-8, 1e-10):
-        assert fit.look(np.array([x, 0.0])).divergence == pytest.approx(x * x / 8, rel=1e-4)
+@pytest.mark.parametrize("x", [1e-4, 1e-6, 1e-8, 1e-9])
+def test_divergences_far_below_the_rounding_of_one_are_still_right(x: float) -> None:
+    """Near an exact solution D is a square: half the sum of (change of q)^2 / T, whatever its size."""
+    rng = np.random.default_rng(1)
+    profiles = random_profiles(rng, 40, 8)
+    table = table_of(profiles)
+    theta, direction = rng.normal(0, 1, 8), rng.normal(0, 1, 8)
+    target = table.marginal(theta)
+    pi = table.conditionals(theta)
+    change = x * (np.diag(target) - (pi * table.a[:, None]).T @ pi) @ direction
+    point = Fit(Problem(profiles, target, np.zeros(8), np.arange(8))).look(theta + x * direction)
+    assert point.divergence == pytest.approx(0.5 * (change**2 / target).sum(), rel=1e-3, abs=0)

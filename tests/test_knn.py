@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import warnings
 from typing import Any
 
 import numpy as np
@@ -137,7 +138,9 @@ def implicit_scores(kind: str, neighbours: int, x: Floats, batch: Any) -> Floats
     library = importlib.import_module("implicit.nearest_neighbours")
     name = {"cosine": "CosineRecommender", "bm25": "BM25Recommender"}[kind]
     model = getattr(library, name)(K=neighbours + 1, num_threads=1)
-    model.fit(sparse.csr_matrix(x), show_progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about a conversion of its own
+        model.fit(sparse.csr_matrix(x), show_progress=False)
     scores = np.zeros((len(batch), x.shape[1]))
     for k in range(len(batch)):
         row = batch.matrix()[k].astype(np.float64)

@@ -81,12 +81,12 @@ def test_users_far_from_the_largest_weight_keep_their_mass() -> None:
     assert q == pytest.approx([0.125, 0.375, 0.1, 0.4], abs=1e-12)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-280, 1e280, 1e300])
+@pytest.mark.parametrize("scale", [1e-300, 1e-280, 1e280, 8e307])
 def test_conditionals_of_extreme_scale_give_the_same_marginal(scale: float) -> None:
     rng = np.random.default_rng(2)
     profiles = random_profiles(rng, 9, 5)
     assert profiles.b is not None
-    theta = rng.normal(0, 2, 5)
+    theta = rng.normal(0, 0.1, 5)  # so that rows of several items add up to more than there are numbers
     expected = table_of(profiles).marginal(theta)
     extreme = replace(profiles, b=profiles.b * scale)
     assert Sweep(extreme).marginal(theta) == pytest.approx(expected, abs=1e-12)

@@ -1,4 +1,8 @@
-"""What differs between two scores: recommenders at one date, or one recommender at two dates."""
+"""What differs between two scores: recommenders at one date, or one recommender at two dates.
+
+Both are paired: what a user (or a draw) adds to the error of a difference is what it adds to the one score minus
+what it adds to the other; see `unskew.intervals`.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from unskew.errors import PolicyError
-from unskew.evaluation import AnyQuality, HeldOutRanks
-from unskew.intervals import by_bootstrap, critical, holm, influences, p_value, standard_error
-from unskew.population import users_of
+from unskew.evaluation import AnyQuality, AnyWeights, HeldOutRanks, weighted
+from unskew.heldout import draw, entry_shares
+from unskew.intervals import Interval, around, by_bootstrap, holm, influences, p_value, standard_error
+from unskew.population import Mask, cohort_of, users_of
 from unskew.quality import quality as named_quality
+from unskew.recommend.base import Codes
 from unskew.result import ItemWeights
+from unskew.snapshot import Snapshot
 from unskew.sweep import Floats
 
 
@@ -24,6 +31,8 @@ class Comparison:
 
     Attributes
     ----------
+    low, high
+        The interval of the difference at `level`; by users, or by draws where pairs were sampled.
     p, p_holm
         p-value of no difference, and the same corrected for all comparisons made together.
     """
@@ -53,14 +62,16 @@ class Change:
     before, raw, weighted
         The score at t0, and at t1 without and with weights.
     explained
-        ``raw - weighted``: what comes from the item mix that is not that of t0 any more.
+        ``raw - weighted``: what the item mix, which is not that of t0 any more, explains.
     unexplained
         ``weighted - before``: what the item mix does not explain. For a constant algorithm it is 0 by
         construction up to the bound; for a personalised one it can still be bias.
     low, high
-        The interval of `unexplained`; users who are at both dates are paired. The weights are taken as given.
+        The interval of `unexplained`; users who are at both dates are paired.
     raw_low, raw_high
-        That of the raw change.
+        That of the raw change, ``raw - before``.
+    method
+        ``users`` or, of samples, ``draws``: the weights are taken as given. ``bootstrap``: they were fitted again.
     """
 
     recommender: str
@@ -79,11 +90,12 @@ class Change:
 
     def __str__(self) -> str:
         rise = self.raw - self.before
-        verb = "rose" if rise > 0 else "fell"
+        size = f"{100 * abs(rise):.2f}"
+        moved = "did not change" if size == "0.00" else f"{'rose' if rise > 0 else 'fell'} by {size} points"
         return (
-            f"{self.recommender}, {self.quality}: the score {verb} by {100 * abs(rise):.2f} points; "
-            f"{100 * self.explained:+.2f} come from the item mix, {100 * self.unexplained:+.2f} "
-            f"[{100 * self.low:+.2f}, {100 * self.high:+.2f}] are not explained by it"
+            f"{self.recommender}, {self.quality}: the score {moved} {_points(self.raw_low, self.raw_high)}: "
+            f"{100 * self.explained:+.2f} explained by the item mix, {100 * self.unexplained:+.2f} "
+            f"{_points(self.low, self.high)} not explained by it"
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -94,7 +106,7 @@ class Change:
 def compare(
     *ranks: HeldOutRanks,
     quality: AnyQuality = "hit@5",
-    weights: ItemWeights | None = None,
+    weights: AnyWeights = None,
     level: float = 0.95,
 ) -> list[Comparison]:
     """Compare recommenders pair by pair on the same held-out items, with Holm's correction across all.
@@ -104,39 +116,44 @@ def compare(
     *ranks
         From `rank_held_out`, of the same snapshot and the same pairs.
     quality, weights, level
-        As for `evaluate`.
+        As for `evaluate`. The weights are taken as given.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("cid", "x"), ("cid", "z"), ("dan", "y")]
+    >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> ranks = [us.rank_held_out(f"constant:{item}", log.at(1), qualities=["hit@1"]) for item in "xz"]
+    >>> us.compare(*ranks, quality="hit@1")[0].difference
+    0.375
     """
     if len(ranks) < 2:
         raise PolicyError("compare needs the ranks of at least two recommenders")
     for other in ranks[1:]:
-        same = other.snapshot.profiles.item is ranks[0].snapshot.profiles.item
-        if not same or not np.array_equal(other.entries, ranks[0].entries):
-            raise PolicyError(f"{other.recommender} was ranked on other pairs than {ranks[0].recommender}")
-    sums = [r.user_sums(quality, weights) for r in ranks]
+        require_same_pairs(ranks[0], other)
+    units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
-        mass = sums[i][0]
-        total = sums[i][1] - sums[j][1]
-        difference = float(total.sum() / mass.sum())
-        part = mass > 0
-        error = standard_error(influences(mass[part], total[part]))
-        half = critical(level) * error
+        difference = units[i].value - units[j].value
+        n = units[i].n
+        error = standard_error(units[i].influence - units[j].influence, n)
+        interval = around(difference, error, n, level)
         found.append(
             Comparison(
-                ranks[i].recommender,
-                ranks[j].recommender,
-                named_quality(quality).name,
-                "raw" if weights is None else "weighted",
-                difference,
-                difference - half,
-                difference + half,
-                p_value(difference, error),
-                math.nan,
-                level,
+                a=ranks[i].recommender,
+                b=ranks[j].recommender,
+                quality=named_quality(quality).name,
+                weighting="raw" if weights is None else "weighted",
+                difference=difference,
+                low=interval.low,
+                high=interval.high,
+                p=p_value(difference, error, n),
+                p_holm=math.nan,
+                level=level,
             )
         )
     corrected = holm([c.p for c in found])
-    return [Comparison(**{**asdict(c), "p_holm": float(p)}) for c, p in zip(found, corrected, strict=True)]
+    return [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
 
 
 def change(
@@ -147,26 +164,34 @@ def change(
     quality: AnyQuality = "hit@5",
     level: float = 0.95,
 ) -> Change:
-    """Split the change of a score since the reference date into what the item mix explains and the rest."""
-    then = before.score(quality, None, level=level)
-    raw, weighted = now.score(quality, None, level=level), now.score(quality, weights, level=level)
-    z = critical(level)
-    error = _error_of_change(now, before, weights, quality)
-    raw_error = _error_of_change(now, before, None, quality)
-    unexplained = weighted.value - then.value
+    """Split the change of a score since the reference date into what the item mix explains and the rest.
+
+    Users whom the policy of the weights leaves out (``min_items``, ``users="both"``) are left out of all three
+    scores. Of samples, the draws are paired in their order.
+    """
+    if (now.sample is None) != (before.sample is None):
+        raise PolicyError("one date was sampled and the other not: rank both with sample, or neither")
+    here, there = population(weights, now.snapshot, before.snapshot)
+    raw = Units.of(now, quality, None).of_users(here)
+    reweighted = Units.of(now, quality, weights)
+    then = Units.of(before, quality, None).of_users(there)
+    places = numbered(now.snapshot, before.snapshot) if now.sample is None else (raw.own(), then.own())
+    whole = _difference(raw, then, places, level)
+    rest = _difference(reweighted, then, places, level)
     return Change(
         recommender=now.recommender,
-        quality=then.quality,
+        quality=named_quality(quality).name,
         before=then.value,
         raw=raw.value,
-        weighted=weighted.value,
-        explained=raw.value - weighted.value,
-        unexplained=unexplained,
-        low=unexplained - z * error,
-        high=unexplained + z * error,
-        raw_low=raw.value - then.value - z * raw_error,
-        raw_high=raw.value - then.value + z * raw_error,
+        weighted=reweighted.value,
+        explained=raw.value - reweighted.value,
+        unexplained=reweighted.value - then.value,
+        low=rest.low,
+        high=rest.high,
+        raw_low=whole.low,
+        raw_high=whole.high,
         level=level,
+        method=rest.method,
     )
 
 
@@ -177,26 +202,110 @@ def refitted_change(found: Change, now: Floats, raw: Floats, before: Floats) -> 
     return replace(found, low=rest.low, high=rest.high, raw_low=whole.low, raw_high=whole.high, method=rest.method)
 
 
-def _error_of_change(
-    now: HeldOutRanks, before: HeldOutRanks, weights: ItemWeights | None, quality: AnyQuality
-) -> float:
-    """A user's influence on the change is that on the one score minus that on the other."""
-    if now.sample is not None:  # two samples, drawn each for itself
-        scores = [now.score(quality, weights), before.score(quality, None)]
-        z = critical(0.95)
-        return math.sqrt(sum(((s.high - s.low) / (2 * z)) ** 2 for s in scores))
-    here = influences(*now.user_sums(quality, weights))
-    there = influences(*before.user_sums(quality, None))
-    return standard_error(_paired(now, before, here, there))
+@dataclass(frozen=True)
+class Units:
+    """What a score is the mean of: one number for each independent unit, a user or (of a sample) a draw.
+
+    Attributes
+    ----------
+    mass, total
+        The mass of each unit, 0 for one that takes no part, and its mass times quality.
+    user
+        Whose it is.
+    method
+        What the units are: ``users`` or ``draws``.
+    """
+
+    mass: Floats
+    total: Floats
+    user: Codes
+    method: str
+
+    @classmethod
+    def of(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: AnyWeights) -> Units:
+        """Those of a score."""
+        if ranks.sample is None:
+            mass, total = ranks.user_sums(quality, weights)
+            return cls(mass, total, np.arange(len(mass)), "users")
+        place = _drawn(ranks, weights)
+        return cls(np.ones(len(place)), ranks.values(quality)[place], ranks.users[place], "draws")
+
+    def of_users(self, part: Mask) -> Units:
+        """The same without the units of other users."""
+        mine = part[self.user]
+        return replace(self, mass=np.where(mine, self.mass, 0.0), total=np.where(mine, self.total, 0.0))
+
+    def own(self) -> Codes:
+        """The number of each unit among these."""
+        return np.arange(len(self.mass))
+
+    @property
+    def value(self) -> float:
+        return float(self.total.sum() / self.mass.sum())
+
+    @property
+    def n(self) -> int:
+        return int(np.count_nonzero(self.mass))
+
+    @property
+    def influence(self) -> Floats:
+        return influences(self.mass, self.total)
 
 
-def _paired(now: HeldOutRanks, before: HeldOutRanks, here: Floats, there: Floats) -> Floats:
-    """Influences of the users of either date; of one who is at both, the difference."""
-    if now.snapshot.log.users is before.snapshot.log.users:
-        return here - there
-    both = users_of(before.snapshot, np.ones(len(there), dtype=bool), now.snapshot)
-    codes = before.snapshot.log.users.codes(now.snapshot.log.users.values)
-    matched = here - np.where(both, there[codes], 0.0)
-    alone = np.ones(len(there), dtype=bool)
-    alone[codes[both]] = False
-    return np.concatenate([matched, there[alone]])
+def _difference(one: Units, other: Units, places: tuple[Codes, Codes], level: float) -> Interval:
+    """The interval of ``one - other``, whose units have these places among all: at one place they are the same."""
+    here, there = places
+    together = np.zeros(max(here.max(initial=-1), there.max(initial=-1)) + 1)
+    part = np.zeros(len(together), dtype=bool)
+    together[here] += one.influence
+    together[there] -= other.influence
+    part[here] |= one.mass > 0
+    part[there] |= other.mass > 0
+    n = int(part.sum())
+    return around(one.value - other.value, standard_error(together, n), n, level, one.method)
+
+
+def numbered(now: Snapshot, before: Snapshot) -> tuple[Codes, Codes]:
+    """A number for each user of either log, the same for the same id: those of `now`, and those of `before`."""
+    here = np.arange(len(now.log.users))
+    if now.log.users is before.log.users:
+        return here, here
+    codes = now.log.users.codes(before.log.users.values)
+    return here, np.where(codes >= 0, codes, len(here) + np.arange(len(codes)))
+
+
+def population(weights: ItemWeights, now: Snapshot, before: Snapshot) -> tuple[Mask, Mask]:
+    """Whom the policy of the weights leaves in at either date, whatever becomes of their items."""
+    least = weights.policy.min_items
+    here, there = now.sizes() >= least, before.sizes() >= least
+    if weights.policy.users == "both":
+        part, _ = weights.applied_to(now, before)
+        here &= cohort_of(before, now, least)
+        there &= users_of(now, part.sizes() > 0, before)
+    return here, there
+
+
+def require_same_pairs(one: HeldOutRanks, other: HeldOutRanks) -> None:
+    """Refuse ranks that cannot be paired: of other users, items or draws, or under other probabilities."""
+    here, there = one.snapshot, other.snapshot
+    same = here.log is there.log and one.sample == other.sample and (one.sample is None or one.seed == other.seed)
+    same = same and np.array_equal(one.users, other.users)
+    if not same or not np.array_equal(here.profiles.item[one.entries], there.profiles.item[other.entries]):
+        raise PolicyError(f"{other.recommender} was ranked on other pairs than {one.recommender}")
+    alike = np.zeros(here.profiles.n_items)
+    if here is not there and not np.array_equal(entry_shares(here, alike), entry_shares(there, alike)):
+        raise PolicyError(f"{other.recommender} was ranked under another P(u) or P(i|u) than {one.recommender}")
+
+
+def _drawn(ranks: HeldOutRanks, weights: AnyWeights) -> Codes:
+    """The place of each draw among the ranked pairs."""
+    assert ranks.sample is not None
+    entries = draw(*weighted(ranks.snapshot, weights), ranks.sample, ranks.seed)
+    place = np.minimum(np.searchsorted(ranks.entries, entries), len(ranks.entries) - 1)
+    if (ranks.entries[place] != entries).any():
+        raise PolicyError("these weights were not named when the sample was drawn: give them in weights=")
+    return place
+
+
+def _points(low: float, high: float) -> str:
+    return f"[{100 * low:+.2f}, {100 * high:+.2f}]"

@@ -7,17 +7,18 @@ arrays. What is uncertain about a score is in `unskew.intervals`, what differs b
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew.errors import InputError, PolicyError
-from unskew.heldout import HoldOut, all_entries, draw, entry_shares, pairs_of
-from unskew.intervals import Interval, by_draws, by_users, wilson
+from unskew.errors import EmptyError, InputError, PolicyError
+from unskew.heldout import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
+from unskew.intervals import Interval, by_draws, by_users, critical, wilson
 from unskew.quality import Quality
+from unskew.quality import qualities as named_qualities
 from unskew.quality import quality as named_quality
 from unskew.ranking import rank_pairs
 from unskew.recommend.base import Codes, Recommender
@@ -29,13 +30,14 @@ from unskew.sweep import Floats
 
 AnyQuality = str | Quality | Callable[..., npt.ArrayLike]
 AnyRecommender = str | Recommender | Callable[..., Any]
+AnyWeights = ItemWeights | Mapping[Any, float] | None
 
 
 def evaluate(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    weights: ItemWeights | None = None,
+    weights: AnyWeights = None,
     quality: AnyQuality = "hit@5",
     sample: int | None = None,
     seed: int = 0,
@@ -53,7 +55,8 @@ def evaluate(
     snapshot
         The profiles; each item of each profile is held out in turn.
     weights
-        Item weights from `fit_weights`; None for the raw score.
+        Item weights from `fit_weights`, or a mapping from item to weight (1 for an item that it does not name);
+        None for the raw score. With `after`, fit them to what is held out: ``log.between(after, snapshot)``.
     quality
         ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, or a `Quality` of one's own.
     sample
@@ -64,7 +67,7 @@ def evaluate(
         How many items of a profile are taken out at a time.
     after
         A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
-        later, up to the snapshot. Nothing later leaks.
+        later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported.
     level
         Of the interval.
 
@@ -73,13 +76,14 @@ def evaluate(
     >>> import unskew as us
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
-    >>> us.evaluate("popular", log.at(1), quality="hit@1").value
-    0.5
+    >>> round(us.evaluate("popular", log.at(1), quality="hit@1").value, 4)
+    0.8333
     """
+    critical(level)  # refuse it before the work, not after
     ranks = rank_held_out(
         recommender,
         snapshot,
-        qualities=[quality],
+        qualities=[named_quality(quality)],
         weights=[weights],
         sample=sample,
         seed=seed,
@@ -93,8 +97,8 @@ def rank_held_out(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    qualities: Iterable[AnyQuality] = ("hit@5",),
-    weights: Sequence[ItemWeights | None] = (None,),
+    qualities: AnyQuality | Iterable[AnyQuality] = ("hit@5",),
+    weights: AnyWeights | Sequence[AnyWeights] = None,
     sample: int | None = None,
     seed: int = 0,
     leave_out: int = 1,
@@ -102,28 +106,33 @@ def rank_held_out(
 ) -> HeldOutRanks:
     """Fit a recommender and rank every held-out item; the result can be scored again and again.
 
-    Parameters are those of `evaluate`; `qualities` decide how deep the lists must be, and with `sample` the
-    `weights` decide which pairs are drawn.
+    Parameters are those of `evaluate`; `qualities` decide how deep the lists must be (``"rank<=1,5,10"`` stands
+    for several), and with `sample` the `weights`, one or several, decide which pairs are drawn.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
+    >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> ranks = us.rank_held_out("constant:x,y", log.at(1), qualities="rank<=1,2")
+    >>> [(s.quality, round(s.value, 3)) for s in ranks.scores("rank<=1,2")]
+    [('hit@1', 0.5), ('hit@2', 0.833)]
     """
     _check(sample, leave_out, after)
-    wanted = [named_quality(q) for q in qualities]
+    wanted = named_qualities(qualities)
     whole = snapshot
     model = named_recommender(recommender)
     held = HoldOut(snapshot, leave_out, seed)
     if after is not None:
-        known = snapshot.log.at(after)
-        whole = snapshot.log.between(after, snapshot)
-        snapshot = whole.restricted(known.sizes() > 0)
-        if snapshot.n_users == 0:
-            raise InputError(
-                f"nobody who had a profile at {known.at} took anything between then and {snapshot.at}"
-            )
-        held = HoldOut(known, 1, seed)
+        split = Later.of(snapshot, after)
+        whole, snapshot = split.whole, split.pairs
+        held = HoldOut(split.known, 1, seed)
+    several = weights if isinstance(weights, Sequence) else [weights]
+    parts = [weighted(snapshot, w) for w in several]  # refuses weights of another policy before the work
     if sample is None:
         entries = all_entries(snapshot)
     else:
-        drawn = [draw(*_weighted(snapshot, w), sample, seed) for w in weights]
-        entries = np.unique(np.concatenate(drawn))
+        entries = np.unique(np.concatenate([draw(part, theta, sample, seed) for part, theta in parts]))
     pairs = pairs_of(snapshot, entries)
     depth = max(q.depth for q in wanted)
     ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=any(q.needs_grades for q in wanted))
@@ -178,10 +187,9 @@ class HeldOutRanks:
             )
         return wanted(self.ranks, self.grades)
 
-    def user_sums(self, quality: AnyQuality, weights: ItemWeights | None) -> tuple[Floats, Floats]:
+    def user_sums(self, quality: AnyQuality, weights: AnyWeights) -> tuple[Floats, Floats]:
         """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
-        if self.sample is not None:
-            raise PolicyError("this needs every pair, but only a sample was ranked: leave out sample")
+        self._require_all()
         shares = self._shares(weights)
         n = len(self.snapshot.log.users)
         return _summed(self.users, shares, n), _summed(self.users, shares * self.values(quality), n)
@@ -189,58 +197,92 @@ class HeldOutRanks:
     def score(
         self,
         quality: AnyQuality = "hit@5",
-        weights: ItemWeights | None = None,
+        weights: AnyWeights = None,
         *,
         level: float = 0.95,
     ) -> Score:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
         wanted = named_quality(quality)
-        part, theta = _weighted(self.snapshot, weights)
+        part, theta = weighted(self.snapshot, weights)
         if self.sample is not None:
             return self._sampled(wanted, part, theta, weights, level)
         mass, total = self.user_sums(wanted, weights)
-        value = float(total.sum() / mass.sum())
-        shares = self._shares(weights)
-        return self._score(
-            wanted, weights, part, value, by_users(value, mass, total, level), shares, int(np.count_nonzero(mass))
-        )
+        shares = entry_shares(part, theta)[self.entries]
+        return self._score(wanted, weights, part, *_mean(mass, total, level), shares, int(np.count_nonzero(mass)))
 
-    def by_segment(
+    def scores(
         self,
-        labels: npt.NDArray[Any],
-        quality: AnyQuality = "hit@5",
-        weights: ItemWeights | None = None,
+        qualities: AnyQuality | Iterable[AnyQuality],
+        weights: AnyWeights = None,
         *,
         level: float = 0.95,
     ) -> list[Score]:
-        """Scores of each segment; `labels` has one per entry of ``snapshot.profiles.item``.
+        """The scores under several qualities, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
+        return [self.score(q, weights, level=level) for q in named_qualities(qualities)]
+
+    def by_segment(
+        self,
+        labels: str | npt.NDArray[Any],
+        quality: AnyQuality = "hit@5",
+        weights: AnyWeights = None,
+        *,
+        level: float = 0.95,
+    ) -> list[Score]:
+        """Scores of each segment, in the order of their names; one without any mass has none.
 
         Within a segment the pairs keep their weights relative to each other.
+
+        Parameters
+        ----------
+        labels
+            The name of a column read with ``read_log(labels=...)``, or an array with a label for each place of
+            ``snapshot.profiles.item``.
+        quality, weights, level
+            As for `evaluate`.
         """
+        self._require_all()
         wanted = named_quality(quality)
-        part, _ = _weighted(self.snapshot, weights)
-        shares, values = self._shares(weights), self.values(wanted)
-        names, codes = np.unique(np.asarray(labels)[self.entries], return_inverse=True)
-        n = len(self.snapshot.log.users)
+        part, theta = weighted(self.snapshot, weights)
+        shares, values = entry_shares(part, theta)[self.entries], self.values(wanted)
+        names, order, ends = self._segments(labels)
         found = []
-        for k, name in enumerate(names):
-            own = np.where(codes == k, shares, 0.0)
-            mass, total = _summed(self.users, own, n), _summed(self.users, own * values, n)
+        for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
+            _, user = np.unique(self.users[own], return_inverse=True)
+            mass = _summed(user, shares[own], 0)
             if mass.sum() <= 0:
                 continue
-            value = float(total.sum() / mass.sum())
-            interval = by_users(value, mass, total, level)
-            score = self._score(wanted, weights, part, value, interval, own, int(np.count_nonzero(mass)))
+            mean = _mean(mass, _summed(user, shares[own] * values[own], 0), level)
+            users = int(np.count_nonzero(mass))
+            score = self._score(wanted, weights, part, *mean, shares[own], users, places=own)
             found.append(replace(score, segment=str(name)))
         return found
 
-    def _shares(self, weights: ItemWeights | None) -> Floats:
-        part, theta = _weighted(self.snapshot, weights)
-        return entry_shares(part, theta)[self.entries]
+    def _segments(self, labels: str | npt.NDArray[Any]) -> tuple[list[Any], Codes, Codes]:
+        """The names of the segments; the pairs in their order, and where each segment ends."""
+        names: npt.NDArray[Any] | None = None
+        if isinstance(labels, str):
+            column = self.snapshot.log.label(labels)
+            names = column.values.to_numpy(zero_copy_only=False)
+            labels = self.snapshot.per_entry(column.codes)
+        labels = np.asarray(labels)
+        if labels.shape != self.snapshot.profiles.item.shape:
+            raise InputError(
+                f"labels have shape {labels.shape}; give one for each of the {len(self.snapshot.profiles.item)} "
+                "places of snapshot.profiles.item"
+            )
+        found, codes = np.unique(labels[self.entries], return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(found)))
+        return (found if names is None else names[found]).tolist(), order, ends
 
-    def _sampled(
-        self, wanted: Quality, part: Snapshot, theta: Floats, weights: ItemWeights | None, level: float
-    ) -> Score:
+    def _require_all(self) -> None:
+        if self.sample is not None:
+            raise PolicyError("this needs every pair, but only a sample was ranked: leave out sample")
+
+    def _shares(self, weights: AnyWeights) -> Floats:
+        return entry_shares(*weighted(self.snapshot, weights))[self.entries]
+
+    def _sampled(self, wanted: Quality, part: Snapshot, theta: Floats, weights: AnyWeights, level: float) -> Score:
         assert self.sample is not None
         drawn = draw(part, theta, self.sample, self.seed)
         place = np.searchsorted(self.entries, drawn)
@@ -257,24 +299,24 @@ class HeldOutRanks:
     def _score(
         self,
         wanted: Quality,
-        weights: ItemWeights | None,
+        weights: AnyWeights,
         part: Snapshot,
         value: float,
         interval: Interval,
         shares: Floats,
         users: int,
         pairs: int | None = None,
+        places: Codes | slice = slice(None),
     ) -> Score:
-        item = self.snapshot.profiles.item[self.entries].astype(np.int64)
+        _, item = np.unique(self.snapshot.profiles.item[self.entries[places]], return_inverse=True)
         by_item = np.bincount(item, weights=shares)
-        out = (self.whole.sizes() > 0) & (part.sizes() == 0)
         squares = float((shares * shares).sum())
         return Score(
             recommender=self.recommender,
             quality=wanted.name,
             view=self.snapshot.policy.view,
             weighting="raw" if weights is None else "weighted",
-            top=None if weights is None else weights.top,
+            top=getattr(weights, "top", None),
             at=self.snapshot.at,
             value=value,
             low=interval.low,
@@ -285,7 +327,7 @@ class HeldOutRanks:
             method=interval.method,
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
-            users_left_out=Share(int(out.sum()), float(self.whole.shares()[out].sum())),
+            users_left_out=users_left_out(self.whole, part),
         )
 
 
@@ -293,11 +335,27 @@ def _summed(where: Codes, what: Floats, n: int) -> Floats:
     return np.asarray(np.bincount(where, weights=what, minlength=n), dtype=np.float64)
 
 
-def _weighted(snapshot: Snapshot, weights: ItemWeights | None) -> tuple[Snapshot, Floats]:
-    """The snapshot of the users who take part, and a log-weight for each item."""
-    if weights is None:
-        return snapshot, np.zeros(snapshot.profiles.n_items)
-    return weights.applied_to(snapshot)
+def _mean(mass: Floats, total: Floats, level: float) -> tuple[float, Interval]:
+    """The score from the mass and the summed quality of each user, and its interval."""
+    value = float(total.sum() / mass.sum())
+    return value, by_users(value, mass, total, level)
+
+
+def weighted(snapshot: Snapshot, weights: AnyWeights) -> tuple[Snapshot, Floats]:
+    """The snapshot of the users who take part, and a log-weight for each item; somebody does."""
+    part, theta = snapshot.weighted(weights)
+    if not part.shares().any():
+        raise EmptyError(
+            f"nobody takes part at {snapshot.at} under these weights: no user holds enough of the items that they "
+            "know; fit them to this snapshot"
+        )
+    return part, theta
+
+
+def users_left_out(whole: Snapshot, part: Snapshot) -> Share:
+    """Who has something to hold out and takes no part."""
+    out = (whole.sizes() > 0) & (part.sizes() == 0)
+    return Share(int(out.sum()), float(whole.shares()[out].sum()))
 
 
 def _check(sample: int | None, leave_out: int, after: Any) -> None:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew import kernels
+from unskew.errors import EmptyError
 from unskew.recommend.base import Batch, Codes, HeldOutPairs
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats, over_blocks
@@ -58,8 +60,8 @@ def entry_shares(snapshot: Snapshot, theta: Floats) -> Floats:
 def draw(snapshot: Snapshot, theta: Floats, n: int, seed: int) -> Codes:
     """Draw n entries: users by P(u) with repetition, then one item each by P(i|u,w).
 
-    The same seed draws the same users under any weights, and the same place in their profiles' cumulated
-    probabilities: what differs between two weightings is due to the weights.
+    The same seed draws the same users under any weights that leave none out, and the same place in their profiles'
+    cumulated probabilities: what differs between two weightings is due to the weights.
     """
     rng = np.random.default_rng(seed)
     at_user, at_item = rng.random(n), rng.random(n)
@@ -84,6 +86,38 @@ def _pick(cumulated: Floats, at: Floats) -> Codes:
     last = int(np.flatnonzero(np.diff(cumulated, prepend=0.0) > 0)[-1])
     picked: Codes = np.minimum(found, last).astype(np.int64)
     return picked
+
+
+@dataclass(frozen=True)
+class Later:
+    """A global time split: what was known at a time, and what has to be found.
+
+    Attributes
+    ----------
+    known
+        The profiles at that time; all that a recommender may see.
+    whole
+        What was taken after it, up to the snapshot, by anyone.
+    pairs
+        The same of the users who had a profile by then: what is held out.
+    """
+
+    known: Snapshot
+    whole: Snapshot
+    pairs: Snapshot
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, after: Any) -> Later:
+        """Split what the snapshot holds at the time `after`."""
+        whole = snapshot.log.between(after, snapshot)
+        known = snapshot.log.at(after)
+        pairs = whole.restricted(known.sizes() > 0)
+        if not pairs.shares().any():
+            raise EmptyError(
+                f"nobody who had a profile at {known.at} took anything between then and {snapshot.at}: there is "
+                "nothing to hold out"
+            )
+        return cls(known, whole, pairs)
 
 
 @dataclass(frozen=True)

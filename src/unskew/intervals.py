@@ -1,18 +1,26 @@
 """Intervals and tests: how sure a score is. Users are the independent units.
 
-A score is ``L = sum_u a_u x_u`` with x_u the quality of user u (its items weighted by P(i|u,w)). If users are
-drawn independently, its variance is estimated by ``n/(n-1) sum_u a_u^2 (x_u - L)^2``: linearised, as for any
+A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
+m_u its share of P(u). If users are drawn independently, user u moves it by its *influence*
+``h_u = m_u (x_u - L) / sum m``, and its variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as for any
 ratio of sums over users. Pairs of one user are never taken as independent.
+
+Influences add up: that on a difference of two scores is the difference of those on each, so that what the two
+share cancels. With a sampled score the draws are the independent units in place of the users: its interval is
+about the score of all pairs of this very snapshot, and does not know who else might have been in it.
+
+An error that was itself estimated from n units is taken with Student's t of n - 1 degrees of freedom.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy import stats
+from scipy.special import ndtri, stdtr, stdtrit
 
 from unskew.errors import InputError
 from unskew.sweep import Floats
@@ -27,15 +35,20 @@ class Interval:
     level: float = 0.95
     method: str = "users"
 
-    def __iter__(self) -> object:
+    def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
 
 
-def critical(level: float) -> float:
-    """How many standard errors an interval of this level has on each side."""
+def critical(level: float, n: int | None = None) -> float:
+    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
+
+    >>> [round(critical(0.95, n), 3) for n in (None, 1000, 10)]
+    [1.96, 1.962, 2.262]
+    """
     if not 0 < level < 1:
         raise InputError(f"the level of an interval must lie between 0 and 1, not {level}")
-    return float(stats.norm.ppf(0.5 + level / 2))
+    upper = 0.5 + level / 2
+    return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
 
 
 def influences(mass: Floats, total: Floats) -> Floats:
@@ -47,23 +60,29 @@ def influences(mass: Floats, total: Floats) -> Floats:
     return (total - score * mass) / everything
 
 
-def standard_error(influence: Floats) -> float:
-    """The standard error of a sum of independent influences, of which those not 0 are counted."""
-    n = int(np.count_nonzero(influence))
-    if n < 2:
-        return math.nan
-    return math.sqrt(n / (n - 1) * float((influence * influence).sum()))
+def standard_error(influence: Floats, n: int) -> float:
+    """The standard error of a sum of the influences of n independent units; NaN if there are fewer than 2.
+
+    `n` counts all who take part: an influence can be 0 because someone is exactly average.
+    """
+    return math.sqrt(n / (n - 1) * float(influence @ influence)) if n > 1 else math.nan
 
 
-def by_users(value: float, mass: Floats, total: Floats, level: float) -> Interval:
+def around(value: float, error: float, n: int, level: float, method: str = "users") -> Interval:
+    """The interval of a value whose error was estimated from n units."""
+    half = critical(level, n) * error if n > 1 else math.nan
+    return Interval(value - half, value + half, level, method)
+
+
+def by_users(value: float, mass: Floats, total: Floats, level: float, method: str = "users") -> Interval:
     """The interval of a score from the mass and the summed quality of each user."""
-    part = mass > 0
-    influence = influences(mass[part], total[part])
-    n = len(influence)
-    if n < 2:
-        return Interval(math.nan, math.nan, level)
-    error = math.sqrt(n / (n - 1) * float((influence * influence).sum()))
-    return Interval(value - critical(level) * error, value + critical(level) * error, level)
+    n = int(np.count_nonzero(mass))
+    return around(value, standard_error(influences(mass, total), n), n, level, method)
+
+
+def by_draws(values: Floats, level: float) -> Interval:
+    """The interval of the mean of independent draws."""
+    return by_users(float(values.mean()), np.ones(len(values)), values, level, "draws")
 
 
 def wilson(hits: float, n: int, level: float) -> Interval:
@@ -75,32 +94,34 @@ def wilson(hits: float, n: int, level: float) -> Interval:
     return Interval(max(middle - half, 0.0), min(middle + half, 1.0), level, "wilson")
 
 
-def by_draws(values: Floats, level: float) -> Interval:
-    """The interval of the mean of independent draws."""
-    if len(values) < 2:
-        return Interval(math.nan, math.nan, level, "draws")
-    error = float(values.std(ddof=1)) / math.sqrt(len(values))
-    mean = float(values.mean())
-    return Interval(mean - critical(level) * error, mean + critical(level) * error, level, "draws")
+def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "bootstrap") -> Interval:
+    """The interval from the spread of bootstrap repetitions around their own mean, centred at the score.
 
-
-def by_bootstrap(value: float, repeats: Floats, level: float) -> Interval:
-    """The interval from the spread of bootstrap repetitions around their own mean, centred at the score."""
-    if len(repeats) < 2:
+    Student's t makes up for a spread that is known from few repetitions only; percentiles would need thousands.
+    """
+    n = len(repeats)
+    if n < 2:
         raise InputError("a bootstrap needs at least 2 repetitions")
-    error = float(repeats.std(ddof=1))
-    return Interval(value - critical(level) * error, value + critical(level) * error, level, "bootstrap")
+    return around(value, float(repeats.std(ddof=1)), n, level, method)
 
 
-def p_value(difference: float, error: float) -> float:
-    """Of no difference, two-sided; 1 where nothing differs at all."""
-    if error == 0 or math.isnan(error):
-        return 1.0 if difference == 0 else 0.0 if error == 0 else math.nan
-    return float(2 * stats.norm.sf(abs(difference) / error))
+def p_value(difference: float, error: float, n: int) -> float:
+    """Of no difference, two-sided, the error being estimated from n units; NaN where there is no error.
+
+    It is below ``1 - level`` exactly where the interval `around` the difference leaves out 0.
+    """
+    if math.isnan(error):
+        return math.nan
+    if error == 0:
+        return 1.0 if difference == 0 else 0.0
+    return float(2 * stdtr(n - 1, -abs(difference) / error))
 
 
 def holm(p: npt.ArrayLike) -> Floats:
     """Holm's correction: p-values that stay valid however many comparisons are looked at.
+
+    The smallest of m is taken times m, the next times m - 1, and so on, none below the one before. NaN (no test
+    was possible) stays NaN and still counts as looked at.
 
     >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
     [0.03, 0.06, 0.06]

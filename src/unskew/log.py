@@ -191,7 +191,7 @@ class Log:
         """
         from unskew.snapshot import Snapshot
 
-        moment = self.axis.moment(time)
+        moment = self._moment(time)
         self._check_range(moment)
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
@@ -200,11 +200,18 @@ class Log:
         """What was taken after `start` and up to `end` (a time, or a snapshot of this log): a window.
 
         Not profiles but what came to them; to hold out what users took later, nothing earlier.
+
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+        >>> log.between(3, 5)
+        Snapshot(at 5: 2 users, 2 items, 2 interactions)
         """
         from unskew.snapshot import Snapshot
 
         last = end if isinstance(end, Snapshot) else self.at(end)
-        return last.since(self.axis.moment(start))
+        if last.log.item is not self.item:
+            raise InputError(f"{last} is of another log or view: give a time, or a snapshot of this log")
+        return last.since(self._moment(start))
 
     def organic(self) -> Log:
         """The log without the rows marked as exposed: a view, itself a log.
@@ -251,6 +258,9 @@ class Log:
         """The same log, giving its tables back in another dataframe library."""
         organic = None if self._organic is None else replace(self._organic, frames=frames)
         return replace(self, frames=frames, _organic=organic)
+
+    def _moment(self, time: Any) -> Moment:
+        return time if isinstance(time, Moment) else self.axis.moment(time)
 
     @cached_property
     def _span(self) -> tuple[Any, Any]:

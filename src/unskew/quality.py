@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.files import first_line
 
 Ranks = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -57,19 +58,36 @@ class Quality:
     is_hit: bool = False
     needs_grades: bool = False
 
+    def __post_init__(self) -> None:
+        whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
+        if not whole or self.depth < 1:
+            raise InputError(f"quality {self.name!r}: depth is {self.depth!r}; it must be a whole number above 0")
+
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
         """The quality of each held-out item."""
+        rank = np.asarray(rank)
         within = np.where(rank <= self.depth, rank, 0)
         grades = np.full(len(rank), np.nan) if grade is None else grade
-        values = np.asarray(self.function(within, grades), dtype=np.float64)
+        try:
+            values = np.asarray(self.function(within, grades), dtype=np.float64)
+        except Exception as error:
+            raise InputError(
+                f"quality {self.name!r} failed: {type(error).__name__}: {first_line(error)}. It is given all "
+                "ranks and all grades at once, as arrays, and must give an array of numbers"
+            ) from error
         if values.shape != within.shape:
             raise InputError(
                 f"quality {self.name!r} gave an array of shape {values.shape} for {len(rank)} ranks: it must give "
                 "one number for each"
             )
-        if not np.isfinite(values).all():
-            k = int(np.argmax(~np.isfinite(values)))
-            raise InputError(f"quality {self.name!r} gave {values[k]} for rank {within[k]} and grade {grades[k]}")
+        good = (values == 0) | (values == 1) if self.is_hit else np.isfinite(values)
+        if not good.all():
+            k = int(np.argmin(good))
+            why = "; with is_hit it must give 0 or 1" if self.is_hit else ""
+            why += " (NaN: the recommender gives no grade)" if np.isnan(grades[k]) else ""
+            raise InputError(
+                f"quality {self.name!r} gave {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
+            )
         return values
 
 
@@ -88,25 +106,36 @@ def quality(given: str | Quality | Callable[[Ranks, Floats], npt.ArrayLike]) -> 
         return Quality(getattr(given, "__name__", "quality"), given, needs_grades=True)
     if not isinstance(given, str):
         raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
-    return _named(given.strip())
+    names = _curve(given)
+    if len(names) > 1:
+        raise InputError(f"{given!r} stands for {', '.join(names)}, where one quality is asked for")
+    return _named(names[0])
 
 
 def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list[Quality]:
-    """Several qualities; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10."""
+    """Several qualities; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10.
+
+    >>> [q.name for q in qualities(["rank<=1,5", "mrr@10"])]
+    ['hit@1', 'hit@5', 'mrr@10']
+    """
     if isinstance(given, str) or callable(given):
         given = [given]
-    found: list[Quality] = []
-    for one in given:
-        curve = re.fullmatch(r"rank\s*<=\s*(\d+(?:\s*,\s*\d+)*)", one.strip()) if isinstance(one, str) else None
-        parts = [f"hit@{k.strip()}" for k in curve[1].split(",")] if curve else [one]
-        found += [quality(part) for part in parts]
+    if not isinstance(given, Iterable):
+        raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
+    found = [quality(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
     if not found:
         raise InputError("no quality was given: name at least one, such as hit@5")
     return found
 
 
+def _curve(text: str) -> list[str]:
+    """The names that ``rank<=1,5,10`` stands for; any other text stands for itself."""
+    depths = re.fullmatch(r"rank\s*<=\s*(\d+(?:\s*,\s*\d+)*)", text.strip().lower())
+    return [f"hit@{int(k)}" for k in depths[1].split(",")] if depths else [text.strip()]
+
+
 def _named(name: str) -> Quality:
-    parts = re.fullmatch(r"([a-z]+)(?:\(([0-9.]+)\))?(?:@(\d+))?", name.lower())
+    parts = re.fullmatch(r"([a-z]+)(?:\((\d*\.?\d+)\))?(?:@(\d+))?", name.lower())
     kind = _ALSO.get(parts[1], parts[1]) if parts else None
     if parts is None or kind not in _KNOWN or (parts[2] and kind != "rbp"):
         known = [*_KNOWN, *_ALSO]

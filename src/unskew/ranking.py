@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew import kernels
 from unskew.errors import InputError, UnskewError
+from unskew.files import first_line
 from unskew.heldout import HoldOut
 from unskew.progress import progress
 from unskew.recommend.base import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
@@ -37,8 +39,10 @@ def rank_pairs(
         ranks = _ranked_by_itself(model, pairs, depth)
     else:
         ranks = _ranked_by_lists(model, held, pairs, depth)
-    grades = _grades(model, held, pairs) if with_grades and hasattr(model, "grades") else None
-    return ranks, grades
+    if not with_grades or not hasattr(model, "grades"):
+        return ranks, None
+    progress().begin(f"grading by {model}", len(pairs), "pairs")
+    return ranks, _grades(model, held, pairs)
 
 
 def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
@@ -46,13 +50,17 @@ def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> C
     for at in range(0, len(pairs), PAIRS):
         end = min(at + PAIRS, len(pairs))
         some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
-        found = np.asarray(_call(model, "held_out_ranks", model.held_out_ranks, some, depth))
-        if found.shape != (end - at,) or found.dtype.kind not in "iu":
-            raise UnskewError(
-                f"{model}: held_out_ranks must give one whole number for each of the {end - at} pairs"
+        given = _call(model, "held_out_ranks", model.held_out_ranks, some, depth)
+        found = _whole_numbers(model, "held_out_ranks", given, (end - at,))
+        wrong = (found < 0) | (found > depth)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            log = pairs.snapshot.log
+            user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
+            raise InputError(
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks gives {found[k]}, which "
+                f"must lie between 0 and {depth}"
             )
-        if len(found) and (found.min() < 0 or found.max() > depth):
-            raise UnskewError(f"{model}: held_out_ranks must lie between 0 and {depth}, but one is {found.max()}")
         ranks[at:end] = found
         progress().advance(end - at)
     return ranks
@@ -61,16 +69,12 @@ def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> C
 def _ranked_by_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
     ranks = np.zeros(len(pairs), dtype=np.int64)
     for part, batch in held.batches(pairs, ENTRIES):
-        lists = np.asarray(_call(model, "recommend", model.recommend, batch, depth))
-        if lists.shape != (len(batch), depth) or lists.dtype.kind not in "iu":
-            raise UnskewError(
-                f"{model}: recommend must give whole numbers of shape ({len(batch)}, {depth}), not {lists.dtype} "
-                f"of shape {lists.shape}"
-            )
+        given = _call(model, "recommend", model.recommend, batch, depth)
+        lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
         fault = np.zeros(3, dtype=np.int64)
         free = bool(getattr(model, "may_recommend_profile", False))
         kernels.list_ranks(
-            lists.astype(np.int64),
+            lists,
             pairs.item[part],
             batch.start,
             batch.item,
@@ -96,11 +100,33 @@ def _refused(model: Recommender, held: HoldOut, batch: Batch, fault: Codes) -> U
 def _grades(model: Any, held: HoldOut, pairs: HeldOutPairs) -> Floats:
     grades = np.full(len(pairs), np.nan)
     for part, batch in held.batches(pairs, ENTRIES):
-        found = np.asarray(_call(model, "grades", model.grades, batch, pairs.item[part]), dtype=np.float64)
-        if found.shape != (len(batch),):
-            raise UnskewError(f"{model}: grades must give one number for each profile")
+        given = _call(model, "grades", model.grades, batch, pairs.item[part])
+        found = _array(model, "grades", given)
+        if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
+            raise InputError(
+                f"{model}: grades must give one number for each of the {len(batch)} profiles, not {_seen(found)}"
+            )
         grades[part] = found
+        progress().advance(len(batch))
     return grades
+
+
+def _whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
+    found = _array(model, what, given)
+    if found.shape != shape or found.dtype.kind not in "iu":
+        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_seen(found)}")
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def _array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{model}: {what} must give an array of numbers: {first_line(error)}") from error
+
+
+def _seen(found: npt.NDArray[Any]) -> str:
+    return f"{found.dtype} of shape {found.shape}"
 
 
 def _call(model: Any, what: str, method: Any, *arguments: Any) -> Any:

@@ -78,11 +78,14 @@ def read_log(
     """
     check_time_unit(time_unit)
     columns = [columns] if isinstance(columns, str) else list(columns)
+    labels = [labels] if isinstance(labels, str) else list(labels)
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
         _refuse_options(user=user, item=item, time=time, removed=removed, exposed=exposed, time_unit=time_unit)
         log = load_log(Path(source))
         for name in columns:
             log.column(name)
+        for name in labels:
+            log.label(name)
         return log
     with opened(source) as found:
         progress().stage(f"reading {found.name}")

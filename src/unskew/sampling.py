@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.errors import InputError
+from unskew.evaluation import AnyWeights, users_left_out, weighted
 from unskew.files import write_parquet
 from unskew.frames import to_native
 from unskew.heldout import HoldOut, draw, entry_shares, pairs_of
-from unskew.result import ItemWeights
 from unskew.snapshot import Snapshot
 
 
@@ -26,6 +26,8 @@ class TestSet:
     table
         Columns user, item (held out), probability (P(u) P(i|u,w) of the pair) and profile (what is left, a list
         in the order in which it was taken). One row a draw; a pair may come several times.
+    about
+        How it was made, and whom the weights left out: what `save` writes beside the table.
     """
 
     __test__ = False  # not a test, whatever its name
@@ -53,9 +55,7 @@ class TestSet:
         write_parquet(Path(path), self.table, "sample", self.about)
 
 
-def sample_pairs(
-    snapshot: Snapshot, weights: ItemWeights | None = None, *, n: int = 20_000, seed: int = 0
-) -> TestSet:
+def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_000, seed: int = 0) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
     The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
@@ -70,9 +70,7 @@ def sample_pairs(
     """
     if n < 1:
         raise InputError(f"n is {n}; it must be at least 1")
-    part, theta = (
-        (snapshot, np.zeros(snapshot.profiles.n_items)) if weights is None else weights.applied_to(snapshot)
-    )
+    part, theta = weighted(snapshot, weights)
     entries = np.sort(draw(part, theta, n, seed))
     pairs = pairs_of(snapshot, entries)
     shares = entry_shares(part, theta)
@@ -93,9 +91,10 @@ def sample_pairs(
     )
     about = {
         "at": snapshot.at,
-        "reference": None if weights is None else weights.reference,
+        "reference": getattr(weights, "reference", None),
         "n": n,
         "seed": seed,
-        "policy": (snapshot.policy if weights is None else weights.policy).to_dict(),
+        "policy": getattr(weights, "policy", snapshot.policy).to_dict(),
+        "users_left_out": asdict(users_left_out(snapshot, part)),
     }
     return TestSet(table, about, log.frames)

@@ -136,7 +136,7 @@ class Snapshot:
 
     def probabilities(self, weights: Weighting | Mapping[Any, float] | None = None) -> Floats:
         """P(i|w) of each item, in the order of ``log.items``."""
-        snapshot, theta = self._weighted(weights)
+        snapshot, theta = self.weighted(weights)
         return Sweep(snapshot.profiles).marginal(theta)
 
     def marginal(self, weights: Weighting | Mapping[Any, float] | None = None, *, min_items: int = 1) -> Marginal:
@@ -182,7 +182,7 @@ class Snapshot:
         codes = self.item_codes(items, "joint")
         if len(np.unique(codes)) < len(codes):
             raise InputError("joint() was given the same item twice")
-        snapshot, theta = self._weighted(weights)
+        snapshot, theta = self.weighted(weights)
         return Sweep(snapshot.profiles).joint(theta, codes)
 
     def item_codes(self, items: Iterable[Any], what: str) -> npt.NDArray[np.int64]:
@@ -221,7 +221,8 @@ class Snapshot:
         )
         return out
 
-    def _weighted(self, weights: Weighting | Mapping[Any, float] | None) -> tuple[Snapshot, Floats]:
+    def weighted(self, weights: Weighting | Mapping[Any, float] | None) -> tuple[Snapshot, Floats]:
+        """The snapshot of the users who take part under the weights, and a log-weight for each item of the log."""
         theta = np.zeros(self.profiles.n_items)
         if weights is None:
             return self, theta

@@ -133,7 +133,7 @@ def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any], organic: Log | N
         removed=array("removed") if "removed" in arrays else None,
         exposed=array("exposed").view(np.bool_) if "exposed" in arrays else None,
         extra={name: array(f"extra.{name}") for name in about["extra"]},
-        labels={name: Labels(arrays[f"label.{name}"], array(f"label-codes.{name}")) for name in about["labels"]},
+        labels={n: Labels(arrays[f"label.{n}"], array(f"label-codes.{n}")) for n in about.get("labels", [])},
         view=about["view"],
         source=about["source"],
         _organic=organic,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from unskew.scene import Reference
     from unskew.score import Score
     from unskew.snapshot import Snapshot
+    from unskew.times import Moment
 
 
 @click.command()
@@ -157,6 +158,13 @@ class Findings:
             )
 
 
+def _held_out_from(snapshot: Reference | None, start: Moment | None) -> Reference | None:
+    """What items are held out from: the profiles, or with --after what came to them; a marginal as it is."""
+    from unskew.heldout import Later
+
+    return snapshot if start is None else Later.of(snapshot, start).pairs
+
+
 @dataclass(frozen=True)
 class Options:
     """What the command was asked to do."""
@@ -179,16 +187,20 @@ class Options:
     def run(self) -> Findings:
         """Read, rank, score."""
         from unskew.quality import qualities
+        from unskew.recommend.specs import recommender
 
         self._check()
         wanted = qualities(self.names)
+        for spec in self.specs:
+            recommender(spec)  # so that a slip is found before the work
         log = self.source.read(labels=[self.column] if self.column else [])
         now = self.source.snapshot(log, self.at)
         before = self.source.reference(log, self.reference) if self.reference else None
-        now_pairs, before_pairs = self._windows(now, before)
-        weights = self._weights(now_pairs, before_pairs)
-        ranked = [self._ranked(spec, now, wanted, weights, self.after) for spec in self.specs]
-        earlier = self._earlier(before, wanted)
+        start, earlier_start = self._starts(now, before)
+        before_pairs = _held_out_from(before, earlier_start)
+        weights = self._weights(_held_out_from(now, start), before_pairs)
+        ranked = [self._ranked(spec, now, wanted, weights, start) for spec in self.specs]
+        earlier = self._earlier(before, wanted, earlier_start)
         scores: list[Score] = []
         for k, r in enumerate(ranked):
             for q in wanted:
@@ -200,6 +212,17 @@ class Options:
         return Findings(scores, changes, self._comparisons(ranked, wanted, weights), weights)
 
     def _check(self) -> None:
+        from unskew.intervals import critical
+
+        critical(self.level)
+        if self.sample is not None and self.sample < 1:
+            raise InputError(f"--sample is {self.sample}; draw at least 1 pair")
+        if self.leave_out < 1:
+            raise InputError(f"--leave-out is {self.leave_out}; take out at least 1 item")
+        if self.after is not None and self.leave_out > 1:
+            raise InputError("--leave-out takes items out of profiles; with --after none is taken out: give one")
+        if self.refit is not None and self.refit < 2:
+            raise InputError(f"--refit is {self.refit}; a bootstrap needs at least 2 samples")
         if self.reference and self.weights_file:
             raise InputError("give --reference or --weights, not both")
         if self.top is not None and not self.reference:
@@ -211,19 +234,23 @@ class Options:
         if self.column is not None and self.sample is not None:
             raise InputError("--by needs every pair: leave out --sample")
 
-    def _windows(self, now: Snapshot, before: Reference | None) -> tuple[Snapshot, Reference | None]:
-        """What items are held out from at both dates: the profiles, or with --after what came to them."""
+    def _starts(self, now: Snapshot, before: Reference | None) -> tuple[Moment | None, Moment | None]:
+        """With --after: when what is held out begins, and the same so long before the reference date."""
         from unskew.snapshot import Snapshot
         from unskew.times import Moment
 
         if self.after is None:
-            return now, before
+            return None, None
         start = now.log.axis.moment(self.after)
-        window = now.since(start)
         if not isinstance(before, Snapshot):
-            return window, before
-        length = now.tick - start.tick
-        return window, before.since(Moment(before.tick - length, f"{self.after} shifted"))
+            return start, None
+        tick = before.tick - (now.tick - start.tick)
+        if tick < before.log.time.min():
+            raise InputError(
+                f"--after {self.after} is so long before {now.at} that the same time before {before.at} is before "
+                f"the log begins at {before.log.first}: take a later --after or a later --reference"
+            )
+        return start, Moment(tick, before.log.axis.show(tick))
 
     def _weights(self, now: Snapshot, before: Reference | None) -> ItemWeights | None:
         from unskew.result import ItemWeights
@@ -255,21 +282,19 @@ class Options:
             after=after,
         )
 
-    def _earlier(self, before: Reference | None, wanted: list[Any]) -> list[HeldOutRanks]:
+    def _earlier(self, before: Reference | None, wanted: list[Any], start: Moment | None) -> list[HeldOutRanks]:
         """The same recommenders at the reference date, if that is a date."""
         from unskew.snapshot import Snapshot
 
-        if not isinstance(before, Snapshot) or self.after is not None:
+        if not isinstance(before, Snapshot):
             return []
-        return [self._ranked(spec, before, wanted, None, None) for spec in self.specs]
+        return [self._ranked(spec, before, wanted, None, start) for spec in self.specs]
 
     def _segments(self, ranks: HeldOutRanks, quality: Any, weights: ItemWeights | None) -> list[Score]:
         assert self.column is not None
-        labels = ranks.snapshot.log.label(self.column)
-        texts = labels.values.to_numpy(zero_copy_only=False)[ranks.snapshot.per_entry(labels.codes)]
         found: list[Score] = []
         for w in self._weightings(weights):
-            found += ranks.by_segment(texts, quality, w, level=self.level)
+            found += ranks.by_segment(self.column, quality, w, level=self.level)
         return [replace(s, segment=f"{self.column}={s.segment}") for s in found]
 
     def _changes(

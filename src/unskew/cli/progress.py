@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from unskew.progress import COMPILING, Progress
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 class CountingProgress(Progress):
@@ -36,8 +39,9 @@ class CountingProgress(Progress):
 class TerminalProgress(CountingProgress):
     """One line of the terminal that goes away when the work is done; a bar where the end is known."""
 
-    def __init__(self) -> None:
+    def __init__(self, console: Console | None = None) -> None:
         super().__init__()
+        self._console = console
         self._bar: Any = None
         self._bounded = False
 
@@ -50,6 +54,7 @@ class TerminalProgress(CountingProgress):
 
     def begin(self, text: str, total: int, unit: str) -> None:
         super().begin(text, total, unit)
+        self.close()  # a rate is of one piece of work
         self._show(text)
 
     def advance(self, steps: int) -> None:
@@ -73,6 +78,7 @@ class TerminalProgress(CountingProgress):
             self.close()
         if self._bar is None:
             self._bounded = bool(self._total)
+            console = self._console or Console(stderr=True)
             columns: list[Any] = [progress.SpinnerColumn(), progress.TextColumn("{task.description}")]
             if self._bounded:
                 columns += [
@@ -81,7 +87,7 @@ class TerminalProgress(CountingProgress):
                     progress.TextColumn("{task.fields[rate]}"),
                     progress.TimeRemainingColumn(),
                 ]
-            self._bar = progress.Progress(*columns, console=Console(stderr=True), transient=True)
+            self._bar = progress.Progress(*columns, console=console, transient=True)
             self._task = self._bar.add_task(escape(text), total=self._total or None, rate="")
             self._bar.start()
         speed = self._bar.tasks[0].speed

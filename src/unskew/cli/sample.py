@@ -31,7 +31,7 @@ def sample(
     Example:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
     """
-    from unskew.cli.show import number, print_json, print_line
+    from unskew.cli.show import number, percent, print_json, print_line
     from unskew.files import check_writable
     from unskew.result import ItemWeights
     from unskew.sampling import sample_pairs
@@ -45,6 +45,8 @@ def sample(
     if as_json:
         print_json({**drawn.about, "users": users, "output": output})
     else:
+        out = drawn.about["users_left_out"]
+        left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         print_line(
-            f"{number(n)} held-out pairs of {number(users)} users at {drawn.about['at']} written to {output}"
+            f"{number(n)} held-out pairs of {number(users)} users at {drawn.about['at']} written to {output}{left}"
         )

@@ -111,16 +111,13 @@ def tie_order(snapshot: Snapshot) -> Codes:
 
 def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
     """The k items of highest score in each row, ties by `order`; -inf means never. Shape (n, k), -1 for none."""
-    n, m = scores.shape
-    k_here = min(k, m)
-    out = np.full((n, k), -1, dtype=np.int64)
-    for row in range(n):
-        s = scores[row]
-        if k_here < m:
-            cut = np.partition(s, m - k_here)[m - k_here]
-            some = np.flatnonzero((s >= cut) & (s > -np.inf))
-        else:
-            some = np.flatnonzero(s > -np.inf)
-        best = some[np.lexsort((order[some], -s[some]))][:k_here]
+    out = np.full((len(scores), k), -1, dtype=np.int64)
+    for row, all_scores in enumerate(scores):
+        some = np.flatnonzero(all_scores > -np.inf)
+        s = all_scores[some]
+        if k < len(s):
+            near = s >= np.partition(s, len(s) - k)[len(s) - k]
+            some, s = some[near], s[near]
+        best = some[np.lexsort((order[some], -s))][:k]
         out[row, : len(best)] = best
     return out

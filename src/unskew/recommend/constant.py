@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class Constant:
     >>> Constant(["y", "x"]).fit(log.at(1))
     constant:y,x
     """
+
+    may_recommend_profile: ClassVar[bool] = True
 
     items: Iterable[Any]
     _codes: Codes | None = field(default=None, init=False, compare=False)

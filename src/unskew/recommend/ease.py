@@ -160,7 +160,7 @@ class EASE:
         )
 
     def _invert(self, matrix: npt.NDArray[Any]) -> None:
-        """Replace a symmetric positive matrix by its inverse, of which only the part above the diagonal is right."""
+        """Replace a symmetric positive matrix by its inverse; only the part above the diagonal is right."""
         potrf, potri = get_lapack_funcs(("potrf", "potri"), (matrix,))
         least = 1 / matrix.diagonal().astype(np.float64)
         _, failed = potrf(matrix.T, lower=True, overwrite_a=True, clean=False)

@@ -40,7 +40,7 @@ class FunctionRecommender:
 
     def __init__(self, function: Callable[[list[Any], int], Iterable[Any]], *, name: str | None = None) -> None:
         if not callable(function):
-            raise InputError(f"a {type(function).__name__} is not a function: give f(profile, k)")
+            raise InputError(f"{function!r} is not a function: give f(profile, k)")
         self.function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self._snapshot: Snapshot | None = None

@@ -38,4 +38,5 @@ class Holders:
     def summed(self, value: Floats) -> Floats:
         """The sum of a value of users over those who hold each item."""
         item = np.repeat(np.arange(len(self.together)), np.diff(self.start).astype(np.int64))
-        return np.bincount(item, weights=value[self.user], minlength=len(self.together))
+        sums: Floats = np.bincount(item, weights=value[self.user], minlength=len(self.together)).astype(np.float64)
+        return sums

@@ -13,6 +13,7 @@ import importlib
 import inspect
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ MODELS = {
 """The names of models, and where each is in the library."""
 
 _CELLS = 2**22  # scores held at a time by one thread
+_SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 
 class ImplicitModel:
@@ -76,7 +78,6 @@ class ImplicitModel:
     """
 
     def __init__(self, model: Any = "als", /, **parameters: Any) -> None:
-        self._library = _library()
         self._name = model if isinstance(model, str) else type(model).__name__
         self._parameters = parameters
         self._unfitted = self._made(model, parameters)
@@ -97,14 +98,15 @@ class ImplicitModel:
         """Fit a fresh copy of the model to the profiles; everything is 1 in the matrix."""
         model = copy.deepcopy(self._unfitted)
         matrix = self._training_matrix(snapshot)
-        with self._library.quiet():
+        self._share_work(model, matrix.nnz)
+        with _library().quiet():
             try:
                 model.fit(matrix, show_progress=False)
-            except self._library.fit_error as error:
+            except _library().fit_error as error:
                 raise InputError(
                     f"{self} cannot be fitted at {snapshot.at}: {error}: change its parameters"
                 ) from None
-            if self._library.is_item_item(model):
+            if _library().is_item_item(model):
                 np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
         self.fitted = model
         return self
@@ -121,7 +123,7 @@ class ImplicitModel:
         edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
         order = np.arange(len(self._columns))  # columns are sorted by id
 
-        with self._library.quiet():
+        with _library().quiet():
             left, right = self._factored(rows)
 
             def block(_: int, low: int, high: int) -> None:
@@ -137,6 +139,11 @@ class ImplicitModel:
                 over_blocks(edges, len(some) * len(self._columns), block)
         return out
 
+    def _share_work(self, model: Any, entries: int) -> None:
+        """Choose the number of threads, unless it was given; it changes no bit."""
+        if self._name in MODELS and "num_threads" not in self._parameters:
+            model.num_threads = threads() if entries > _SMALL else 1
+
     def _made(self, model: Any, parameters: dict[str, Any]) -> Any:
         if not isinstance(model, str):
             return self._taken(model, parameters)
@@ -149,16 +156,15 @@ class ImplicitModel:
         unknown = [name for name in parameters if name not in valid]
         if unknown:
             raise InputError(f"{model} has no parameter {unknown[0]!r}; it has {', '.join(valid)}")
-        defaults: dict[str, Any] = {"num_threads": threads(), "random_state": 0}
-        chosen = {name: value for name, value in defaults.items() if name in valid} | parameters
-        with self._library.quiet():
-            return kind(**chosen)
+        chosen = {"random_state": 0} if "random_state" in valid else {}
+        with _library().quiet():
+            return kind(**chosen | parameters)
 
     def _taken(self, model: Any, parameters: dict[str, Any]) -> Any:
         """A copy of an object of the library, as it was before any fit."""
         if parameters:
             raise InputError(f"{', '.join(parameters)}: an object has its parameters already; give them to it")
-        if not self._library.is_item_item(model) and not self._library.folds_in(model):
+        if not _library().is_item_item(model) and not _library().folds_in(model):
             raise InputError(
                 f"{type(model).__name__} cannot fold in a profile, so that what is held out would stay in what it "
                 f"knows of the user: use AlternatingLeastSquares (on the CPU) or an item-item recommender"
@@ -201,8 +207,9 @@ class ImplicitModel:
 
     def _factored(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
         """Two matrices whose product is the scores; in 64 bits, so that batches of any size agree."""
-        if self._library.is_item_item(self.fitted):
+        if _library().is_item_item(self.fitted):
             return rows, self.fitted.similarity
+        self._share_work(self.fitted, rows.nnz)
         left = self.fitted.recalculate_user(np.arange(rows.shape[0]), rows)
         return left.astype(np.float64), self.fitted.item_factors.astype(np.float64).T
 
@@ -215,7 +222,7 @@ class _Library:
         self._factors = importlib.import_module("implicit.cpu.matrix_factorization_base").MatrixFactorizationBase
         self._parameter_warning = importlib.import_module("implicit.utils").ParameterWarning
         self.fit_error = importlib.import_module("implicit.recommender_base").ModelFitError
-        self._limits = importlib.import_module("threadpoolctl").threadpool_limits
+        self._pools = importlib.import_module("threadpoolctl").ThreadpoolController()
 
     def is_item_item(self, model: Any) -> bool:
         return isinstance(model, self._item_item)
@@ -229,7 +236,7 @@ class _Library:
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
         """BLAS on one thread, as the library wants it, and none of its warnings about its own conversions."""
-        with self._limits(limits=1, user_api="blas"), warnings.catch_warnings(), np.errstate(all="ignore"):
+        with self._pools.limit(limits=1, user_api="blas"), warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore", self._parameter_warning)
             yield
 
@@ -241,6 +248,7 @@ def model_class(name: str) -> Any:
     return getattr(importlib.import_module(module), attribute)
 
 
+@cache
 def _library() -> _Library:
     try:
         return _Library()

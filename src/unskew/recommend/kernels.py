@@ -449,11 +449,13 @@ def ease_ranks(lo, hi, user, held, start, stop, item, place, weights, k, totals,
             if h >= 0:
                 score = totals[h]
                 row = weights[h]
+                rest = totals[h + 1 :]
+                row_rest = row[h + 1 :]
                 ahead = 0
                 for i in range(h):
                     ahead += totals[i] - row[i] >= score
-                for i in range(h + 1, n):
-                    ahead += totals[i] - row[i] > score
+                for i in range(len(rest)):
+                    ahead += rest[i] - row_rest[i] > score
                 for e in range(start[u], stop[u]):
                     j = place[item[e]]
                     if j >= 0 and j != h:

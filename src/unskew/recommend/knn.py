@@ -48,7 +48,8 @@ class ItemKNN:
     r"""Recommends the items most alike to those of the profile.
 
     The score of item i for a profile is ``sum_j S_ji`` over its items j, where row j of S has the `neighbours`
-    other items most similar to j and 0 elsewhere. With c_i users who hold i and C_ij who hold both, the similarity is
+    other items most similar to j and 0 elsewhere. With c_i users who hold i and C_ij who hold both, the
+    similarity is
 
     - ``cosine``: :math:`C_{ij} / \sqrt{c_i c_j}`
     - ``jaccard``: :math:`C_{ij} / (c_i + c_j - C_{ij})`
@@ -57,9 +58,9 @@ class ItemKNN:
       :math:`d_u = \log(n / (1 + n_u))` for a user with n_u of the n items and
       :math:`r_i = (k_1 + 1) / (1 + k_1 (1 - b + b c_i / \bar c))`
 
-    Items of score 0 are not recommended. Ties, in rows as in lists, are broken by item id. Similarities are rounded
-    to multiples of 2^-36 (of their largest possible value for bm25): sums are then exact in double precision, and
-    scores do not depend on the order of a profile.
+    Items of score 0 are not recommended. Ties, in rows as in lists, are broken by item id. Similarities are
+    rounded to multiples of 2^-36 (of their largest possible value for bm25): sums are then exact in double
+    precision, and scores do not depend on the order of a profile.
 
     Parameters
     ----------
@@ -70,9 +71,9 @@ class ItemKNN:
     leave_out
         What becomes of a held-out pair of user u and item h. ``"exact"``: c_h and the C_jh of its profile are
         reduced by it and the rows of the profile are cut again, so that ranks are those of a model fitted on the
-        log without the pair. ``"profile"``: it is taken out of the profile alone, as other libraries do, and S still
-        contains it. By default exact, except for ``bm25``, which has no other way than ``"profile"``: there
-        d_u, r_h, the mean of all c and S_jh still contain the pair.
+        log without the pair. ``"profile"``: it is taken out of the profile alone, as other libraries do, and S
+        still contains it. By default exact, except for ``bm25``, which has no other way than ``"profile"``:
+        there d_u, r_h, the mean of all c and S_jh still contain the pair.
     k1, b
         How soon ``bm25`` saturates, and how far it discounts items that many hold.
 

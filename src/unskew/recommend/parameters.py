@@ -66,7 +66,9 @@ def _signature(target: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def _hints(target: Callable[..., Any]) -> dict[str, Any]:
-    function = target.__init__ if isinstance(target, type) else target
+    function: Any = target
+    if isinstance(target, type):
+        function = next(vars(kind)["__init__"] for kind in target.__mro__ if "__init__" in vars(kind))
     try:
         return typing.get_type_hints(function)
     except Exception:  # names that exist for type checkers alone

@@ -122,8 +122,6 @@ def _items(text: str, spec: str) -> list[str]:
 class ConstantOfTexts(Constant):
     """A constant list written as text: its ids get the type of the log when it is fitted."""
 
-    may_recommend_profile = True
-
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Look the items up; nothing is learned."""
         ids = snapshot.log.items

@@ -86,9 +86,9 @@ def _unnest(source: Source, chosen: dict[str, str]) -> None:
     if kind == "JSON":
         found = source.connection.execute(
             "SELECT l::VARCHAR FROM parsed WHERE l IS NOT NULL AND json_type(l) NOT IN ('ARRAY', 'NULL') LIMIT 1"
-        ).fetchone()
+        ).fetchall()
         if found:
-            raise ColumnError(f"column {name!r} holds {found[0]}: it must hold lists")
+            raise ColumnError(f"column {name!r} holds {found[0][0]}: it must hold lists")
         items = "CASE WHEN json_type(l) = 'ARRAY' THEN l::JSON[] END"
     elif not kind.endswith("]"):
         remedy = "; in a CSV file, give item and rank" if source.is_text else ""
@@ -116,7 +116,8 @@ def _collected(source: Source, chosen: dict[str, str]) -> Rows:
         else:
             value = id_expression(source, kind, short, names[short])
         wanted.append(f"{value} AS {short}")
-    table = source.connection.sql(f"SELECT {', '.join(wanted)} FROM raw").to_arrow_table()
+    source.connection.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(wanted)} FROM raw")
+    table = source.connection.sql("SELECT * FROM typed").to_arrow_table()
     columns = {short: _array(table.column(short)) for short in table.column_names}
     numbers: dict[str, npt.NDArray[np.float64]] = {}
     for short, values in columns.items():
@@ -126,8 +127,8 @@ def _collected(source: Source, chosen: dict[str, str]) -> Rows:
             bad = int(np.isnan(numbers[short]).sum())
         if bad:
             raise ColumnError(
-                f"column {names[short]!r} of {source.name} has {bad} missing value{'s' * (bad > 1)}: fill them in, "
-                "or leave out these rows"
+                f"column {names[short]!r} of {source.name} has {bad} missing value{'s' * (bad > 1)}: fill them "
+                "in, or leave out these rows"
             )
     return Rows(
         user=columns["u"],

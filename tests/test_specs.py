@@ -1,0 +1,331 @@
+"""Recommenders by name: what a spec means, and what is said when it means nothing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pytest
+from implicit.nearest_neighbours import CosineRecommender
+
+import unskew as us
+from unskew.errors import InputError, UnskewError
+from unskew.recommend import (
+    EASE,
+    Batch,
+    Constant,
+    FunctionRecommender,
+    ImplicitModel,
+    ItemKNN,
+    Popular,
+    Recommender,
+    Table,
+    recommender,
+)
+from unskew.recommend.base import Codes, RanksHeldOut
+from unskew.recommend.parameters import parsed, typed
+from unskew.recommend.specs import KNOWN
+from unskew.snapshot import Snapshot
+from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out
+
+
+def same(one: Recommender, other: Recommender) -> bool:
+    """Whether the two recommend the same."""
+    snapshot = checkerboard().at(AT)
+    batch = leave_one_out(snapshot)
+    return bool((one.fit(snapshot).recommend(batch, 4) == other.fit(snapshot).recommend(batch, 4)).all())
+
+
+@pytest.mark.parametrize(
+    ("spec", "meant"),
+    [
+        ("popular", Popular()),
+        ("popular?leave_out=profile", Popular(leave_out="profile")),
+        ("knn", ItemKNN()),
+        ("knn?neighbours=3&similarity=jaccard", ItemKNN(3, similarity="jaccard")),
+        ("ease?l2=20", EASE(20.0)),
+        ("ease?l2=20&max_items=6", EASE(20.0, max_items=6)),
+        ("ease?max_items=none", EASE()),
+        ("als?factors=3&alpha=2", ImplicitModel("als", factors=3, alpha=2.0)),
+        ("bm25?K=5&B=0.5", ImplicitModel("bm25", K=5, B=0.5)),
+        ("tfidf", ImplicitModel("tfidf")),
+        ("cosine?K=4", ImplicitModel("cosine", K=4)),
+        ("constant:i03,i00", Constant(["i03", "i00"])),
+        (" popular ", Popular()),
+    ],
+)
+def test_a_spec_means_the_recommender_with_these_parameters(spec: str, meant: Recommender) -> None:
+    found = recommender(spec)
+    assert isinstance(found, Recommender)
+    assert str(found) == spec.strip()
+    assert same(found, meant)
+
+
+def test_every_example_is_a_spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recommendations.csv").write_text("user,item,rank\n1,a,1\n")
+    for spec in KNOWN.values():
+        assert recommender(spec.replace(".parquet", ".csv"))
+
+
+def test_ranking_by_itself_stays_possible_under_a_name() -> None:
+    snapshot = checkerboard().at(AT)
+    pairs = all_pairs(snapshot)
+    found = recommender("knn?neighbours=3").fit(snapshot)
+    assert isinstance(found, RanksHeldOut)
+    assert (found.held_out_ranks(pairs, 4) == ItemKNN(3).fit(snapshot).held_out_ranks(pairs, 4)).all()
+    assert not isinstance(recommender("als"), RanksHeldOut)
+
+
+def test_constants_are_ids_of_the_type_of_the_log() -> None:
+    log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]})
+    batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
+    found = recommender("constant:30, 10").fit(log.at(1)).recommend(batch, 3)[0]
+    assert [log.items[c] for c in found if c >= 0] == [30, 10]
+    assert getattr(recommender("constant:30"), "may_recommend_profile", False)
+    with pytest.raises(InputError, match="the log has no item 'x'"):
+        recommender("constant:30,x").fit(log.at(1))
+    with pytest.raises(InputError, match="an item twice"):
+        recommender("constant:30,030").fit(log.at(1))
+
+
+def test_constants_may_have_commas_and_colons_in_their_ids() -> None:
+    log = us.read_log({"user": [1, 1, 2], "item": ["a,b", "c:d", "e?f"], "time": [1, 1, 1]})
+    batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
+    found = recommender('constant:"a,b",c:d,e?f').fit(log.at(1)).recommend(batch, 3)[0]
+    assert [log.items[c] for c in found] == ["a,b", "c:d", "e?f"]
+
+
+def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
+    path = tmp_path / "a?b=c.csv"
+    path.write_text("user,item,rank\nu00,i00,1\n")
+    found = recommender(f"table:{path}")
+    assert isinstance(found, Table)
+    assert str(found) == f"table:{path}"
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("knm", "there is no recommender 'knm'; did you mean 'knn'?"),
+        ("svd", "no recommender 'svd'. There are constant:a,b,c, popular, knn.*package.module:Class"),
+        ("", "no recommender ''"),
+        ("popular:3", "popular takes nothing after a colon; write it as in popular"),
+        ("knn:50", r"knn takes nothing after a colon; write it as in knn\?neighbours=50"),
+        ("knn?neighbors=50", "no parameter 'neighbors'; did you mean 'neighbours'"),
+        ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, leave_out"),
+        ("knn?neighbours=many", "knn: neighbours=many must be a whole number"),
+        ("knn?neighbours=1.5", "knn: neighbours=1.5 must be a whole number"),
+        ("knn?neighbours", r"cannot read 'neighbours'; parameters are written as in knn\?name=value"),
+        ("knn?neighbours=1&neighbours=2", "gives 'neighbours' twice"),
+        ("knn?similarity=cosin", "it must be one of cosine"),
+        ("ease?l2=much", "ease: l2=much must be a number"),
+        ("ease?max_items=few", "max_items=few must be none or a whole number"),
+        ("als?factor=3", "als has no parameter 'factor'; did you mean 'factors'"),
+        ("als?use_cg=maybe", "als: use_cg=maybe must be true or false"),
+        ("bm25?K=x", "bm25: K=x must be a whole number"),
+        ("constant", "must name its items, as in constant:a,b,c"),
+        ("constant:", "must name its items"),
+        ("constant:a,,b", "must name its items"),
+        ("table", "must name a file"),
+        ("table:", "must name a file"),
+        ("table:/no/such/file.parquet", "/no/such/file.parquet"),
+        ("no_such_module_here:Model", "no module 'no_such_module_here', neither installed nor in the current"),
+        ("json.no_such_part:Model", "no module 'json.no_such_part'"),
+        ("json:JSONEncode", "json' has no 'JSONEncode'; did you mean 'JSONEncoder'"),
+        ("json:", "must be written as package.module:Class"),
+        (":Model", "must be written as package.module:Class"),
+        ("math:pi", "math:pi is a float, which is no recommender"),
+        ("decimal:Decimal", "decimal:Decimal is a Decimal, which is no recommender"),
+    ],
+)
+def test_a_spec_that_means_nothing_says_why(spec: str, message: str) -> None:
+    with pytest.raises(UnskewError, match=message):
+        recommender(spec)
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> str:
+    """The name of a module in the current directory."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    name = "own_" + "".join(c if c.isalnum() else "_" for c in request.node.name)
+    source = """
+from unskew.recommend import Popular
+
+class Model:
+    def __init__(
+        self, size: int = 3, rate: float = 0.5, *, deep: bool = False, kind: str = "a", top: "int | None" = 1
+    ):
+        self.given = (size, rate, deep, kind, top)
+    def fit(self, snapshot):
+        self.popular = Popular().fit(snapshot)
+        return self
+    def recommend(self, profiles, k):
+        return self.popular.recommend(profiles, k)
+
+class Needy(Model):
+    def __init__(self, path):
+        self.given = path
+
+class Failing(Model):
+    def __init__(self):
+        raise RuntimeError("the disk is gone")
+
+class Outer:
+    Inner = Model
+
+ready = Model(size=9)
+
+def first(profile, k, skip: int = 0, unit="x"):
+    rest = [i for i in ("i00", "i01", "i02", "i03") if i not in profile]
+    return rest[skip : skip + k]
+"""
+    (tmp_path / f"{name}.py").write_text(source)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("query", "given"),
+    [
+        ("", (3, 0.5, False, "a", 1)),
+        ("?size=7&rate=2&deep=true&kind=7&top=none", (7, 2.0, True, "7", None)),
+        ("?deep=0&top=4", (3, 0.5, False, "a", 4)),
+        ("?kind=a%26b", (3, 0.5, False, "a&b", 1)),
+    ],
+)
+def test_a_class_of_the_current_directory(module: str, query: str, given: tuple[Any, ...]) -> None:
+    found: Any = recommender(f"{module}:Model{query}")
+    assert str(found) == f"{module}:Model{query}"
+    assert found.given == given
+    assert [type(a) for a in found.given] == [type(b) for b in given]
+    assert same(found, Popular())
+
+
+def test_an_object_a_function_and_what_is_inside_a_class(module: str) -> None:
+    ready: Any = recommender(f"{module}:ready")
+    assert ready.given[0] == 9
+    inner: Any = recommender(f"{module}:Outer.Inner?size=2")
+    assert inner.given[0] == 2
+    function = recommender(f"{module}:first?skip=1")
+    assert str(function) == f"{module}:first?skip=1"
+    assert same(function, FunctionRecommender(lambda p, k: [i for i in ITEMS[:4] if i not in p][1 : 1 + k]))
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        ("Modell", "has no 'Modell'; did you mean 'Model'?"),
+        ("Model?sise=3", "no parameter 'sise'; did you mean 'size'"),
+        ("Model?rate=x", "rate=x must be a number"),
+        ("Model?top=x", "top=x must be none or a whole number"),
+        ("Needy", r"needs the parameter 'path', as in .*:Needy\?path="),
+        ("Failing", "cannot be made: RuntimeError: the disk is gone"),
+        ("ready?size=3", "is an object already: it takes no parameters"),
+        ("first?k=3", "no parameter 'k'; it has skip, unit"),
+    ],
+)
+def test_what_is_wrong_with_a_class_of_ones_own(module: str, rest: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        recommender(f"{module}:{rest}")
+
+
+def test_a_parameter_without_a_type_is_what_it_looks_like(module: str) -> None:
+    for text, value in (("3", 3), ("0.5", 0.5), ("true", True), ("none", None), ("a.csv", "a.csv")):
+        found: Any = recommender(f"{module}:Needy?path={text}")
+        assert found.given == value
+        assert type(found.given) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (
+            "import no_such_module_at_all",
+            "was found, but it cannot be imported: No module named 'no_such_module_at_all'",
+        ),
+        ("1 / 0", "was found, but importing it failed: ZeroDivisionError"),
+        ("def f(:", "was found, but importing it failed: SyntaxError"),
+    ],
+)
+def test_a_module_that_fails_says_which_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, source: str, message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    (tmp_path / "broken_module.py").write_text(source)
+    with pytest.raises(InputError, match=message):
+        recommender("broken_module:Model")
+
+
+class Plain:
+    """A recommender of someone else, without a name of its own."""
+
+    def fit(self, snapshot: Snapshot, /) -> Plain:
+        self.popular = Popular().fit(snapshot)
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return self.popular.recommend(profiles, k)
+
+
+def test_objects_classes_functions_and_models_of_implicit_are_taken_as_they_are() -> None:
+    popular = Popular()
+    assert recommender(popular) is popular
+    assert isinstance(recommender(Popular), Popular)
+    found = recommender(Plain())
+    assert str(found) == "Plain"
+    assert same(found, popular)
+    assert same(recommender(Plain), popular)
+    assert same(recommender(CosineRecommender(K=4)), recommender("cosine?K=4"))
+    assert same(recommender(CosineRecommender), recommender("cosine"))
+
+    def nothing(profile: list[Any], k: int) -> list[Any]:
+        return []
+
+    function = recommender(nothing)
+    assert isinstance(function, FunctionRecommender)
+    assert str(function) == "nothing"
+
+
+@pytest.mark.parametrize("wrong", [None, 3, ["popular"]])
+def test_what_is_no_recommender_is_refused(wrong: Any) -> None:
+    with pytest.raises(InputError, match="is no recommender: give an object with fit and recommend"):
+        recommender(wrong)
+
+
+def test_parameters_are_taken_apart() -> None:
+    assert parsed("a.b:C") == ("a.b:C", {})
+    assert parsed("knn?a=1&b=x=y") == ("knn", {"a": "1", "b": "x=y"})
+    assert parsed("knn?") == ("knn", {})
+    assert parsed("knn?a=") == ("knn", {"a": ""})
+
+
+def test_parameters_are_typed_by_the_signature() -> None:
+    def target(
+        kind: Literal["a", "b", 3] = "a",
+        size: float | None = None,
+        any_of: int | str = 1,
+        names: tuple[str, ...] = (),
+        **more: Any,
+    ) -> None: ...
+
+    def one(**given: str) -> Any:
+        return typed(target, given, "x")
+
+    assert one(kind="3") == {"kind": 3}
+    assert one(size="2") == {"size": 2.0}
+    assert one(size="") == {"size": None}
+    assert one(any_of="2") == {"any_of": 2}
+    assert one(any_of="two") == {"any_of": "two"}
+    assert one(names="a") == {"names": "a"}
+    assert one(other="1e3") == {"other": 1000.0}
+    with pytest.raises(InputError, match="x: kind=c must be a or b or 3"):
+        one(kind="c")
+    with pytest.raises(InputError, match="size=x must be none or a number"):
+        one(size="x")
+    assert typed(lambda: None, {}, "x") == {}
+    with pytest.raises(InputError, match="x has no parameter 'a'; it has none at all"):
+        typed(lambda: None, {"a": "1"}, "x")
