@@ -5,6 +5,7 @@ Nothing here computes with the code under test; `Profiles` and `Share` are shape
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,7 +157,7 @@ def profiles_at(events: Sequence[Event], at: int) -> dict[Any, dict[Any, int]]:
 def item_mix(
     held: Mapping[Any, Mapping[Any, int]],
     *,
-    weight: Mapping[Any, float] | None = None,
+    log_weight: Mapping[Any, float] | None = None,
     p_user: Mapping[Any, float] | None = None,
     half_life: float | None = None,
 ) -> dict[Any, float]:
@@ -165,9 +166,10 @@ def item_mix(
     mix: dict[Any, float] = {}
     for user, items in held.items():
         newest = max(items.values())
+        logs = {i: 0.0 if log_weight is None else log_weight[i] for i in items}
+        highest = max(logs.values())  # weights matter up to a factor: the largest of a row is taken as 1
         parts = {
-            i: (1.0 if weight is None else weight[i])
-            * (1.0 if half_life is None else 0.5 ** ((newest - t) / half_life))
+            i: math.exp(logs[i] - highest) * (1.0 if half_life is None else 0.5 ** ((newest - t) / half_life))
             for i, t in items.items()
         }
         for i, part in parts.items():

@@ -147,11 +147,11 @@ def test_items_gives_the_set_and_all_others_keep_weight_one(method: str) -> None
     events = random_events(np.random.default_rng(6), users=40)
     log = us.read_log(columns(events))
     result = us.fit_weights(log.at(9), log.at(3), items=["i0", "i2"], method=method)
-    weights = dict(zip(result.items.to_pylist(), result.weights.tolist(), strict=True))
-    assert {i for i, w in weights.items() if w != 1.0} == {"i0", "i2"}
+    weights = dict(zip(result.items.to_pylist(), result.log_weights.tolist(), strict=True))
+    assert {i for i, w in weights.items() if w != 0} == {"i0", "i2"}
     assert result.fitted == 2
     assert result.p_after == pytest.approx(
-        [item_mix(profiles_at(events, 9), weight=weights)[i] for i in weights], abs=1e-12
+        [item_mix(profiles_at(events, 9), log_weight=weights)[i] for i in weights], abs=1e-12
     )
 
 

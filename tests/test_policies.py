@@ -132,7 +132,7 @@ def test_small_profiles_are_left_out_at_both_dates_and_counted(seed: int, m: int
     assert by_item(result, result.p_reference) == pytest.approx(
         {i: before.get(i, 0.0) for i in item_mix(now)}, abs=1e-12
     )
-    after = item_mix(now_in, weight=by_item(result, result.weights))
+    after = item_mix(now_in, log_weight=by_item(result, result.log_weights))
     assert by_item(result, result.p_after) == pytest.approx(
         {i: after.get(i, 0.0) for i in item_mix(now)}, abs=1e-9
     )

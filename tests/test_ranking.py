@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unskew as us
-from tests.dense import Event
+from tests.dense import Event, columns
 from tests.scoring import Spy, events_of, log_of, place, stepping, taken
 from tests.tables import LAW, late
 from unskew import ranking
@@ -283,7 +283,7 @@ def test_ties_of_scores_are_ranked_the_same_way_every_time_and_for_any_order_of_
     found = []
     for seed in range(4):
         mixed = [events[k] for k in np.random.default_rng(seed).permutation(len(events))]
-        log = log_of(mixed)
+        log = us.read_log(columns(mixed))
         r = us.rank_held_out("popular", log.at(0), qualities="hit@6")
         names = [
             (log.users[int(u)], log.items[int(r.snapshot.profiles.item[e])])

@@ -56,9 +56,11 @@ def test_the_marginals_of_the_result_are_those_of_plain_python(seed: int) -> Non
     before, now = item_mix(profiles_at(events, 4)), item_mix(profiles_at(events, 9))
     assert by_item(result, result.p_reference) == pytest.approx({i: before.get(i, 0.0) for i in now}, abs=1e-14)
     assert by_item(result, result.p_before) == pytest.approx(now, abs=1e-14)
-    weight = by_item(result, result.weights)
-    kept = {u: {i: t for i, t in held.items() if weight[i] > 0} for u, held in profiles_at(events, 9).items()}
-    after = item_mix({u: held for u, held in kept.items() if held}, weight=weight)
+    weight = by_item(result, result.log_weights)
+    kept = {
+        u: {i: t for i, t in held.items() if weight[i] > -np.inf} for u, held in profiles_at(events, 9).items()
+    }
+    after = item_mix({u: held for u, held in kept.items() if held}, log_weight=weight)
     assert by_item(result, result.p_after) == pytest.approx({i: after.get(i, 0.0) for i in now}, abs=1e-12)
 
 

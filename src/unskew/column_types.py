@@ -47,9 +47,9 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
         whole = source.connection.execute(
             f"SELECT {short}::VARCHAR FROM {table} WHERE json_type({short}) = 'DOUBLE' "
             f"AND regexp_full_match({short}::VARCHAR, '-?[0-9]+') LIMIT 1"
-        ).fetchone()
+        ).fetchall()
         if whole:
-            raise ColumnError(f"column {name!r} holds {whole[0]}, an integer beyond 64 bits: write it as text")
+            raise ColumnError(f"column {name!r} holds {whole[0][0]}, an integer beyond 64 bits: write it as text")
         return f"{short}::DOUBLE"
     if kinds == {"VARCHAR"}:
         return f"({short} ->> '$')"
@@ -181,8 +181,8 @@ def first_value(source: Source, short: str, bad: str) -> str | None:
     """The smallest text for which `bad` holds, if there is one."""
     found = source.connection.execute(
         f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {bad}"
-    ).fetchone()
-    return None if found is None else found[0]
+    ).fetchall()
+    return None if not found else found[0][0]
 
 
 def missing(name: str) -> str:

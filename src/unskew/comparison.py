@@ -16,7 +16,7 @@ import numpy as np
 from unskew.errors import PolicyError
 from unskew.evaluation import AnyQuality, AnyWeights, HeldOutRanks, weighted
 from unskew.heldout import draw, entry_shares
-from unskew.intervals import Interval, around, by_bootstrap, holm, influences, p_value, standard_error
+from unskew.intervals import Interval, around, by_bootstrap, effective, holm, influences, p_value, standard_error
 from unskew.population import Mask, cohort_of, users_of
 from unskew.quality import quality as named_quality
 from unskew.recommend.base import Codes
@@ -244,8 +244,8 @@ class Units:
         return float(self.total.sum() / self.mass.sum())
 
     @property
-    def n(self) -> int:
-        return int(np.count_nonzero(self.mass))
+    def n(self) -> float:
+        return effective(self.mass)
 
     @property
     def influence(self) -> Floats:
@@ -256,12 +256,9 @@ def _difference(one: Units, other: Units, places: tuple[Codes, Codes], level: fl
     """The interval of ``one - other``, whose units have these places among all: at one place they are the same."""
     here, there = places
     together = np.zeros(max(here.max(initial=-1), there.max(initial=-1)) + 1)
-    part = np.zeros(len(together), dtype=bool)
     together[here] += one.influence
     together[there] -= other.influence
-    part[here] |= one.mass > 0
-    part[there] |= other.mass > 0
-    n = int(part.sum())
+    n = min(one.n, other.n)  # the error of a difference is known no better than that of either
     return around(one.value - other.value, standard_error(together, n), n, level, one.method)
 
 

@@ -5,11 +5,12 @@ m_u its share of P(u). If users are drawn independently, user u moves it by its 
 ``h_u = m_u (x_u - L) / sum m``, and its variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as for any
 ratio of sums over users. Pairs of one user are never taken as independent.
 
+n is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on those
+few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
+
 Influences add up: that on a difference of two scores is the difference of those on each, so that what the two
 share cancels. With a sampled score the draws are the independent units in place of the users: its interval is
 about the score of all pairs of this very snapshot, and does not know who else might have been in it.
-
-An error that was itself estimated from n units is taken with Student's t of n - 1 degrees of freedom.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class Interval:
         return iter((self.low, self.high))
 
 
-def critical(level: float, n: int | None = None) -> float:
+def critical(level: float, n: float | None = None) -> float:
     """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
 
     >>> [round(critical(0.95, n), 3) for n in (None, 1000, 10)]
@@ -60,15 +61,28 @@ def influences(mass: Floats, total: Floats) -> Floats:
     return (total - score * mass) / everything
 
 
-def standard_error(influence: Floats, n: int) -> float:
+def effective(mass: Floats) -> float:
+    """How many units of equal mass tell as much: ``(sum m)^2 / sum m^2``; of two or more at least 2.
+
+    >>> effective(np.array([1.0, 1.0, 1.0, 0.0])), effective(np.array([2.0, 1.0, 1.0]))
+    (3.0, 2.6666666666666665)
+    """
+    n = int(np.count_nonzero(mass))
+    if n < 2:
+        return float(n)
+    share = mass / mass.sum()
+    return max(1.0 / float(share @ share), 2.0)
+
+
+def standard_error(influence: Floats, n: float) -> float:
     """The standard error of a sum of the influences of n independent units; NaN if there are fewer than 2.
 
-    `n` counts all who take part: an influence can be 0 because someone is exactly average.
+    `n` is of all who take part: an influence can be 0 because someone is exactly average.
     """
     return math.sqrt(n / (n - 1) * float(influence @ influence)) if n > 1 else math.nan
 
 
-def around(value: float, error: float, n: int, level: float, method: str = "users") -> Interval:
+def around(value: float, error: float, n: float, level: float, method: str = "users") -> Interval:
     """The interval of a value whose error was estimated from n units."""
     half = critical(level, n) * error if n > 1 else math.nan
     return Interval(value - half, value + half, level, method)
@@ -76,7 +90,7 @@ def around(value: float, error: float, n: int, level: float, method: str = "user
 
 def by_users(value: float, mass: Floats, total: Floats, level: float, method: str = "users") -> Interval:
     """The interval of a score from the mass and the summed quality of each user."""
-    n = int(np.count_nonzero(mass))
+    n = effective(mass)
     return around(value, standard_error(influences(mass, total), n), n, level, method)
 
 
@@ -105,7 +119,7 @@ def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "boo
     return around(value, float(repeats.std(ddof=1)), n, level, method)
 
 
-def p_value(difference: float, error: float, n: int) -> float:
+def p_value(difference: float, error: float, n: float) -> float:
     """Of no difference, two-sided, the error being estimated from n units; NaN where there is no error.
 
     It is below ``1 - level`` exactly where the interval `around` the difference leaves out 0.

@@ -127,7 +127,7 @@ def _from_snapshot(snapshot: Snapshot, reference: Snapshot, min_items: int, user
     the first round is the last.
     """
     snapshot.policy.require_same(reference.policy, "the reference")
-    raw, raw_outside, names = _aligned(reference.marginal(), snapshot)
+    raw, raw_outside, names = _marginal_of(reference, snapshot)
     whole, outside = raw, raw_outside
     before = taking_part(reference, np.ones(reference.profiles.n_items, dtype=bool), min_items, None)
     cohort = cohort_of(reference, snapshot, min_items) & (snapshot.sizes() > 0) if users == "both" else None
@@ -137,7 +137,7 @@ def _from_snapshot(snapshot: Snapshot, reference: Snapshot, min_items: int, user
         if not before.any():
             raise PolicyError(_nobody(min_items, users, f"the reference date {reference.at}"))
         if not before[reference.sizes() > 0].all():
-            whole, outside, names = _aligned(reference.restricted(before).marginal(), snapshot)
+            whole, outside, names = _marginal_of(reference.restricted(before), snapshot)
         part = taking_part(snapshot, (whole > 0) | (not drop), min_items, cohort)
         if cohort is None or (part == cohort).all():
             left_out = _left_out(reference, before)
@@ -157,6 +157,13 @@ def _from_marginal(snapshot: Snapshot, marginal: Marginal, min_items: int, users
     raw, outside, names = _aligned(marginal, snapshot)
     part = taking_part(snapshot, (raw > 0) | (not drop), min_items, None)
     return _View(marginal.at, raw, outside, raw, outside, names, part, Share())
+
+
+def _marginal_of(reference: Snapshot, snapshot: Snapshot) -> tuple[Floats, Floats, pa.Array]:
+    """The same of a snapshot; one of the same log has the same codes."""
+    if reference.log.items is snapshot.log.items:
+        return reference.probabilities(), np.zeros(0), snapshot.log.items.take([])
+    return _aligned(reference.marginal(), snapshot)
 
 
 def _aligned(marginal: Marginal, snapshot: Snapshot) -> tuple[Floats, Floats, pa.Array]:

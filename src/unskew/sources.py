@@ -127,9 +127,9 @@ class Source:
             found = self.connection.execute(
                 f"SELECT n, v FROM (SELECT row_number() OVER () AS n, {show} AS v, {condition} AS bad "
                 f"FROM {part.relation}) WHERE bad ORDER BY n LIMIT 1"
-            ).fetchone()
+            ).fetchall()
             if found:
-                return f"row {found[0]} of {part.name}", found[1]
+                return f"row {found[0][0]} of {part.name}", found[0][1]
         return f"a row of {self.name}", None
 
     def _arrow_type(self, column: str) -> pa.DataType | None:

@@ -1,0 +1,251 @@
+"""Intervals and tests against scipy, brute force and simulation."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from tests.tables import LAW
+from unskew.errors import InputError
+from unskew.intervals import (
+    Interval,
+    around,
+    by_bootstrap,
+    by_draws,
+    by_users,
+    critical,
+    holm,
+    influences,
+    p_value,
+    standard_error,
+    wilson,
+)
+
+P_VALUES = st.lists(st.floats(0, 1), max_size=12)
+
+
+def test_an_interval_is_its_two_ends() -> None:
+    low, high = Interval(0.25, 0.5)
+    assert (low, high) == (0.25, 0.5)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("n", [2, 3, 10, 400, 10**6])
+def test_the_critical_value_is_that_of_student_or_of_the_normal_law(level: float, n: int) -> None:
+    assert critical(level) == pytest.approx(stats.norm.ppf(0.5 + level / 2), rel=1e-9)
+    assert critical(level, n) == pytest.approx(stats.t.ppf(0.5 + level / 2, n - 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
+def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
+    with pytest.raises(InputError, match="between 0 and 1"):
+        critical(level)
+
+
+@pytest.mark.parametrize(("hits", "n"), [(0, 1), (0, 20), (1, 20), (7, 9), (20, 20), (300, 20_000)])
+@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
+def test_wilson_is_that_of_scipy(hits: int, n: int, level: float) -> None:
+    theirs = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
+    ours = wilson(hits, n, level)
+    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert (ours.level, ours.method) == (level, "wilson")
+
+
+@LAW
+@given(st.integers(0, 50), st.integers(1, 50), st.floats(0.01, 0.99))
+def test_wilson_stays_within_0_and_1_and_holds_the_proportion(hits: int, n: int, level: float) -> None:
+    hits = min(hits, n)
+    low, high = wilson(hits, n, level)
+    assert 0 <= low <= hits / n + 1e-12
+    assert hits / n - 1e-12 <= high <= 1
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_draws_have_the_t_interval_of_their_mean(level: float) -> None:
+    values = np.random.default_rng(1).gamma(2.0, size=17)
+    found = by_draws(values, level)
+    theirs = stats.ttest_1samp(values, 0.0).confidence_interval(level)
+    assert tuple(found) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+    assert found.method == "draws"
+
+
+def test_users_of_equal_mass_have_the_t_interval_of_the_mean_quality() -> None:
+    quality = np.random.default_rng(2).random(23)
+    mass = np.full(23, 1 / 23)
+    theirs = stats.ttest_1samp(quality, 0.0).confidence_interval(0.95)
+    assert tuple(by_users(quality.mean(), mass, mass * quality, 0.95)) == pytest.approx((theirs.low, theirs.high))
+
+
+def test_the_error_by_users_is_that_of_the_jackknife() -> None:
+    rng = np.random.default_rng(3)
+    n = 400
+    mass = rng.gamma(2.0, size=n)
+    total = mass * rng.random(n)
+    without = np.array([np.delete(total, u).sum() / np.delete(mass, u).sum() for u in range(n)])
+    jackknife = math.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
+    assert standard_error(influences(mass, total), n) == pytest.approx(jackknife, rel=0.01)
+
+
+def test_the_error_by_users_is_the_spread_of_the_score_over_samples_of_users() -> None:
+    rng = np.random.default_rng(4)
+    n, samples = 200, 4000
+    mass = rng.gamma(2.0, size=(samples, n))
+    quality = (rng.random((samples, n)) < 0.2 + 0.1 * (mass > 2)).astype(float)  # large users do better
+    scores = (mass * quality).sum(axis=1) / mass.sum(axis=1)
+    errors = [standard_error(influences(m, m * x), n) for m, x in zip(mass, quality, strict=True)]
+    assert np.mean(errors) == pytest.approx(scores.std(), rel=0.04)
+
+
+def test_influences_sum_to_0_and_do_not_depend_on_the_scale_of_the_mass() -> None:
+    rng = np.random.default_rng(5)
+    mass, quality = rng.random(9), rng.random(9)
+    found = influences(mass, mass * quality)
+    assert found.sum() == pytest.approx(0, abs=1e-15)
+    assert influences(7 * mass, 7 * mass * quality) == pytest.approx(found)
+    assert influences(np.zeros(3), np.zeros(3)).tolist() == [0, 0, 0]
+
+
+def test_an_influence_is_what_the_score_gains_when_the_mass_of_a_user_grows_a_little() -> None:
+    rng = np.random.default_rng(6)
+    mass, quality = rng.random(8), rng.random(8)
+    step = 1e-7
+    for u in range(8):
+        more = mass.copy()
+        more[u] *= 1 + step
+        slope = ((more * quality).sum() / more.sum() - (mass * quality).sum() / mass.sum()) / step
+        assert influences(mass, mass * quality)[u] == pytest.approx(slope, abs=1e-6)
+
+
+def test_users_who_are_exactly_average_count_as_taking_part() -> None:
+    mass = np.full(4, 0.25)
+    quality = np.array([0.0, 1.0, 0.5, 0.5])
+    theirs = stats.sem(quality)
+    assert standard_error(influences(mass, mass * quality), 4) == pytest.approx(theirs)
+    low, high = by_users(0.5, mass, mass * quality, 0.95)
+    assert high - low == pytest.approx(2 * theirs * stats.t.ppf(0.975, 3))
+
+
+def test_users_without_mass_do_not_count() -> None:
+    mass, quality = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.0, 0.4])
+    padded = np.array([0.2, 0.0, 0.5, 0.3, 0.0])
+    more = np.array([1.0, 0.9, 0.0, 0.4, 0.1])
+    assert by_users(0.3, mass, mass * quality, 0.9) == by_users(0.3, padded, padded * more, 0.9)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_of_fewer_than_two_there_is_no_interval(n: int) -> None:
+    assert math.isnan(standard_error(np.zeros(n), n))
+    found = by_users(0.5, np.ones(n), np.full(n, 0.5), 0.95)
+    assert math.isnan(found.low)
+    assert math.isnan(found.high)
+    if n:
+        assert math.isnan(by_draws(np.ones(n), 0.95).low)
+
+
+def test_where_all_users_are_alike_the_interval_is_a_point() -> None:
+    assert tuple(by_users(0.25, np.ones(3), np.full(3, 0.25), 0.95)) == (0.25, 0.25)
+
+
+def test_a_bootstrap_interval_is_centred_at_the_score_and_as_wide_as_the_repetitions_say() -> None:
+    repeats = np.random.default_rng(8).normal(0.7, 0.02, 200)  # off centre: the bias is not the interval's
+    found = by_bootstrap(0.5, repeats, 0.95)
+    half = stats.t.ppf(0.975, 199) * np.std(repeats, ddof=1)
+    assert tuple(found) == pytest.approx((0.5 - half, 0.5 + half))
+    assert found.method == "bootstrap"
+
+
+def test_a_bootstrap_interval_covers_with_few_repetitions_too() -> None:
+    rng = np.random.default_rng(9)
+    score, repeats = rng.normal(size=20_000), rng.normal(size=(20_000, 5))
+    found = [by_bootstrap(value, some, 0.95) for value, some in zip(score, repeats, strict=True)]
+    assert np.mean([i.low <= 0 <= i.high for i in found]) == pytest.approx(0.95, abs=0.005)
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_bootstrap_of_one_is_refused(n: int) -> None:
+    with pytest.raises(InputError, match="at least 2"):
+        by_bootstrap(0.5, np.ones(n), 0.95)
+
+
+def test_the_p_value_is_that_of_the_paired_t_test() -> None:
+    rng = np.random.default_rng(10)
+    a, b = rng.random(12), rng.random(12) + 0.2
+    error = standard_error(influences(np.ones(12), a - b), 12)
+    assert p_value(float((a - b).mean()), error, 12) == pytest.approx(stats.ttest_rel(a, b).pvalue)
+
+
+@LAW
+@given(st.floats(-3, 3), st.floats(0.01, 2), st.integers(2, 60), st.floats(0.5, 0.999))
+def test_the_p_value_is_small_exactly_where_the_interval_leaves_out_0(
+    difference: float, error: float, n: int, level: float
+) -> None:
+    low, high = around(difference, error, n, level)
+    p = p_value(difference, error, n)
+    assert (low <= 0 <= high) == (p >= 1 - level) or p == pytest.approx(1 - level, rel=1e-9)
+
+
+def test_p_values_at_the_edges() -> None:
+    assert p_value(0.0, 0.0, 5) == 1
+    assert p_value(0.3, 0.0, 5) == 0
+    assert p_value(0.0, 0.1, 5) == 1
+    assert math.isnan(p_value(0.3, math.nan, 1))
+
+
+def test_p_values_are_uniform_where_nothing_differs() -> None:
+    rng = np.random.default_rng(11)
+    n = 60
+    found = []
+    for _ in range(3000):
+        mass = rng.gamma(2.0, size=n)
+        total = mass * (rng.random(n) - rng.random(n))
+        found.append(p_value(total.sum() / mass.sum(), standard_error(influences(mass, total), n), n))
+    assert stats.kstest(found, "uniform").pvalue > 0.01
+    assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.012)
+
+
+def test_holm_by_hand() -> None:
+    # sorted 0.01, 0.02, 0.03, 0.5 times 4, 3, 2, 1 is 0.04, 0.06, 0.06, 0.5
+    assert holm([0.03, 0.5, 0.01, 0.02]) == pytest.approx([0.06, 0.5, 0.04, 0.06])
+    assert holm([0.6, 0.7]) == pytest.approx([1.0, 1.0])
+    assert holm([]).tolist() == []
+
+
+def test_holm_leaves_a_missing_test_missing_and_counts_it() -> None:
+    found = holm([math.nan, 0.01])
+    assert math.isnan(found[0])
+    assert found[1] == pytest.approx(0.02)
+
+
+@LAW
+@given(P_VALUES)
+def test_holm_is_the_step_down_rule(p: list[float]) -> None:
+    """Rejected at 0.05: the smallest ones, as long as each is within 0.05 over the number that is left."""
+    rejected = set()
+    for k, (value, place) in enumerate(sorted((value, place) for place, value in enumerate(p))):
+        if value * (len(p) - k) > 0.05:
+            break
+        rejected.add(place)
+    assert set(np.flatnonzero(holm(p) <= 0.05)) == rejected
+
+
+@LAW
+@given(P_VALUES)
+def test_holm_keeps_the_order_never_lowers_and_does_not_depend_on_the_order_given(p: list[float]) -> None:
+    corrected = holm(p)
+    assert (corrected >= np.array(p)).all()
+    assert (corrected <= 1).all()
+    order = np.argsort(p, kind="stable")
+    assert all(a <= b for a, b in pairwise(corrected[order]))
+    assert holm(p[::-1]) == pytest.approx(corrected[::-1])
+
+
+def test_holm_keeps_the_chance_of_any_false_alarm_within_the_level() -> None:
+    rng = np.random.default_rng(12)
+    alarms = [holm(rng.random(6)).min() < 0.05 for _ in range(4000)]
+    assert np.mean(alarms) == pytest.approx(0.05, abs=0.012)
