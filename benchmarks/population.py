@@ -25,6 +25,7 @@ Codes = npt.NDArray[np.int64]
 
 KINDS, ITEMS, GROUPS, LISTED = 3000, 24, 3, 6
 PUSHED = slice(18, 22)  # not popular by themselves
+SEGMENT = slice(0, 8)  # the popular ones
 BEFORE, NOW, NEVER = 0, 1, 9
 RECOMMENDERS = ("own", "other", "constant")
 """Show every group the items of its own taste, of another one, or everyone the same."""
@@ -82,7 +83,7 @@ class Population:
     def w(self) -> Floats:
         """The weights under which the item mix at t1 comes nearest to that, by plain matrix scaling."""
         w = np.ones(ITEMS)
-        for _ in range(3000):
+        for _ in range(2000):  # some fall to 1e-160 where mass is trapped
             w *= self.target / self.entries(NOW, w).sum(axis=0)
             w /= w.max()
         return w
@@ -128,7 +129,8 @@ class Sample:
     def now(self) -> us.Snapshot:
         return self.log.at(NOW)
 
-    def not_uniform(self) -> us.Snapshot:
+    @cached_property
+    def now_uneven(self) -> us.Snapshot:
         """The profiles at t1 with the given P(u)."""
         return self.log.at(NOW, p_user=self.people.p_user[self.who])
 
@@ -182,7 +184,7 @@ def population(*, trapped: bool = False) -> Population:
     ranks = {name: np.zeros((GROUPS, ITEMS), dtype=np.int64) for name in RECOMMENDERS}
     places = np.arange(1, LISTED + 1)
     for g in range(GROUPS):
-        ranks["own"][g, g::GROUPS][: LISTED + 1] = np.append(places, 0)
+        ranks["own"][g, g::GROUPS][:LISTED] = places
         ranks["other"][g, (g + 1) % GROUPS :: GROUPS][:LISTED] = places
         ranks["constant"][g, 15 : 15 + LISTED] = places
     return Population(taken, rng.gamma(2.0, 1.0, KINDS), group, ranks)

@@ -5,8 +5,8 @@ m_u its share of P(u). If users are drawn independently, user u moves it by its 
 ``h_u = m_u (x_u - L) / sum m``, and its variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as for any
 ratio of sums over users. Pairs of one user are never taken as independent.
 
-n is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on those
-few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
+n is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on
+those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
 
 Influences add up: that on a difference of two scores is the difference of those on each, so that what the two
 share cancels. With a sampled score the draws are the independent units in place of the users: its interval is
