@@ -1,7 +1,7 @@
 """``python -m benchmarks.coverage [REPETITIONS]``: how often each kind of interval holds the truth.
 
-Users are drawn from a population whose true scores are known, again and again; an interval of level 95 % should hold
-the truth in 95 % of the samples. What is known to be wrong is shown as well, to see that this can tell.
+Users are drawn from a population whose true scores are known, again and again; an interval of level 95 % should
+hold the truth in 95 % of the samples. What is known to be wrong is shown as well, to see that this can tell.
 """
 
 from __future__ import annotations
@@ -20,19 +20,20 @@ from rich.console import Console
 from rich.table import Table
 
 import unskew as us
-from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, population
+from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, Population, population
 from unskew.comparison import change, compare, refitted_change
 from unskew.refit import refit, with_refitted_interval
 from unskew.sweep import threads
 
 USERS, DRAWS = 400, 500
-REPETITIONS = 2000  # of what is computed by a formula
-REFITTED = 600  # of what fits the weights again, REPEATS times each
+REPETITIONS = 3000  # of what is computed by a formula
+REFITTED = 1000  # of what fits the weights again, REPEATS times each
 REPEATS = 25  # Student's t knows that they are few
 HIT, RECIPROCAL = f"hit@{LISTED}", f"mrr@{LISTED}"
 
 Found = dict[str, bool]
 """For each kind of interval, whether it holds the truth."""
+Study = Callable[[int], Found]
 
 AS_GIVEN = "weighted, fitted weights taken as given"
 ALONE = "weighted, refit with t1 alone resampled, constant list"
@@ -45,23 +46,23 @@ def by_users(seed: int) -> Found:
     people = population()
     sample = people.drawn(USERS, seed)
     own, other = (sample.ranked(name, sample.now) for name in ("own", "other"))
-    weights, w = people.weights, people.w
-    raw, weighted, before = people.score("own", NOW), people.score("own", NOW, w), people.score("own", BEFORE)
+    weights = people.weights
+    raw, weighted, before = _truths(people, "own")
     uneven = sample.ranked("own", sample.now_uneven).score(HIT)
-    segment = own.by_segment(sample.now.profiles.item < SEGMENT.stop, HIT)[1]
+    segment = own.by_segment(sample.now.profiles.item < SEGMENT, HIT)[1]
     moved = change(own, sample.ranked("own", sample.before), weights, quality=HIT)
     found = {
         "raw": _holds(own.score(HIT).interval, raw),
         "raw, P(u) not uniform": _holds(uneven.interval, people.score("own", NOW, uniform=False)),
-        "raw, of a segment": _holds(segment.interval, people.score("own", NOW, segment=SEGMENT)),
+        "raw, of a segment": _holds(segment.interval, people.score("own", NOW, items=SEGMENT)),
         "weighted, weights given": _holds(own.score(HIT, weights).interval, weighted),
         "raw change": _holds((moved.raw_low, moved.raw_high), raw - before),
         "change not explained, weights given": _holds((moved.low, moved.high), weighted - before),
     }
-    for name, v, given in (("raw", None, None), ("weights given", w, weights)):
+    for name, given in (("raw", None), ("weights given", weights)):
         [c] = compare(own, other, quality=HIT, weights=given)
-        true = people.score("own", NOW, v) - people.score("other", NOW, v)
-        found[f"difference of two, {name}"] = _holds((c.low, c.high), true)
+        true, of_other = (people.score(r, NOW, weighted=given is not None) for r in ("own", "other"))
+        found[f"difference of two, {name}"] = _holds((c.low, c.high), true - of_other)
     return found
 
 
@@ -96,7 +97,7 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
     found = {}
     where = ", mass trapped" if trapped else ""
     for k, of in enumerate(("", ", constant list")):
-        weighted = people.score(names[k], NOW, people.w)
+        _, weighted, _ = _truths(people, names[k])
         score = now[k].score(HIT, weights)
         refitted = with_refitted_interval(score, again.now[:, k, 0])
         found[f"weighted, refit{of}{where}"] = _holds(refitted.interval, weighted)
@@ -109,9 +110,7 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
         again.raw[:, 0, 0],
         again.before[:, 0, 0],
     )
-    raw, weighted, before = (
-        people.score("own", at, w) for at, w in ((NOW, None), (NOW, people.w), (BEFORE, None))
-    )
+    raw, weighted, before = _truths(people, "own")
     found[f"change not explained, refit{where}"] = _holds((moved.low, moved.high), weighted - before)
     found[f"raw change, refit{where}"] = _holds((moved.raw_low, moved.raw_high), raw - before)
     return found
@@ -130,8 +129,14 @@ def to_a_marginal(seed: int, *, repeats: int = REPEATS) -> Found:
         weights = us.fit_weights(sample.now, target)
         again = refit([ranks], target, weights, [HIT], repeats=repeats, seed=seed)
         score = with_refitted_interval(ranks.score(HIT, weights), again.now[:, 0, 0], target_known=True)
-        found[label] = _holds(score.interval, people.score(name, NOW, people.w))
+        found[label] = _holds(score.interval, people.score(name, NOW, weighted=True))
     return found
+
+
+def _truths(people: Population, recommender: str) -> tuple[float, float, float]:
+    """The true scores: raw and weighted at t1, and at t0."""
+    raw, weighted = (people.score(recommender, NOW, weighted=w) for w in (False, True))
+    return raw, weighted, people.score(recommender, BEFORE)
 
 
 def _holds(interval: Iterable[float], true: float) -> bool:
@@ -169,10 +174,11 @@ def counted(results: Iterable[Found], samples: int) -> list[Observed]:
     return [Observed(kind, hits, samples) for kind, hits in held.items()]
 
 
-def studies(repetitions: int, refitted: int) -> list[tuple[Callable[[int], Found], int]]:
+def studies(repetitions: int, refitted: int) -> list[tuple[Study, int]]:
     """What is done to each sample, and to how many."""
-    refits = [by_refit, partial(by_refit, trapped=True), to_a_marginal]
-    return [(f, repetitions) for f in (by_users, by_draws)] + [(f, refitted) for f in refits]
+    formulas: list[Study] = [by_users, by_draws]
+    refits: list[Study] = [by_refit, partial(by_refit, trapped=True), to_a_marginal]
+    return [(study, repetitions) for study in formulas] + [(study, refitted) for study in refits]
 
 
 def run(repetitions: int, refitted: int, console: Console) -> None:

@@ -25,13 +25,13 @@ Codes = npt.NDArray[np.int64]
 
 KINDS, ITEMS, GROUPS, LISTED = 3000, 24, 3, 6
 PUSHED = slice(18, 22)  # not popular by themselves
-SEGMENT = slice(0, 8)  # the popular ones
+SEGMENT = 8  # the first so many items, the popular ones
 BEFORE, NOW, NEVER = 0, 1, 9
 RECOMMENDERS = ("own", "other", "constant")
 """Show every group the items of its own taste, of another one, or everyone the same."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Population:
     """Everyone there is. Arrays have a row for each kind of user.
 
@@ -61,23 +61,16 @@ class Population:
         return found
 
     def score(
-        self,
-        recommender: str,
-        at: int,
-        w: Floats | None = None,
-        *,
-        uniform: bool = True,
-        segment: slice = slice(None),
+        self, recommender: str, at: int, *, weighted: bool = False, uniform: bool = True, items: int = ITEMS
     ) -> float:
-        """The true hit rate, of a segment of the items if one is named."""
-        hit = self.ranks[recommender][self.group] > 0
-        mass = self.entries(at, w, uniform=uniform)
-        return float((mass * hit)[:, segment].sum() / mass[:, segment].sum())
+        """The true hit rate, of the first so many items."""
+        return _score(self, recommender, at, weighted, uniform, items)
 
     @cached_property
     def target(self) -> Floats:
         """The item mix at t0."""
-        return self.entries(BEFORE).sum(axis=0)
+        mix: Floats = self.entries(BEFORE).sum(axis=0)
+        return mix
 
     @cached_property
     def w(self) -> Floats:
@@ -154,6 +147,13 @@ class Sample:
             sample=sample,
             seed=seed,
         )
+
+
+@cache
+def _score(people: Population, recommender: str, at: int, weighted: bool, uniform: bool, items: int) -> float:
+    hit = people.ranks[recommender][people.group] > 0
+    mass = people.entries(at, people.w if weighted else None, uniform=uniform)
+    return float((mass * hit)[:, :items].sum() / mass[:, :items].sum())
 
 
 @cache

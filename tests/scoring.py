@@ -22,10 +22,12 @@ Profiles = Mapping[Any, Sequence[Any]]
 Lists = Callable[[list[Any], int], list[Any]]
 
 
-def events_of(max_size: int = 30, *, users: str = "abcde", items: int = 6) -> st.SearchStrategy[list[Event]]:
+def events_of(
+    max_size: int = 30, *, users: str = "abcde", items: int = 6, least: int = 1
+) -> st.SearchStrategy[list[Event]]:
     """Random histories of few users and items, from time 0 to 9."""
     one = st.tuples(st.sampled_from(users), st.integers(0, items - 1), st.integers(0, 9))
-    return st.lists(one, min_size=1, max_size=max_size)
+    return st.lists(one, min_size=least, max_size=max_size)
 
 
 def weights_of(items: int = 6) -> st.SearchStrategy[dict[int, float]]:

@@ -1,4 +1,4 @@
-"""``unskew evaluate`` and ``unskew sample`` as a user meets them: JSON, tables, refusals, interruption, progress."""
+"""``unskew evaluate`` and ``unskew sample`` as a user meets them: JSON, tables, refusals, Ctrl-C, progress."""
 
 from __future__ import annotations
 

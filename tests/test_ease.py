@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
 
 from tests.recommending import (
     Floats,
@@ -13,11 +14,13 @@ from tests.recommending import (
     batch_of,
     matrix_of,
     places,
+    profiles_of,
     random_snapshot,
     remaining,
     snapshot_of,
     within,
 )
+from tests.tables import LAW
 from unskew import sweep
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.recommend import ease
@@ -86,6 +89,43 @@ def test_ranks_are_the_places_in_the_lists(max_items: int | None) -> None:
     for k in (1, 5, 20, 100):
         lists = model.recommend(remaining(pairs), k)
         assert model.held_out_ranks(pairs, k).tolist() == places(lists, pairs.item) == within(full, k)
+
+
+@given(profiles_of())
+@LAW
+def test_ranks_are_the_places_in_the_lists_where_many_scores_are_equal(profiles: list[list[int]]) -> None:
+    pairs = all_pairs(snapshot_of(profiles))
+    model = EASE(2).fit(pairs.snapshot)
+    for k in (1, 2, 100):
+        lists = model.recommend(remaining(pairs), k)
+        assert model.held_out_ranks(pairs, k).tolist() == places(lists, pairs.item)
+
+
+def test_items_held_by_the_same_users_are_equal_and_go_by_id() -> None:
+    rng = np.random.default_rng(8)
+    held = [rng.choice(30, 8, replace=False) for _ in range(200)]
+    twins = snapshot_of([[int(i) for i in row] + [100 + int(i) for i in row[::-1]] for row in held])
+    items = np.array(twins.log.items.to_list())
+    singles = [rng.choice(60, 5, replace=False).tolist() for _ in range(50)]
+    lists = EASE(1).fit(twins).recommend(batch_of(singles, 60), 60)
+    seen = 0
+    for profile, row in zip(singles, lists, strict=True):
+        listed = items[row[row >= 0]].tolist()
+        for i in set(range(30)) - {int(i) % 100 for i in items[profile]}:
+            seen += 1
+            assert listed.index(100 + i) == listed.index(i) + 1
+    assert seen > 1000
+
+
+def test_an_item_of_the_profile_is_not_ahead_even_as_an_equal() -> None:
+    log = snapshot_of([[1, 2], [2, 1], [3, 1]]).log
+    pairs = all_pairs(log.at(1))
+    model = EASE(1).fit(log.at(0))  # nobody holds two items yet: every score is 0
+    found = {
+        (log.users[u], log.items[i]): r
+        for u, i, r in zip(pairs.user, pairs.item, model.held_out_ranks(pairs, 5), strict=True)
+    }
+    assert found == {(0, 1): 1, (0, 2): 1, (1, 2): 1, (1, 1): 1, (2, 3): 2, (2, 1): 1}
 
 
 def test_only_the_most_frequent_items_are_modelled_if_asked() -> None:

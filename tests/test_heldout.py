@@ -138,7 +138,7 @@ def test_the_same_seed_draws_the_same_users_under_other_weights() -> None:
     snapshot = log_of(random_events(np.random.default_rng(2))).at(9)
     n = snapshot.profiles.n_items
     plain = pairs_of(snapshot, draw(snapshot, np.zeros(n), 500, 8))
-    tilted = pairs_of(snapshot, draw(snapshot, np.arange(n) * 0.5, 500, 8))
+    tilted = pairs_of(snapshot, draw(snapshot, np.linspace(0.0, 3.0, n), 500, 8))
     np.testing.assert_array_equal(plain.user, tilted.user)
     assert (plain.item != tilted.item).any()
 
@@ -156,12 +156,26 @@ def test_shares_and_draws_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPat
     np.testing.assert_array_equal(draw(snapshot, theta, 1000, 1), expected[1])
 
 
-def test_an_item_of_no_weight_is_never_drawn_even_at_the_edge_of_a_row() -> None:
+@pytest.mark.parametrize("at_item", [0.0, float(np.nextafter(1, 0))])
+@pytest.mark.parametrize("dropped", [[0, 1, 2], [1, 2, 3], [0, 3]])
+def test_an_item_of_no_weight_is_never_drawn_even_at_the_edge_of_a_row(
+    monkeypatch: pytest.MonkeyPatch, at_item: float, dropped: list[int]
+) -> None:
     log = log_of([(u, i, 0) for u in range(50) for i in range(4)])
-    for dropped in ([0, 1, 2], [1, 2, 3], [0, 3]):
-        theta = np.where(np.isin(np.array(log.items.to_list()), dropped), -np.inf, 0.0)
-        found = drawn(log.at(0), theta, 5000, 3)
-        assert not {i for _, i in found} & set(dropped)
+    theta = np.where(np.isin(np.array(log.items.to_list()), dropped), -np.inf, 0.0)
+
+    class Edge:
+        """Draws every user, and of each the very edge of its row."""
+
+        draws = iter([(np.arange(50) + 0.5) / 50, np.full(50, at_item)])
+
+        def random(self, n: int) -> Any:
+            return next(self.draws)
+
+    monkeypatch.setattr(np.random, "default_rng", lambda seed: Edge())
+    found = drawn(log.at(0), theta, 50, 3)
+    assert {u for u, _ in found} == set(range(50))
+    assert not {i for _, i in found} & set(dropped)
 
 
 @LAW
@@ -182,7 +196,12 @@ def test_what_is_left_is_the_profile_without_the_item_in_its_order(events: list[
 
 
 @LAW
-@given(events=events_of(40), together=st.integers(2, 5), seed=st.integers(0, 3), size=st.integers(1, 30))
+@given(
+    events=events_of(40, users="ab", items=9, least=8),
+    together=st.integers(2, 5),
+    seed=st.integers(0, 3),
+    size=st.integers(1, 30),
+)
 def test_items_left_out_together_form_groups_of_that_size(
     events: list[Event], together: int, seed: int, size: int
 ) -> None:

@@ -142,7 +142,7 @@ def test_the_effective_number_of_nobody_and_of_one() -> None:
 
 
 def test_where_a_few_users_have_most_of_the_mass_the_interval_rests_on_those() -> None:
-    """With shares of a gamma law of shape 0.5, 60 users are worth about 21; with n = 60 91.7 % would be covered."""
+    """With shares of a gamma law of shape 0.5, 60 users are worth about 21; n = 60 would cover 91.7 %."""
     rng = np.random.default_rng(13)
     found = []
     for _ in range(4000):
@@ -183,16 +183,23 @@ def test_where_all_users_are_alike_the_interval_is_a_point() -> None:
 
 
 def test_a_bootstrap_interval_is_centred_at_the_score_and_as_wide_as_the_repetitions_say() -> None:
-    repeats = np.random.default_rng(8).normal(0.7, 0.02, 200)  # off centre: the bias is not the interval's
+    repeats = np.random.default_rng(8).normal(0.5, 0.02, 200)
     found = by_bootstrap(0.5, repeats, 0.95)
-    half = stats.t.ppf(0.975, 199) * np.std(repeats, ddof=1)
+    half = stats.t.ppf(0.975, 200) * math.sqrt(sum((r - 0.5) ** 2 for r in repeats) / 200)
     assert tuple(found) == pytest.approx((0.5 - half, 0.5 + half))
     assert found.method == "bootstrap"
 
 
+def test_a_bias_that_the_repetitions_show_makes_the_bootstrap_interval_wider() -> None:
+    repeats = np.random.default_rng(8).normal(0.5, 0.02, 200)
+    plain, biased = by_bootstrap(0.5, repeats, 0.95), by_bootstrap(0.5, repeats + 0.02, 0.95)
+    assert biased.high - biased.low == pytest.approx(math.sqrt(2) * (plain.high - plain.low), rel=0.1)
+
+
 def test_a_bootstrap_interval_covers_with_few_repetitions_too() -> None:
     rng = np.random.default_rng(9)
-    score, repeats = rng.normal(size=20_000), rng.normal(size=(20_000, 5))
+    score = rng.normal(size=20_000)
+    repeats = rng.normal(score[:, None], size=(20_000, 5))
     found = [by_bootstrap(value, some, 0.95) for value, some in zip(score, repeats, strict=True)]
     assert np.mean([i.low <= 0 <= i.high for i in found]) == pytest.approx(0.95, abs=0.005)
 

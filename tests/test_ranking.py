@@ -248,8 +248,10 @@ def test_a_recommender_is_fitted_once_and_before_it_is_asked() -> None:
             self.fitted += 1
             return self
 
-    model = Fits(lambda batch, k: np.full((len(batch), k), -1) if model.fitted == 1 else None)
-    assert ranks(model).ranks.tolist() == [0, 0, 0, 0]
+        def recommend(self, profiles: Batch, k: int, /) -> Codes:
+            return np.full((len(profiles), k), -1 if self.fitted == 1 else 99)
+
+    assert ranks(Fits(None)).ranks.tolist() == [0, 0, 0, 0]
 
 
 def test_grades_are_those_of_the_held_out_items() -> None:

@@ -1,4 +1,4 @@
-"""A test set for other libraries: its rows, its probabilities, and that plain means over it are weighted scores."""
+"""A test set for other libraries: its rows, its probabilities, and that means over it are weighted scores."""
 
 from __future__ import annotations
 

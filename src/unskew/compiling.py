@@ -15,7 +15,7 @@ class _Announcer(Listener):
 
     def on_start(self, event: Event) -> None:
         function = getattr(event.data.get("dispatcher"), "py_func", None)
-        if not self._told and getattr(function, "__module__", "") == "unskew.kernels":
+        if not self._told and getattr(function, "__module__", "").startswith("unskew."):
             self._told = True
             progress().compiling()
 

@@ -190,9 +190,7 @@ class HeldOutRanks:
     def user_sums(self, quality: AnyQuality, weights: AnyWeights) -> tuple[Floats, Floats]:
         """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
         self._require_all()
-        shares = self._shares(weights)
-        n = len(self.snapshot.log.users)
-        return _summed(self.users, shares, n), _summed(self.users, shares * self.values(quality), n)
+        return self._user_sums(named_quality(quality), self._shares(*weighted(self.snapshot, weights)))
 
     def score(
         self,
@@ -206,8 +204,8 @@ class HeldOutRanks:
         part, theta = weighted(self.snapshot, weights)
         if self.sample is not None:
             return self._sampled(wanted, part, theta, weights, level)
-        mass, total = self.user_sums(wanted, weights)
-        shares = entry_shares(part, theta)[self.entries]
+        shares = self._shares(part, theta)
+        mass, total = self._user_sums(wanted, shares)
         return self._score(wanted, weights, part, *_mean(mass, total, level), shares, int(np.count_nonzero(mass)))
 
     def scores(
@@ -243,7 +241,7 @@ class HeldOutRanks:
         self._require_all()
         wanted = named_quality(quality)
         part, theta = weighted(self.snapshot, weights)
-        shares, values = entry_shares(part, theta)[self.entries], self.values(wanted)
+        shares, values = self._shares(part, theta), self.values(wanted)
         names, order, ends = self._segments(labels)
         found = []
         for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
@@ -279,8 +277,14 @@ class HeldOutRanks:
         if self.sample is not None:
             raise PolicyError("this needs every pair, but only a sample was ranked: leave out sample")
 
-    def _shares(self, weights: AnyWeights) -> Floats:
-        return entry_shares(*weighted(self.snapshot, weights))[self.entries]
+    def _shares(self, part: Snapshot, theta: Floats) -> Floats:
+        """The probability of each pair that was ranked."""
+        shares = entry_shares(part, theta)
+        return shares if len(shares) == len(self.entries) else shares[self.entries]
+
+    def _user_sums(self, wanted: Quality, shares: Floats) -> tuple[Floats, Floats]:
+        n = len(self.snapshot.log.users)
+        return _summed(self.users, shares, n), _summed(self.users, shares * self.values(wanted), n)
 
     def _sampled(self, wanted: Quality, part: Snapshot, theta: Floats, weights: AnyWeights, level: float) -> Score:
         assert self.sample is not None
@@ -308,8 +312,7 @@ class HeldOutRanks:
         pairs: int | None = None,
         places: Codes | slice = slice(None),
     ) -> Score:
-        _, item = np.unique(self.snapshot.profiles.item[self.entries[places]], return_inverse=True)
-        by_item = np.bincount(item, weights=shares)
+        by_item = np.bincount(self.snapshot.profiles.item[self.entries[places]].view(np.int32), weights=shares)
         squares = float((shares * shares).sum())
         return Score(
             recommender=self.recommender,

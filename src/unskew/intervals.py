@@ -109,14 +109,17 @@ def wilson(hits: float, n: int, level: float) -> Interval:
 
 
 def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "bootstrap") -> Interval:
-    """The interval from the spread of bootstrap repetitions around their own mean, centred at the score.
+    """The interval from the spread of bootstrap repetitions around the score.
 
-    Student's t makes up for a spread that is known from few repetitions only; percentiles would need thousands.
+    Around the score, not around their own mean: where repetitions come out higher than the score that they repeat,
+    that score is likely to be too high itself, by as much. Student's t makes up for a spread that is known from
+    few repetitions only; percentiles would need thousands.
     """
     n = len(repeats)
     if n < 2:
         raise InputError("a bootstrap needs at least 2 repetitions")
-    return around(value, float(repeats.std(ddof=1)), n, level, method)
+    error = math.sqrt(float(np.mean((repeats - value) ** 2)))
+    return around(value, error, n + 1, level, method)
 
 
 def p_value(difference: float, error: float, n: float) -> float:

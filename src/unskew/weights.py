@@ -61,7 +61,8 @@ def fit_weights(
         ``scaling`` (all items at once; the default), ``descent`` (the paper's) or ``lbfgs``.
     tol
         In score units: stop when the total variation from the target is at most this, or at most this
-        above what any weighting of the profiles can reach and D within 30 times this of its least.
+        above what any weighting of the profiles can reach (and, while passes are left, D within 30 times this
+        of its least).
     max_passes
         Give up after so many sweeps over the data; a `ConvergenceWarning` then carries the result, which
         is returned as well. By default 500 for scaling, 2000 for the others.

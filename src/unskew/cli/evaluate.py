@@ -158,7 +158,7 @@ class Findings:
             )
 
 
-def _held_out_from(snapshot: Reference | None, start: Moment | None) -> Reference | None:
+def _held_out_from(snapshot: Any, start: Moment | None) -> Any:
     """What items are held out from: the profiles, or with --after what came to them; a marginal as it is."""
     from unskew.heldout import Later
 

@@ -12,7 +12,7 @@ from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem, Solution, Status
 from unskew.sweep import Floats, Sweep, over_items
 
-_NATS = 100.0  # while passes are left, D is brought within so many tol of the least as well, in nats
+_NATS = 30.0  # while passes are left, D is brought within so many tol of the least as well, in nats
 
 
 @dataclass(frozen=True)
