@@ -44,8 +44,8 @@ def run(sizes: list[int], console: Console) -> None:
     console.print(fits)
     console.print(
         f"scipy and SQL run plain scaling until the TV that scaling reached; SQL is timed over {SQL_PASSES} "
-        "passes and multiplied by the passes that scipy needed. Bold: above 1 means that unskew is faster (pass / read: "
-        "how far from merely reading the indices)."
+        "passes and multiplied by the passes that scipy needed. Bold: above 1 means that unskew is faster "
+        "(pass / read: how far from merely reading the indices)."
     )
 
 

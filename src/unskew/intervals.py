@@ -71,7 +71,7 @@ def effective(mass: Floats) -> float:
     if n < 2:
         return float(n)
     share = mass / mass.sum()
-    return max(1.0 / float(share @ share), 2.0)
+    return max(1.0 / float((share * share).sum()), 2.0)
 
 
 def standard_error(influence: Floats, n: float) -> float:
@@ -79,7 +79,7 @@ def standard_error(influence: Floats, n: float) -> float:
 
     `n` is of all who take part: an influence can be 0 because someone is exactly average.
     """
-    return math.sqrt(n / (n - 1) * float(influence @ influence)) if n > 1 else math.nan
+    return math.sqrt(n / (n - 1) * float((influence * influence).sum())) if n > 1 else math.nan
 
 
 def around(value: float, error: float, n: float, level: float, method: str = "users") -> Interval:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,11 @@ _SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 def threads() -> int:
     """How many threads a pass uses: ``UNSKEW_THREADS``, else the cores this process may use."""
-    wish = os.environ.get("UNSKEW_THREADS")
+    return _threads(os.environ.get("UNSKEW_THREADS"))
+
+
+@cache
+def _threads(wish: str | None) -> int:
     if wish is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if not wish.isdigit() or int(wish) < 1:
@@ -86,6 +90,10 @@ class Profiles:
 
     def edges(self) -> npt.NDArray[np.int64]:
         """The cut into blocks of about equal work (an entry counts 1, a row 1 more)."""
+        return self._edges
+
+    @cached_property
+    def _edges(self) -> npt.NDArray[np.int64]:
         if self.n_users == 0:
             return np.zeros(1, dtype=np.int64)
         work = self.sizes() + 1

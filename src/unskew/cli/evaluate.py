@@ -325,7 +325,9 @@ class Options:
         for s in scores:
             i, j = place[s.recommender, s.quality]
             weighted = s.weighting == "weighted" and s.segment is None
-            new.append(with_refitted_interval(s, again.now[:, i, j]) if weighted else s)
+            new.append(
+                with_refitted_interval(s, again.now[:, i, j], target_known=again.target_known) if weighted else s
+            )
         if again.before is not None:
             changes = [
                 refitted_change(c, again.now[:, i, j], again.raw[:, i, j], again.before[:, i, j])
