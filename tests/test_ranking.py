@@ -17,7 +17,7 @@ from unskew import ranking
 from unskew.errors import InputError, UnskewError
 from unskew.heldout import HoldOut, all_entries, pairs_of
 from unskew.recommend import Batch
-from unskew.recommend.base import Codes, HeldOutPairs
+from unskew.recommend.base import Codes, HeldOutPairs, tie_order, top_k
 
 
 class Fixed:
@@ -293,6 +293,32 @@ def test_ties_of_scores_are_ranked_the_same_way_every_time_and_for_any_order_of_
         ]
         found.append(dict(zip(names, r.ranks.tolist(), strict=True)))
     assert all(f == found[0] for f in found)
+
+
+@LAW
+@given(
+    rows=st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.5, -np.inf, np.nan]), min_size=5, max_size=5), min_size=1),
+    order=st.permutations(range(5)),
+    k=st.integers(1, 8),
+)
+def test_the_best_k_are_those_of_a_sort_with_ties_in_the_order_given(
+    rows: list[list[float]], order: list[int], k: int
+) -> None:
+    for scores, found in zip(rows, top_k(np.array(rows), np.array(order), k).tolist(), strict=True):
+        able = [i for i in range(5) if scores[i] > -np.inf]
+        best = sorted(able, key=lambda i: (-scores[i], order[i]))[:k]
+        assert found == best + [-1] * (k - len(best))
+
+
+def test_equals_are_told_apart_by_their_ids_and_not_by_how_often_they_come() -> None:
+    log = log_of([("a", "z", 0), ("b", "z", 0), ("a", "x", 0), ("a", "y", 0)])
+    assert log.items.to_list() == ["z", "x", "y"]
+    assert tie_order(log.at(0)).tolist() == [2, 0, 1]
+
+
+def test_a_batch_is_a_matrix_of_ones_for_libraries_that_want_one() -> None:
+    batch = Batch(np.array([3, 1]), np.array([0, 2, 2]), np.array([2, 0]), 4)
+    assert batch.matrix().toarray().tolist() == [[1, 0, 1, 0], [0, 0, 0, 0]]
 
 
 def test_pairs_can_be_ranked_without_an_evaluation() -> None:

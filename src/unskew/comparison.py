@@ -94,7 +94,7 @@ class Change:
         moved = "did not change" if size == "0.00" else f"{'rose' if rise > 0 else 'fell'} by {size} points"
         return (
             f"{self.recommender}, {self.quality}: the score {moved} {_points(self.raw_low, self.raw_high)}: "
-            f"{100 * self.explained:+.2f} explained by the item mix, {100 * self.unexplained:+.2f} "
+            f"{100 * self.explained:+z.2f} explained by the item mix, {100 * self.unexplained:+z.2f} "
             f"{_points(self.low, self.high)} not explained by it"
         )
 
@@ -305,4 +305,4 @@ def _drawn(ranks: HeldOutRanks, weights: AnyWeights) -> Codes:
 
 
 def _points(low: float, high: float) -> str:
-    return f"[{100 * low:+.2f}, {100 * high:+.2f}]"
+    return f"[{100 * low:+z.2f}, {100 * high:+z.2f}]"

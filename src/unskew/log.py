@@ -76,7 +76,7 @@ class Labels:
         return cls(found.dictionary.take(order), place[found.indices.to_numpy()])
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Log:
     """Who took which item when. Made by `unskew.read_log` or `Log.load`.
 

@@ -18,7 +18,7 @@ from unskew.sweep import Floats
 from unskew.times import Label
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Marginal:
     """The probability of each item at a date, and how it was computed.
 

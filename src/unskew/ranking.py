@@ -137,5 +137,5 @@ def _call(model: Any, what: str, method: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise UnskewError(
-            f"the recommender {model} failed in {what}(): {type(error).__name__}: {error}"
+            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}"
         ) from error

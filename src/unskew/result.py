@@ -197,6 +197,13 @@ class ItemWeights:
                 f"the {self.new_items.count} new items keep their mass, so that nothing is claimed for scores at "
                 "that date beyond the bound"
             )
+        if self.status == "solved" and self.vanished_items.mass > self.tol:
+            gone = self.vanished_items
+            return (
+                f"among the items left the weighted mix is that of the reference date to within {self.tol:g}; "
+                f"{gone.count} vanished items had {_percent(gone.mass)} of the mass then, "
+                "which no weighting brings back"
+            )
         if self.status == "solved":
             return f"the weighted item mix is that of the reference date to within {self.tol:g}"
         if self.status == "certified":
@@ -281,7 +288,7 @@ class ItemWeights:
     def save(self, path: str | Path) -> None:
         """Write the weights as Parquet, all the rest in the schema's metadata."""
         told = {name: _told(getattr(self, name)) for name in _TOLD}
-        packed = {name: _packed(getattr(self, name)) for name in ("target", "vanished", "trapped")}
+        packed = {name: _packed(getattr(self, name)) for name in _PACKED}
         write_parquet(Path(path), self.to_arrow(), "weights", {**told, **packed})
 
     @classmethod
@@ -292,6 +299,8 @@ class ItemWeights:
         if kind != "weights":
             what = f"a {kind}" if kind else "something else"
             raise InputError(f"{path} holds {what}, not item weights: make them with 'unskew weights'")
+        if any(name not in told for name in (*_TOLD, *_PACKED)):
+            raise InputError(f"{path} was written by another version of unskew: fit the weights again")
         shares = ("new_items", "vanished_items", "users_left_out", "users_left_out_reference")
         values: dict[str, Any] = {name: told[name] for name in _TOLD}
         values |= {name: Share(**told[name]) for name in shares}
@@ -312,10 +321,6 @@ class ItemWeights:
             p_after=column("p_after"),
             **values,
         )
-
-    def with_frames(self, frames: str | None) -> ItemWeights:
-        """The same weights, giving tables back in another dataframe library."""
-        return replace(self, frames=frames)
 
     def applied_to(self, snapshot: Snapshot, before: Snapshot | None = None) -> tuple[Snapshot, Floats]:
         """The snapshot of the users who take part under these weights, and a log-weight for each item.
@@ -349,7 +354,8 @@ class ItemWeights:
         return Ids.of(self.items)
 
 
-_ARRAYS = ("items", "log_weights", "p_reference", "p_before", "p_after", "target", "vanished", "trapped")
+_PACKED = ("target", "vanished", "trapped")
+_ARRAYS = ("items", "log_weights", "p_reference", "p_before", "p_after", *_PACKED)
 _TOLD = tuple(f.name for f in fields(ItemWeights) if f.name not in (*_ARRAYS, "frames"))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
+from unskew.frames import is_frame
 from unskew.ids import kind_of
 from unskew.marginal import Marginal
 from unskew.population import Mask, cohort_of, taking_part, users_of
@@ -63,8 +64,15 @@ class Scene:
     @classmethod
     def of(cls, snapshot: Snapshot, reference: Reference, min_items: int, users: str, drop: bool) -> Scene:
         """Apply the policy at both dates."""
+        if not isinstance(snapshot, Snapshot):
+            raise InputError(f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date)")
         if isinstance(reference, Snapshot):
             view = _from_snapshot(snapshot, reference, min_items, users, drop)
+        elif not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
+            raise InputError(
+                f"the reference is a {type(reference).__name__}; give a snapshot such as log.at(date), a "
+                "Marginal, a mapping or a dataframe"
+            )
         else:
             marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
             view = _from_marginal(snapshot, marginal, min_items, users, drop)

@@ -29,7 +29,7 @@ class Weighting(Protocol):
         """The snapshot of the users who take part, and a log-weight for each item of its log."""
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Snapshot:
     """The profiles of a log at one date. Made by `Log.at`.
 

@@ -128,7 +128,7 @@ def over_blocks(edges: npt.NDArray[np.int64], entries: int, work: Callable[[int,
 
 def over_items(n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
     """The same over a cut of n items into even parts, for the arithmetic between two passes."""
-    return over_blocks(_even(n), n // 4, work)
+    return over_blocks(_even(n), n, work)
 
 
 @cache

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from unskew import distances
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
+from unskew.ids import require_mapping_codes
 from unskew.progress import progress
 from unskew.result import Certificate, ItemWeights, Share
 from unskew.scene import Reference, Scene
@@ -133,7 +134,7 @@ def _chosen(scene: Scene, target: Floats, top: int | None, items: Iterable[Any] 
         change = np.abs(scene.raw[both] - scene.p_before[both])
         return np.sort(both[np.argsort(-change, kind="stable")[:top]])
     if items is not None:
-        codes = np.unique(scene.snapshot.item_codes(list(items), "items"))
+        codes = np.unique(scene.snapshot.item_codes(items, "items"))
         if len(codes) == 0:
             raise InputError("items is empty: name at least one")
         lost = codes[~(target[codes] > 0)]
@@ -158,9 +159,12 @@ def _start(
         return theta
     if isinstance(warm_start, ItemWeights):
         codes, logs = scene.snapshot.log.items.codes(warm_start.items), warm_start.log_weights
+    elif not isinstance(warm_start, Mapping):
+        raise InputError(
+            f"warm_start is a {type(warm_start).__name__}; give fitted weights or a mapping {{item: weight}}"
+        )
     else:
-        codes = scene.snapshot.log.items.codes(list(warm_start))
-        values = np.array([float(v) for v in warm_start.values()])
+        codes, values = require_mapping_codes(scene.snapshot.log.items, warm_start, "warm_start")
         if not (np.isfinite(values) & (values > 0)).all():
             raise InputError("the weights of warm_start must be positive numbers")
         logs = np.log(values)
@@ -246,8 +250,8 @@ def _check_options(
             raise PolicyError(f"{name} is {value!r}; it must be a whole number")
     if top is not None and top < 1:
         raise PolicyError(f"top is {top}; it must be at least 1")
-    if not 0 <= tol < np.inf:
-        raise PolicyError(f"tol is {tol}; it must be a finite number that is not negative")
+    if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
+        raise PolicyError(f"tol is {tol!r}; it must be a finite number that is not negative")
     if max_passes is not None and max_passes < 2:
         raise PolicyError(f"max_passes is {max_passes}; it must be at least 2 (one to look, one to certify)")
     if new_items not in (None, "drop", "keep"):

@@ -50,7 +50,9 @@ if TYPE_CHECKING:
 )
 @click.option("--top", type=int, metavar="P", help="Fit only the P items of largest change, by descent.")
 @click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
-@click.option("--seed", default=0, show_default=True, type=int, help="Seed of everything that is random.")
+@click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
+)
 @click.option(
     "--leave-out",
     default=1,
@@ -131,9 +133,9 @@ class Findings:
                 *([s.segment or "all"] if split else []),
                 str(s.at),
                 s.weighting if s.top is None else f"top {s.top}",
-                f"{s.value:.4f}",
-                f"{s.low:.4f}",
-                f"{s.high:.4f}",
+                f"{s.value:z.4f}",
+                f"{s.low:z.4f}",
+                f"{s.high:z.4f}",
                 number(s.pairs),
                 number(round(s.effective_pairs)),
                 percent(s.largest_item),
@@ -148,14 +150,28 @@ class Findings:
             print_line(
                 f"Weights: {self.weights.status}, the score of a constant algorithm is within "
                 f"{self.weights.bound_after:.4f} of its score at {self.weights.reference} "
-                f"({self.weights.bound_before:.4f} before). Item weights alone do not repair personalised "
-                "algorithms: what they leave unexplained can still be bias."
+                f"({self.weights.bound_before:.4f} before){_left_out(self.weights)}. Item weights alone do not "
+                "repair personalised algorithms: what they leave unexplained can still be bias."
             )
         for c in self.comparisons:
             print_line(
-                f"{c.a} minus {c.b}, {c.quality}, {c.weighting}: {c.difference:+.4f} "
-                f"[{c.low:+.4f}, {c.high:+.4f}], p = {c.p_holm:.2g} (Holm)"
+                f"{c.a} minus {c.b}, {c.quality}, {c.weighting}: {c.difference:+z.4f} "
+                f"[{c.low:+z.4f}, {c.high:+z.4f}], p {_p(c.p_holm)} (Holm)"
             )
+
+
+def _left_out(weights: ItemWeights) -> str:
+    """At whose cost the bound was bought: it is about the users who are left, at both dates."""
+    from unskew.cli.show import percent
+
+    now, then = weights.users_left_out, weights.users_left_out_reference
+    if now.count + then.count == 0:
+        return ""
+    return f", with {percent(now.mass)} of the users left out now and {percent(then.mass)} then"
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"= {value:.2g}"
 
 
 def _held_out_from(snapshot: Any, start: Moment | None) -> Any:
@@ -341,7 +357,7 @@ class Options:
     ) -> list[Comparison]:
         from unskew.comparison import compare
 
-        if len(ranked) < 2 or self.sample is not None:
+        if len(ranked) < 2:
             return []
         return [
             c

@@ -89,7 +89,7 @@ class LogOptions:
         """A date of the log, or a file with a marginal."""
         from unskew.marginal import Marginal
 
-        if Path(given).suffix == ".parquet" or Path(given).is_file():
+        if Path(given).suffix == ".parquet" or _is_file(given):
             return Marginal.load(given)
         return self.snapshot(log, given)
 
@@ -120,6 +120,13 @@ def _decorated(function: Function, options: Sequence[Callable[[Function], Functi
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # a name longer than names can be
+        return False
 
 
 def _is_named(prior: str) -> bool:

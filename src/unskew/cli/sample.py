@@ -16,7 +16,7 @@ from unskew.cli.options import LogOptions, log_options, show_options
     "--weights", "weights_file", metavar="FILE", help="Weights from 'unskew weights'; without, a raw sample."
 )
 @click.option("-n", "n", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
-@click.option("--seed", default=0, show_default=True, type=int, help="Seed of the draws.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option("-o", "--output", required=True, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -73,11 +73,11 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
     """
-    from unskew.cli.show import print_json, print_line
+    from unskew.cli.show import number, print_json, print_line, read_names
     from unskew.files import check_writable
     from unskew.weights import fit_weights
 
-    if output:
+    if output is not None:
         check_writable(Path(output))
     log = source.read()
     now = source.snapshot(log, at)
@@ -98,14 +98,16 @@ def weights(
         min_items=min_items,
         users=users,
     )
-    if output:
+    moved = _moved_most(fitted, listed)
+    called = read_names(names, fitted.items.take(moved))
+    if output is not None:
         fitted.save(output)
     if as_json:
         print_json({**fitted.to_dict(), "output": output})
     else:
-        _show(fitted, listed, names)
-        if output:
-            print_line(f"Weights of {len(fitted)} items written to {output}")
+        _show(fitted, moved, called)
+        if output is not None:
+            print_line(f"Weights of {number(len(fitted))} items written to {output}")
 
 
 def _ids(text: str, type_: object) -> list[object]:
@@ -122,10 +124,15 @@ def _ids(text: str, type_: object) -> list[object]:
     return ids
 
 
-def _show(fitted: ItemWeights, listed: int, names: str | None) -> None:
+def _moved_most(fitted: ItemWeights, n: int) -> Any:
+    """Where the n items of largest change are among the items of the weights."""
     import numpy as np
 
-    from unskew.cli.show import number, percent, print_figures, print_line, print_table, read_names
+    return np.argsort(-np.abs(fitted.p_before - fitted.p_reference), kind="stable")[:n]
+
+
+def _show(fitted: ItemWeights, moved: Any, called: list[str] | None) -> None:
+    from unskew.cli.show import number, percent, print_figures, print_line, print_table
 
     out, out_before = fitted.users_left_out, fitted.users_left_out_reference
     left = (
@@ -165,10 +172,8 @@ def _show(fitted: ItemWeights, listed: int, names: str | None) -> None:
         ],
     )
     print_line(fitted.explanation[0].upper() + fitted.explanation[1:] + ".")
-    if listed == 0:
+    if len(moved) == 0:
         return
-    order = np.argsort(-np.abs(fitted.p_before - fitted.p_reference), kind="stable")[:listed]
-    called = read_names(names, fitted.items.take(order))
     rows = [
         [
             *([called[n]] if called else []),
@@ -178,7 +183,7 @@ def _show(fitted: ItemWeights, listed: int, names: str | None) -> None:
             percent(fitted.p_after[k], 3),
             f"{fitted.weights[k]:.3g}",
         ]
-        for n, k in enumerate(order)
+        for n, k in enumerate(moved)
     ]
     head = [*(["name"] if called else []), "item", "reference", "before", "after", "weight"]
     print_table(head, rows, left=2 if called else 1)

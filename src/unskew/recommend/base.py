@@ -110,7 +110,10 @@ def tie_order(snapshot: Snapshot) -> Codes:
 
 
 def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
-    """The k items of highest score in each row, ties by `order`; -inf means never. Shape (n, k), -1 for none."""
+    """The k items of highest score in each row, ties by `order`; -inf and NaN mean never.
+
+    Shape (n, k), -1 for none.
+    """
     out = np.full((len(scores), k), -1, dtype=np.int64)
     for row, all_scores in enumerate(scores):
         some = np.flatnonzero(all_scores > -np.inf)

@@ -82,7 +82,12 @@ class Lists:
         p = self.snapshot.profiles
         full = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)
         lacking = full[~np.isin(full, own)]
-        if len(lacking) != 1:
+        if len(lacking) == 0:
+            raise InputError(
+                f"{self.name} has a list for each held-out item, but nothing is taken out of the profile of user "
+                f"{self.snapshot.log.users[user]!r}: with a time split, give one list for each user"
+            )
+        if len(lacking) > 1:
             raise InputError(
                 f"{self.name} has a list for each held-out item, but {len(lacking)} items of the profile of user "
                 f"{self.snapshot.log.users[user]!r} are left out: leave out one at a time"

@@ -36,6 +36,8 @@ class Fit:
         self.problem = problem
         self.sweep = Sweep(problem.profiles)
         self.bound = RunningBound(problem.target)
+        with np.errstate(divide="ignore"):
+            self._log_target = np.log(problem.target)
         self._judged: tuple[Point, float] | None = None
         self._wait = 0  # passes to go before the gap is looked at again
         self._pause = 1
@@ -57,7 +59,16 @@ class Fit:
             q, users = self.sweep.marginal_and_levels(theta, level)
             self.bound.update(level, users)
         f = np.empty(len(q))
-        parts = over_items(len(q), lambda k, lo, hi: kernels.compared(lo, hi, target, q, f))
+
+        def part(k: int, lo: int, hi: int) -> tuple[float, float]:
+            some = f[lo:hi]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                np.log(q[lo:hi], out=some)  # numpy's is many times faster than a loop's
+                np.subtract(self._log_target[lo:hi], some, out=some)
+            found: tuple[float, float] = kernels.compared(lo, hi, target, q, f)
+            return found
+
+        parts = over_items(len(q), part)
         divergence, residual = (sum(column) for column in zip(*parts, strict=True))
         progress().note(f"pass {self.sweep.passes}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
         return Point(theta, q, f, divergence if np.isfinite(divergence) else np.inf, residual)

@@ -32,8 +32,8 @@ class Anderson:
 
     def __init__(self, weight: Floats, depth: int) -> None:
         self._weight = weight
-        self._df = np.zeros((len(weight), depth), dtype=np.float32)
-        self._dg = np.zeros((len(weight), depth), dtype=np.float32)
+        self._df = np.zeros((depth, len(weight)), dtype=np.float32)
+        self._dg = np.zeros((depth, len(weight)), dtype=np.float32)
         self._gram = np.zeros((depth, depth))
         self._slope = np.zeros(depth)
         self._used = 0
@@ -46,7 +46,7 @@ class Anderson:
 
     def learn(self, old: Point, new: Point) -> None:
         """Take in how f changed on the way from one point to the next."""
-        depth = self._df.shape[1]
+        depth = len(self._df)
         if depth == 0:
             return
         slot = self._next
