@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from unskew.cli.options import LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, show_options
 
 if TYPE_CHECKING:
     from unskew.scene import Reference
@@ -16,12 +16,16 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@click.option("--reference", required=True, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
+@click.option(
+    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+)
 @click.option(
     "--at", required=True, metavar="T1", help="Date of the profiles; a bare date is the end of that day."
 )
 @click.option("--top", default=20, show_default=True, type=click.IntRange(min=1), help="How many items to list.")
-@click.option("--names", metavar="FILE", help="File with the names of items: column item and one of text.")
+@click.option(
+    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
+)
 @show_options
 def drift(source: LogOptions, reference: str, at: str, top: int, names: str | None, as_json: bool) -> None:
     """Show which items gained and lost between two dates.

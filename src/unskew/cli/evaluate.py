@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.options import LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, show_options
 from unskew.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,10 +24,17 @@ if TYPE_CHECKING:
 @log_options
 @click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
 @click.option(
-    "--reference", metavar="T0|FILE", help="Fit weights to this date; also score there and split the change."
+    "--reference",
+    type=FILE,
+    metavar="T0|FILE",
+    help="Fit weights to this date; also score there and split the change.",
 )
 @click.option(
-    "--weights", "weights_file", metavar="FILE", help="Weights from 'unskew weights', instead of --reference."
+    "--weights",
+    "weights_file",
+    type=FILE,
+    metavar="FILE",
+    help="Weights from 'unskew weights', instead of --reference.",
 )
 @click.option(
     "-r",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from unskew.cli.options import LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, show_options
 
 
 @click.command()
@@ -15,7 +15,7 @@ from unskew.cli.options import LogOptions, log_options, show_options
 @click.option(
     "--min-items", default=1, show_default=True, type=click.IntRange(min=1), help="Only users with so many items."
 )
-@click.option("-o", "--output", required=True, metavar="FILE", help="Parquet file to write.")
+@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: bool) -> None:
     """Save the item mix at a date, so that the old log is not needed later.

@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 
 Function = Callable[..., Any]
 
+FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
+
 _LOG_OPTIONS = [
-    click.argument("log", metavar="LOG"),
+    click.argument("log", type=FILE, metavar="LOG"),
     click.option("--user", metavar="COLUMN", help="Column of users.  [default: user]"),
     click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
     click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),

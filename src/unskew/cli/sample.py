@@ -6,18 +6,22 @@ from pathlib import Path
 
 import click
 
-from unskew.cli.options import LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, show_options
 
 
 @click.command()
 @log_options
 @click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
 @click.option(
-    "--weights", "weights_file", metavar="FILE", help="Weights from 'unskew weights'; without, a raw sample."
+    "--weights",
+    "weights_file",
+    type=FILE,
+    metavar="FILE",
+    help="Weights from 'unskew weights'; without, a raw sample.",
 )
 @click.option("-n", "n", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
-@click.option("-o", "--output", required=True, metavar="FILE", help="Parquet file to write.")
+@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(
     source: LogOptions, at: str, weights_file: str | None, n: int, seed: int, output: str, as_json: bool

@@ -113,7 +113,11 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
 
 
 def _console() -> Any:
-    from rich.console import Console
+    from rich import console as rich_console
+
+    class Console(rich_console.Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # and not exit code 1: whoever read our output has seen enough
 
     progress().close()
     console = Console(highlight=False)

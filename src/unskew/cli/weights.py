@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.options import LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, show_options
 
 if TYPE_CHECKING:
     from unskew.result import ItemWeights
@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@click.option("--reference", required=True, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
+@click.option(
+    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+)
 @click.option(
     "--at", required=True, metavar="T1", help="Date of the profiles; a bare date is the end of that day."
 )
@@ -42,8 +44,10 @@ if TYPE_CHECKING:
 @click.option(
     "--show", "listed", default=10, show_default=True, type=click.IntRange(min=0), help="How many items to list."
 )
-@click.option("--names", metavar="FILE", help="File with the names of items: column item and one of text.")
-@click.option("-o", "--output", metavar="FILE", help="Parquet file to write the weights to.")
+@click.option(
+    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
+)
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the weights to.")
 @show_options
 def weights(
     source: LogOptions,

@@ -21,6 +21,7 @@ from unskew.sweep import Floats, over_items
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
 _LONGER = 5.0  # times the last step is as far as one may go: from a corner far out there is hardly a way back
+_LONGEST = 200.0  # nats in one step: e^200 is as good as infinite, and theta keeps its digits
 _TINY = 1e-280  # squares below this have lost their digits
 
 
@@ -81,7 +82,7 @@ class Anderson:
         lengths = over_items(
             len(out), lambda k, lo, hi: kernels.extrapolated(lo, hi, here.theta, here.f, gamma, self._dg, out)
         )
-        longest, limit = max(lengths), max(_LONGER * self._longest, 1.0)
+        longest, limit = max(lengths), min(max(_LONGER * self._longest, 1.0), _LONGEST)
         if longest > limit:
             some = here.theta > -np.inf
             out[some] = here.theta[some] + (out[some] - here.theta[some]) * (limit / longest)
