@@ -14,6 +14,7 @@ from unskew.solve.problem import Problem
 from unskew.sweep import Floats
 
 USERS, ITEMS, ENTRIES = 34_448, 35_741, 163_000  # the paper's size, and about what it gives
+MOST_ITEMS = 100_000
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,10 @@ class Case:
 
 
 def case(entries: int, growth: float = 0.0) -> Case:
-    """A world with about so many interactions; its catalogue grows with the square root of it."""
+    """A world with about so many interactions; its catalogue grows with the square root, up to 100 000."""
     scale = entries / ENTRIES
-    world = campaign_world(int(USERS * scale), int(ITEMS * scale**0.5), growth=growth, accepted=0.7)
+    items = min(int(ITEMS * scale**0.5), MOST_ITEMS)
+    world = campaign_world(int(USERS * scale), items, growth=growth, accepted=0.7)
     log = us.read_log(world.table)
     before, now = log.at(300), log.at(log.last)
     scene = Scene.of(now, before, min_items=1, users="all", drop=True)

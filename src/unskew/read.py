@@ -18,6 +18,11 @@ from unskew.store import is_saved_log, load_log
 from unskew.times import check_time_unit
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
+_FLAGS = {
+    **{role: f"--{role}" for role in (*_DEFAULTS, "removed")},
+    "columns": "--p-user, --p-item",
+    "labels": "--by",
+}
 _ALSO_CALLED = {
     "user": ("member", "customer", "client", "visitor", "session", "household", "account", "uid", "person"),
     "item": ("product", "movie", "skill", "article", "song", "track", "book", "sku", "iid", "content"),
@@ -115,7 +120,7 @@ def _require(source: Source, name: str, role: str) -> str:
         raise ColumnError(f"{role}= takes the name of a column, which is text, not {name!r}")
     if name not in source.columns:
         likely = _likely(name, role, source.columns)
-        option = f"{role}= (--{role})" if role in _DEFAULTS else f"{role}="
+        option = f"{role}= ({_FLAGS[role]})" if role in _FLAGS else f"{role}="
         remedy = (
             f"did you mean {likely!r}? Say so with {option}" if likely else f"name the right one with {option}"
         )

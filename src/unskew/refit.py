@@ -19,7 +19,7 @@ from unskew.evaluation import AnyQuality, HeldOutRanks
 from unskew.heldout import entry_shares
 from unskew.intervals import by_bootstrap
 from unskew.population import Mask
-from unskew.progress import progress
+from unskew.progress import Progress, progress, reporting
 from unskew.quality import quality as named_quality
 from unskew.recommend.base import Codes
 from unskew.result import ItemWeights
@@ -142,7 +142,7 @@ def _counted(snapshot: Snapshot, times: Codes) -> Snapshot:
 
 
 def _fitted_again(now: Snapshot, reference: Reference, weights: ItemWeights) -> ItemWeights:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), reporting(Progress()):  # a fit is one step of the work that is reported
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
             return fit_weights(

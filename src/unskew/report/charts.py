@@ -47,7 +47,11 @@ def score_chart(table: pa.Table, marks: tuple[int, ...], title: str, subtitle: s
                 domain=["raw", "weighted"], range=[[5, 3], [1, 0]]
             ),
         )
-        ends = [row | {"label": f"{row['weighting']} {row['score']:+.0%}"} for row in own if row["at"] == last]
+        ends = [
+            row | {"label": f"{row['weighting']} {round(row['score'], 2) + 0.0:+.0%}"}
+            for row in own
+            if row["at"] == last
+        ]
         labels = (
             alt.Chart(alt.InlineData(values=ends))
             .mark_text(align="left", dx=6, fontSize=12, fontWeight="bold")
