@@ -22,6 +22,7 @@ from unskew.quality import qualities as named_qualities
 from unskew.quality import quality as named_quality
 from unskew.ranking import rank_pairs
 from unskew.recommend.base import Codes, Recommender
+from unskew.recommend.options import whole_number
 from unskew.recommend.specs import recommender as named_recommender
 from unskew.result import ItemWeights, Share
 from unskew.score import Score
@@ -118,7 +119,7 @@ def rank_held_out(
     >>> [(s.quality, round(s.value, 3)) for s in ranks.scores("rank<=1,2")]
     [('hit@1', 0.5), ('hit@2', 0.833)]
     """
-    _check(sample, leave_out, after)
+    _check(sample, seed, leave_out, after)
     wanted = named_qualities(qualities)
     whole = snapshot
     model = named_recommender(recommender)
@@ -361,10 +362,10 @@ def users_left_out(whole: Snapshot, part: Snapshot) -> Share:
     return Share(int(out.sum()), float(whole.shares()[out].sum()))
 
 
-def _check(sample: int | None, leave_out: int, after: Any) -> None:
-    if sample is not None and sample < 1:
-        raise InputError(f"sample is {sample}; it must be at least 1")
-    if leave_out < 1:
-        raise InputError(f"leave_out is {leave_out}; it must be at least 1")
+def _check(sample: int | None, seed: int, leave_out: int, after: Any) -> None:
+    if sample is not None:
+        whole_number("sample", sample, "how many pairs to draw")
+    whole_number("seed", seed, "where the draws begin", 0)
+    whole_number("leave_out", leave_out, "how many items to take out of a profile")
     if after is not None and leave_out > 1:
         raise PolicyError("leave_out is about items taken out of a profile; with after= none is taken out")

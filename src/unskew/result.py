@@ -58,14 +58,18 @@ class Certificate:
     @property
     def explanation(self) -> str:
         """The same in words."""
+        return self.explained("had {} of the mass at the reference date")
+
+    def explained(self, had: str) -> str:
+        """The same where T is not quite the mix of the reference date; `had` says what T(S) is a part of."""
         if self.target <= self.reach:
             return "nothing found stands in the way of an exact solution"
         few = "this one item" if self.items == 1 else f"these {self.items} items"
         digits = max(1, math.ceil(-math.log10(100 * (self.target - self.reach))) + 1)  # two of their difference
+        target, reach = (f"{100 * share:.{digits}f} %" for share in (self.target, self.reach))
         return (
-            f"no weighting of these profiles can do better, because {few} had {100 * self.target:.{digits}f} % of "
-            f"the mass at the reference date, and only {100 * self.reach:.{digits}f} % of the users evaluated now "
-            "hold any of them"
+            f"no weighting of these profiles can do better, because {few} {had.format(target)}, and only {reach} "
+            "of the users evaluated now hold any of them"
         )
 
 
@@ -206,6 +210,9 @@ class ItemWeights:
             )
         if self.status == "solved":
             return f"the weighted item mix is that of the reference date to within {self.tol:g}"
+        kept = self.new_items_policy == "keep" and self.new_items.count > 0
+        if self.status == "certified" and (kept or self.vanished_items.count > 0):
+            return self.certificate.explained("should get {} of the fitted mix")
         if self.status == "certified":
             return self.certificate.explanation
         return (

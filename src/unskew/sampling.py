@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.errors import InputError
 from unskew.evaluation import AnyWeights, users_left_out, weighted
 from unskew.files import write_parquet
 from unskew.frames import to_native
 from unskew.heldout import HoldOut, draw, entry_shares, pairs_of
+from unskew.recommend.options import whole_number
 from unskew.snapshot import Snapshot
 
 
@@ -68,8 +68,8 @@ def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_
     >>> us.sample_pairs(log.at(3), n=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
-    if n < 1:
-        raise InputError(f"n is {n}; it must be at least 1")
+    whole_number("n", n, "how many pairs to draw")
+    whole_number("seed", seed, "where the draws begin", 0)
     part, theta = weighted(snapshot, weights)
     entries = np.sort(draw(part, theta, n, seed))
     pairs = pairs_of(snapshot, entries)

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
     from unskew.times import Moment
 
 
+_INTERVALS = {
+    "users": "users are the independent units, weights and models taken as given",
+    "wilson": "hits of a sample, about the score of all pairs",
+    "draws": "draws of a sample, about the score of all pairs",
+    "bootstrap": "weighted: users drawn again at both dates, weights fitted again",
+    "bootstrap, target known": "weighted: users drawn again, weights fitted again, the target taken as known",
+}
+"""What the intervals of each method are about."""
+
+
 @click.command()
 @log_options
 @click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
@@ -151,6 +161,8 @@ class Findings:
             for s in self.scores
         ]
         print_table(head, rows, left=5 if split else 4)
+        told = [meant for method, meant in _INTERVALS.items() if any(s.method == method for s in self.scores)]
+        print_line(f"Intervals of {100 * self.scores[0].level:g} %: {'; '.join(told)}.")
         for change in self.changes:
             print_line(f"{change}.")
         if self.weights is not None:
