@@ -188,7 +188,10 @@ def test_several_items_can_be_left_out_at_a_time(log: str) -> None:
     assert found["1"]["pairs"] == found["3"]["pairs"]
     assert found["1"]["value"] != found["3"]["value"]
     history = us.read_log(log)
-    assert found["3"]["value"] == us.evaluate("knn", history.at(99), leave_out=3, seed=3).value
+    with pytest.warns(us.UnskewWarning, match="leave_out=3"):
+        assert found["3"]["value"] == us.evaluate("knn", history.at(99), leave_out=3, seed=3).value
+    told = run("evaluate", log, "--at", "99", "-r", "knn", "--leave-out", "3").stderr
+    assert "one at a time" in told
 
 
 def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
@@ -252,11 +255,15 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     done = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7")
     assert done.exit_code == 0, done.output
     head = next(line for line in done.stdout.splitlines() if "recommender" in line)
-    assert all(word in head for word in ("low", "high", "pairs", "effective", "largest item", "left out"))
+    assert all(word in head for word in ("quality", "weighting", "score", "low", "high"))
+    behind = next(line for line in done.stdout.splitlines() if "pairs" in line)
+    assert all(word in behind for word in ("weighting", "effective", "largest item", "users left out"))
+    below = done.stdout.splitlines()[done.stdout.splitlines().index(behind) + 2 :][:3]
+    assert [line.split()[:2] for line in below] == [["49", "raw"], ["99", "raw"], ["99", "weighted"]]
     rows = [
         line.split() for line in done.stdout.splitlines() if line.strip().startswith(("popular  ", "constant"))
     ]
-    assert [row[3] for row in rows if len(row) > 8][:6] == ["raw", "raw", "weighted"] * 2
+    assert [row[3] for row in rows if len(row) == 7] == ["raw", "raw", "weighted"] * 2
     assert "explained by" in done.stdout
     assert "Item weights alone do not repair personalised" in " ".join(done.stdout.split())
 
@@ -440,7 +447,7 @@ def test_an_interrupt_tells_how_far_it_came_with_exit_code_130(
     name = spec(STOPPING)
     done = run("evaluate", log, "--at", "99", "-r", name, "--json")
     assert (done.exit_code, done.stdout) == (130, "")
-    [line] = done.stderr.splitlines()
+    *_, line = done.stderr.splitlines()
     total = len(us.read_log(log).at(99))
     start, _, rest = line.partition(": ")
     assert start == f"interrupted while ranking {name}"

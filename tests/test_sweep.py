@@ -122,15 +122,18 @@ def test_shares_by_highest_level_are_those_of_a_loop_over_users(seed: int, prior
     assert q == pytest.approx(table.marginal(theta), abs=1e-12)
 
 
-def test_row_maxima_are_those_of_the_dense_table_and_minus_infinity_for_an_empty_row() -> None:
+def test_the_mean_of_the_highest_ratios_is_that_of_the_dense_table_without_empty_rows() -> None:
     rng = np.random.default_rng(4)
     profiles = random_profiles(rng, 10, 6)
-    value = rng.normal(size=6)
-    found = Sweep(profiles).row_maxima(value)
-    empty = profiles.start == profiles.stop
-    assert np.isneginf(found[empty]).all()
-    assert empty.any()
-    assert found[~empty] == pytest.approx(np.where(table_of(profiles).held, value, -np.inf).max(axis=1), abs=0)
+    ratio = rng.uniform(0.5, 2.0, 6)
+    level = np.arange(1, 7, dtype=np.uint16)
+    mean, users = Sweep(profiles).highest(ratio, level)
+    table = table_of(profiles)
+    assert (profiles.start == profiles.stop).any()
+    highest = np.where(table.held, ratio, -np.inf).max(axis=1)
+    assert mean == pytest.approx(float(table.a @ highest), abs=1e-14)
+    top = np.where(table.held, level, 0).max(axis=1)
+    assert users[:7] == pytest.approx(np.bincount(top, weights=table.a, minlength=7), abs=1e-14)
 
 
 @given(seeds, st.booleans())
@@ -160,7 +163,8 @@ def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(
         work = Sweep(profiles)
         q, users = work.marginal_and_levels(theta, level)
         mean = work.ratio_mean(theta, level.astype(np.float64))
-        results.append([q, users, mean, work.joint(theta, np.arange(20)), work.row_maxima(theta)])
+        highest, by_level = work.highest(np.exp(theta), level)
+        results.append([q, users, mean, work.joint(theta, np.arange(20)), np.array([highest]), by_level])
     for others in results[1:]:
         assert all(np.array_equal(one, other) for one, other in zip(results[0], others, strict=True))
 
@@ -249,7 +253,7 @@ def test_each_pass_is_counted() -> None:
     work.marginal(theta)
     work.marginal_and_levels(theta, np.ones(4, dtype=np.uint16))
     work.ratio_mean(theta, np.ones(4))
-    work.row_maxima(theta)
+    work.highest(np.ones(4), np.ones(4, dtype=np.uint16))
     work.joint(theta, np.array([0, 1]))
     assert work.passes == 5
 

@@ -169,6 +169,10 @@ def change(
     Users whom the policy of the weights leaves out (``min_items``, ``users="both"``) are left out of all three
     scores. Of samples, the draws are paired in their order.
     """
+    if not isinstance(weights, ItemWeights):
+        raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
+    if now.recommender != before.recommender:
+        raise PolicyError(f"{now.recommender} now and {before.recommender} then are not the same recommender")
     if (now.sample is None) != (before.sample is None):
         raise PolicyError("one date was sampled and the other not: rank both with sample, or neither")
     here, there = population(weights, now.snapshot, before.snapshot)
@@ -286,6 +290,7 @@ def require_same_pairs(one: HeldOutRanks, other: HeldOutRanks) -> None:
     """Refuse ranks that cannot be paired: of other users, items or draws, or under other probabilities."""
     here, there = one.snapshot, other.snapshot
     same = here.log is there.log and one.sample == other.sample and (one.sample is None or one.seed == other.seed)
+    same = same and one.held.together == other.held.together
     same = same and np.array_equal(one.users, other.users)
     if not same or not np.array_equal(here.profiles.item[one.entries], there.profiles.item[other.entries]):
         raise PolicyError(f"{other.recommender} was ranked on other pairs than {one.recommender}")

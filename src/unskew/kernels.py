@@ -141,16 +141,6 @@ def joint_sums(lo, hi, start, stop, item, a, b, theta, place, held, sums):
 
 
 @compiled
-def row_maxima(lo, hi, start, stop, item, value, out):
-    """The largest `value` among the items of each row; -inf for an empty row."""
-    for u in range(lo, hi):
-        highest = -np.inf
-        for e in range(start[u], stop[u]):
-            highest = max(highest, value[item[e]])
-        out[u] = highest
-
-
-@compiled
 def highest_ratios(lo, hi, start, stop, item, a, ratio, level, levels):
     """Sum of ``a_u max_i ratio_i``; P(u) is added to `levels` at the highest level in the row."""
     total = 0.0

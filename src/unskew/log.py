@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -253,11 +253,6 @@ class Log:
             lambda k, lo, hi: kernels.prefix_stops(lo, hi, self.start, self.time, tick, stop),
         )
         return stop
-
-    def with_frames(self, frames: str | None) -> Log:
-        """The same log, giving its tables back in another dataframe library."""
-        organic = None if self._organic is None else replace(self._organic, frames=frames)
-        return replace(self, frames=frames, _organic=organic)
 
     def _moment(self, time: Any) -> Moment:
         return time if isinstance(time, Moment) else self.axis.moment(time)

@@ -58,6 +58,8 @@ class Policy:
         ``all``, or ``both`` for the users who exist at both dates.
     view
         Which view of the log was used.
+    held
+        What items are held out from: whole ``profiles``, or what came to them ``later`` than some time.
     """
 
     p_user: str = "uniform"
@@ -65,6 +67,7 @@ class Policy:
     min_items: int = 1
     users: str = "all"
     view: str = "all"
+    held: str = "profiles"
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -43,6 +43,8 @@ class Quality:
         Whether it is 1 or 0, so that a sampled score is a proportion.
     needs_grades
         Whether `function` looks at the grades.
+    lowest, highest
+        Values lie between these; an interval never reaches beyond.
 
     Examples
     --------
@@ -57,6 +59,8 @@ class Quality:
     depth: int = _DEPTH
     is_hit: bool = False
     needs_grades: bool = False
+    lowest: float = -np.inf
+    highest: float = np.inf
 
     def __post_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
@@ -151,13 +155,17 @@ def _named(name: str) -> Quality:
         persistence = float(parts[2]) if parts[2] else _PERSISTENCE
         if not 0 < persistence < 1:
             raise InputError(f"quality {name!r}: the persistence must lie between 0 and 1")
-        return Quality(name, lambda rank, _: _found(rank, (1 - persistence) * persistence ** (rank - 1.0)), depth)
+
+        def biased(rank: Ranks, _: Floats) -> Floats:
+            return _found(rank, (1 - persistence) * persistence ** (rank - 1.0))
+
+        return Quality(name, biased, depth, lowest=0.0, highest=1.0)
     function: Callable[[Ranks, Floats], npt.ArrayLike] = {
         "hit": lambda rank, _: rank > 0,
         "mrr": lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)),
         "ndcg": lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)),
     }[kind]
-    return Quality(name, function, depth, is_hit=kind == "hit")
+    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0)
 
 
 def _found(rank: Ranks, value: npt.NDArray[Any]) -> Floats:

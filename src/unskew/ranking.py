@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew import kernels
-from unskew.errors import InputError, UnskewError
+from unskew.errors import InputError, UnskewError, UnskewWarning
 from unskew.files import first_line
 from unskew.heldout import HoldOut
 from unskew.progress import progress
@@ -33,6 +34,13 @@ def rank_pairs(
     progress().stage(f"fitting {model}")
     _call(model, "fit", model.fit, snapshot)
     depth = min(depth, snapshot.profiles.n_items)
+    if held.together > 1 and getattr(model, "is_exact", False):
+        warnings.warn(
+            f"{model} leaves a pair out of its model only when items are held out one at a time; with leave_out="
+            f"{held.together} they leave the profile alone, and scores are higher",
+            UnskewWarning,
+            stacklevel=4,
+        )
     alone = held.together == 1 and held.profiles is pairs.snapshot
     progress().begin(f"ranking {model}", len(pairs), "pairs")
     if alone and isinstance(model, RanksHeldOut):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import sys
+import warnings
 import zlib
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew import distances
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning
 from unskew.files import read_parquet, write_parquet
 from unskew.frames import to_native
 from unskew.ids import Ids
@@ -338,6 +339,13 @@ class ItemWeights:
         """
         mine, theirs = replace(self.policy, min_items=1, users="all"), snapshot.policy
         theirs.require_same(mine, "the file of weights")
+        if not self.is_of(snapshot):
+            warnings.warn(
+                f"the weights were fitted at {self.at} and are used at {snapshot.at}: their bound does not hold "
+                "there; fit them at that date",
+                UnskewWarning,
+                stacklevel=3,
+            )
         ids = snapshot.log.items
         codes = self._ids.codes(ids.values)
         unknown = -np.inf if self.new_items_policy == "drop" else 0.0
@@ -355,6 +363,15 @@ class ItemWeights:
             cohort = cohort_of(before, snapshot, self.policy.min_items)
         part = taking_part(snapshot, theta > -np.inf, self.policy.min_items, cohort)
         return snapshot.restricted(part), theta
+
+    def is_of(self, snapshot: Snapshot) -> bool:
+        """Whether the weights were fitted at the date of this snapshot."""
+        if self.at == snapshot.at:
+            return True
+        try:
+            return bool(snapshot.log.axis.moment(self.at).tick == snapshot.tick)
+        except TimeError:
+            return False
 
     @cached_property
     def _ids(self) -> Ids:

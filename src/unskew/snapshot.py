@@ -75,7 +75,8 @@ class Snapshot:
         if self._entries is not None:  # without removals an entry's place is its place in the log
             began = np.searchsorted(self._entries, began.astype(np.int64)).astype(began.dtype)
         start = np.minimum(np.maximum(began, self.profiles.start), self.profiles.stop)
-        window = replace(self, profiles=replace(self.profiles, start=start))
+        policy = replace(self.policy, held="later")
+        window = replace(self, profiles=replace(self.profiles, start=start), policy=policy)
         if window.n_users == 0:
             raise EmptyError(f"nothing was taken after {moment.label} and up to {self.at}")
         return window

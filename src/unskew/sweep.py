@@ -176,18 +176,6 @@ class Sweep:
         """``sum_u a_u pi_uk v_u`` with ``v_u = sum_i ratio_i pi_ui``, for every item k. One pass."""
         return self._pass(theta, ratio, None)
 
-    def row_maxima(self, value: Floats) -> Floats:
-        """The largest `value` in each profile, -inf for an empty one. One pass."""
-        p = self.profiles
-        out = np.empty(p.n_users)
-        self.passes += 1
-        over_blocks(
-            self._edges,
-            self._entries,
-            lambda k, lo, hi: kernels.row_maxima(lo, hi, p.start, p.stop, p.item, value, out),
-        )
-        return out
-
     def highest(self, ratio: Floats, level: npt.NDArray[np.uint16]) -> tuple[float, Floats]:
         """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
         p, levels = self.profiles, self._levels

@@ -119,6 +119,7 @@ class Findings:
     changes: list[Change]
     comparisons: list[Comparison]
     weights: ItemWeights | None
+    bounded: bool = True  # whether the bound of the weights is about these scores
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -132,27 +133,20 @@ class Findings:
         from unskew.cli.show import number, percent, print_line, print_table
 
         split = any(s.segment for s in self.scores)
-        head = [
-            "recommender",
-            "quality",
-            *(["segment"] if split else []),
-            "at",
-            "weighting",
-            "score",
-            "low",
-            "high",
-        ]
-        head += ["pairs", "effective", "largest item", "left out"]
+
+        def about(s: Score) -> list[str]:
+            segment = [s.segment or "all"] if split else []
+            return [*segment, str(s.at), s.weighting if s.top is None else f"top {s.top}"]
+
+        names = [*(["segment"] if split else []), "at", "weighting"]
         rows = [
+            [s.recommender, s.quality, *about(s), f"{s.value:z.4f}", f"{s.low:z.4f}", f"{s.high:z.4f}"]
+            for s in self.scores
+        ]
+        print_table(["recommender", "quality", *names, "score", "low", "high"], rows, left=2 + len(names))
+        behind = [
             [
-                s.recommender,
-                s.quality,
-                *([s.segment or "all"] if split else []),
-                str(s.at),
-                s.weighting if s.top is None else f"top {s.top}",
-                f"{s.value:z.4f}",
-                f"{s.low:z.4f}",
-                f"{s.high:z.4f}",
+                *about(s),
                 number(s.pairs),
                 number(round(s.effective_pairs)),
                 percent(s.largest_item),
@@ -160,12 +154,13 @@ class Findings:
             ]
             for s in self.scores
         ]
-        print_table(head, rows, left=5 if split else 4)
+        head = [*names, "pairs", "effective", "largest item", "users left out"]
+        print_table(head, [list(row) for row in dict.fromkeys(map(tuple, behind))], left=len(names))
         told = [meant for method, meant in _INTERVALS.items() if any(s.method == method for s in self.scores)]
         print_line(f"Intervals of {100 * self.scores[0].level:g} %: {'; '.join(told)}.")
         for change in self.changes:
             print_line(f"{change}.")
-        if self.weights is not None:
+        if self.weights is not None and self.bounded:
             print_line(
                 f"Weights: {self.weights.status}, the score of a constant algorithm is within "
                 f"{self.weights.bound_after:.4f} of its score at {self.weights.reference} "
@@ -244,7 +239,8 @@ class Options:
                 if self.column:
                     scores += self._segments(r, q, weights)
         changes, scores = self._changes(ranked, earlier, weights, before_pairs, wanted, scores)
-        return Findings(scores, changes, self._comparisons(ranked, wanted, weights), weights)
+        comparisons = self._comparisons(ranked, wanted, weights)
+        return Findings(scores, changes, comparisons, weights, weights is None or weights.is_of(now))
 
     def _check(self) -> None:
         from unskew.intervals import critical

@@ -79,6 +79,10 @@ class LogOptions:
             time_unit=self.time_unit,
             drop_nulls=self.drop_nulls,
         )
+        if log.reading.folded:
+            click.echo(
+                f"folded {log.reading.folded} repeated rows into the earliest of their user and item", err=True
+            )
         if log.reading.dropped:
             click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
         return log

@@ -39,6 +39,9 @@ def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
     console.print(grid)
 
 
+_LEAST_NAME = 12  # to this a first column of text may shrink; others keep their width
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
     """A table; the first `left` columns are text."""
     from rich import box
@@ -48,8 +51,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for k, name in enumerate(columns):
         text = k < left
+        widest = max([len(name), *(len(row[k]) for row in rows)])
         table.add_column(
-            name, justify="left" if text else "right", no_wrap=not text, overflow="ellipsis", max_width=44
+            name,
+            justify="left" if text else "right",
+            no_wrap=True,
+            overflow="ellipsis",
+            max_width=44,
+            min_width=min(widest, _LEAST_NAME) if k == 0 and text else min(widest, 44),
         )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))

@@ -157,7 +157,7 @@ def _show(fitted: ItemWeights, moved: Any, called: list[str] | None) -> None:
             (
                 "least possible",
                 f"{fitted.bound_least:.4f}",
-                f"no weighting of these profiles does better (reached {fitted.residual:.4f})",
+                f"distance from the target of any weighting of these profiles ({fitted.residual:.4f} reached)",
             ),
             (
                 "divergence",

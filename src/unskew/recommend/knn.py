@@ -109,6 +109,11 @@ class ItemKNN:
                 "use leave_out='profile', or another similarity"
             )
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether a held-out pair leaves the model too, and not only the profile."""
+        return self.leave_out == "exact"
+
     def __repr__(self) -> str:
         given: dict[str, Any] = {"neighbours": self.neighbours, "similarity": self.similarity}
         if self.similarity == "bm25":
@@ -121,7 +126,7 @@ class ItemKNN:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
         p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
         held = Holders.of(snapshot, count)
-        exact = self.leave_out == "exact"
+        exact = self.is_exact
         most = min(self.neighbours + exact, p.n_items)
         value, scale = self._bm25(snapshot, count) if self.similarity == "bm25" else (None, None)
         unit = self._unit(held, value, scale)
@@ -202,7 +207,7 @@ class ItemKNN:
         """
         m = options.fitted(self._model, self)
         options.whole_number("k", k, "the length of a list")
-        if self.leave_out == "exact":
+        if self.is_exact:
             options.require_same_date(self, m.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.count)

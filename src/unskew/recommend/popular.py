@@ -56,6 +56,11 @@ class Popular:
     def __post_init__(self) -> None:
         options.one_of("leave_out", self.leave_out, options.LEAVE_OUT)
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether a held-out pair leaves the model too, and not only the profile."""
+        return self.leave_out == "exact"
+
     def __repr__(self) -> str:
         return options.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
 
@@ -65,7 +70,7 @@ class Popular:
         most, n = int(counts.max(initial=0)), len(counts)
         key = (most - counts) * n + order
         best = np.argsort(key)[: np.count_nonzero(counts)]
-        taken = 1 if self.leave_out == "exact" else 0
+        taken = 1 if self.is_exact else 0
         held_key = key + taken * n
         ahead = np.searchsorted(np.sort(key), held_key) - taken  # less itself, as it was
         ahead[counts <= taken] = -1
@@ -93,7 +98,7 @@ class Popular:
         """
         model = options.fitted(self._model, self)
         options.whole_number("k", k, "the length of a list")
-        if self.leave_out == "exact":
+        if self.is_exact:
             options.require_same_date(self, model.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p = some.profiles
