@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -13,9 +14,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 import unskew as us
-from unskew.cli import main
+from unskew.cli import main, show
 
 CONTRACT = {
     "reference", "at", "method", "top", "items", "status", "converged", "divergence_before", "divergence_after",
@@ -251,3 +253,17 @@ def test_a_log_of_text_and_dates_works_on_the_command_line(tmp_path: Path) -> No
     found = answer("drift", str(path), *columns, "--reference", "2013-03-01", "--at", "2013-06-01")
     assert (found["reference"], found["at"]) == ("2013-03-01", "2013-06-01")
     assert {row["item"] for row in found["top"]} == {"sql", "go", "r"}
+
+
+def test_a_table_fits_80_columns_with_dates_and_numbers_whole(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(show, "_console", lambda: Console(file=written, width=80, force_terminal=False))
+    head = ["recommender", "quality", "at", "weighting", "score", "low", "high"]
+    rows = [["constant:" + "12345," * 9, "ndcg@100", "2013-11-06", "weighted", "0.1234", "0.1200", "0.1300"]] * 2
+    show.print_table(head, rows, left=4)
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    told = [line.split() for line in lines if "constant" in line]
+    assert [row[1:] for row in told] == [rows[0][1:]] * 2

@@ -281,3 +281,10 @@ def test_it_must_be_fitted_first() -> None:
     with pytest.raises(UnskewError, match="not fitted"):
         table.recommend(batch_of(a_log().at(3), [], []), 1)
     assert repr(table) == "Table(1 recommendations)"
+
+
+def test_lists_without_what_users_hold_find_nothing_and_this_is_said() -> None:
+    filtered = {"user": ["ann", "bob"], "items": [["z"], ["x", "y"]]}
+    with pytest.warns(UnskewWarning, match="none of the held-out items to anyone"):
+        score = us.evaluate(Table(pa.table(filtered)), a_log().at(3), quality="hit@3")
+    assert score.value == 0.0

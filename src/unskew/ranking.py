@@ -47,6 +47,13 @@ def rank_pairs(
         ranks = _ranked_by_itself(model, pairs, depth)
     else:
         ranks = _ranked_by_lists(model, held, pairs, depth)
+    if getattr(model, "made_elsewhere", False) and len(ranks) and not ranks.any():
+        warnings.warn(
+            f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
+            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use after=",
+            UnskewWarning,
+            stacklevel=4,
+        )
     if not with_grades or not hasattr(model, "grades"):
         return ranks, None
     progress().begin(f"grading by {model}", len(pairs), "pairs")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.errors import InputError
+from unskew.progress import progress
 
 if TYPE_CHECKING:
     from unskew.log import Log
@@ -79,6 +80,7 @@ class LogOptions:
             time_unit=self.time_unit,
             drop_nulls=self.drop_nulls,
         )
+        progress().close()  # what follows stays on the terminal
         if log.reading.folded:
             click.echo(
                 f"folded {log.reading.folded} repeated rows into the earliest of their user and item", err=True

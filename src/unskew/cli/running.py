@@ -12,7 +12,7 @@ import click
 
 from unskew.cli.progress import CountingProgress, TerminalProgress
 from unskew.errors import UnskewError
-from unskew.progress import Progress, reporting
+from unskew.progress import Progress, progress, reporting
 
 
 class CarefulGroup(click.Group):
@@ -58,4 +58,5 @@ def _show_warning(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
+    progress().close()
     click.echo(f"warning: {message}", err=True)

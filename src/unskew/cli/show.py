@@ -48,21 +48,18 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int
     from rich.table import Table
     from rich.text import Text
 
+    console = _console()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    widths = [min(max([len(name), *(len(row[k]) for row in rows)]), 44) for k, name in enumerate(columns)]
+    room = console.width - sum(widths[1:]) - 3 * len(columns)  # what is left for the first column
+    if left > 0:
+        widths[0] = min(widths[0], max(room, _LEAST_NAME))
     for k, name in enumerate(columns):
-        text = k < left
-        widest = max([len(name), *(len(row[k]) for row in rows)])
-        table.add_column(
-            name,
-            justify="left" if text else "right",
-            no_wrap=True,
-            overflow="ellipsis",
-            max_width=44,
-            min_width=min(widest, _LEAST_NAME) if k == 0 and text else min(widest, 44),
-        )
+        side: Any = "left" if k < left else "right"
+        table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=widths[k])
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    _console().print(table)
+    console.print(table)
 
 
 def print_line(text: str) -> None:

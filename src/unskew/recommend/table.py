@@ -71,6 +71,8 @@ class Table:
         lists = "" if self._lists is None else f"{len(self._lists.key)} lists, "
         return f"Table({lists}{len(self._rows)} recommendations)"
 
+    made_elsewhere = True  # the driver says so if nothing at all was found
+
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the ids in the log; nothing is learned."""
         self._lists = Lists.of(self._rows, snapshot, str(self))
