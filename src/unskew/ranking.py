@@ -50,7 +50,8 @@ def rank_pairs(
     if getattr(model, "made_elsewhere", False) and len(ranks) and not ranks.any():
         warnings.warn(
             f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
-            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use after=",
+            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
+            "after=",
             UnskewWarning,
             stacklevel=4,
         )
