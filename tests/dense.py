@@ -17,7 +17,7 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
-from unskew.result import Share
+from unskew.figures import Share
 from unskew.sweep import Profiles
 
 Floats = npt.NDArray[np.float64]

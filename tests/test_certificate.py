@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dense import Floats, Table, least_divergence, least_total_variation, random_profiles, table_of
-from unskew.result import Certificate
+from unskew.figures import Certificate
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale

@@ -33,7 +33,7 @@ sys.meta_path.insert(0, Missing())
 """
 
 LAYERS = [
-    {"errors"},
+    {"errors", "figures"},
     {"progress", "times", "ids", "files", "frames"},
     {"compiling", "kernels"},
     {"sweep"},

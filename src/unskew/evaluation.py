@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import EmptyError, InputError, PolicyError
+from unskew.figures import Share
 from unskew.heldout import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
 from unskew.intervals import Interval, by_draws, by_users, critical, wilson
 from unskew.quality import Quality
@@ -24,7 +25,7 @@ from unskew.ranking import rank_pairs
 from unskew.recommend.base import Codes, Recommender
 from unskew.recommend.options import whole_number
 from unskew.recommend.specs import recommender as named_recommender
-from unskew.result import ItemWeights, Share
+from unskew.result import ItemWeights
 from unskew.score import Score
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats

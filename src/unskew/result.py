@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 import sys
 import warnings
 import zlib
@@ -18,6 +17,7 @@ import pyarrow as pa
 
 from unskew import distances
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning
+from unskew.figures import Certificate, Share
 from unskew.files import read_parquet, write_parquet
 from unskew.frames import to_native
 from unskew.ids import Ids
@@ -28,50 +28,6 @@ from unskew.times import Label
 
 if TYPE_CHECKING:
     from unskew.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Share:
-    """How many, and how much of the probability."""
-
-    count: int = 0
-    mass: float = 0.0
-
-
-@dataclass(frozen=True)
-class Certificate:
-    """Why no weighting of the profiles can do better than `bound_least`.
-
-    Attributes
-    ----------
-    items
-        Number of items in the set S that proves it.
-    target
-        Their mass at the reference date, T(S).
-    reach
-        The share of users (by P(u)) who hold any of them: no weighting gives S more.
-    """
-
-    items: int = 0
-    target: float = 0.0
-    reach: float = 1.0
-
-    @property
-    def explanation(self) -> str:
-        """The same in words."""
-        return self.explained("had {} of the mass at the reference date")
-
-    def explained(self, had: str) -> str:
-        """The same where T is not quite the mix of the reference date; `had` says what T(S) is a part of."""
-        if self.target <= self.reach:
-            return "nothing found stands in the way of an exact solution"
-        few = "this one item" if self.items == 1 else f"these {self.items} items"
-        digits = max(1, math.ceil(-math.log10(100 * (self.target - self.reach))) + 1)  # two of their difference
-        target, reach = (f"{100 * share:.{digits}f} %" for share in (self.target, self.reach))
-        return (
-            f"no weighting of these profiles can do better, because {few} {had.format(target)}, and only {reach} "
-            "of the users evaluated now hold any of them"
-        )
 
 
 @dataclass(frozen=True, repr=False, eq=False)

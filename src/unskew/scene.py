@@ -10,11 +10,11 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
+from unskew.figures import Share
 from unskew.frames import is_frame
 from unskew.ids import kind_of
 from unskew.marginal import Marginal
 from unskew.population import Mask, cohort_of, taking_part, users_of
-from unskew.result import Share
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats
 from unskew.times import Label

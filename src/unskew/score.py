@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unskew.result import Share
+from unskew.figures import Share
 from unskew.times import Label
 
 

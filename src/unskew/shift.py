@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from unskew import distances
+from unskew.figures import Share
 from unskew.frames import to_native
-from unskew.result import Share
 from unskew.scene import Reference, Scene
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats

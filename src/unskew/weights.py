@@ -13,9 +13,10 @@ import numpy.typing as npt
 
 from unskew import distances
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
+from unskew.figures import Certificate, Share
 from unskew.ids import require_mapping_codes
 from unskew.progress import progress
-from unskew.result import Certificate, ItemWeights, Share
+from unskew.result import ItemWeights
 from unskew.scene import Reference, Scene
 from unskew.snapshot import Snapshot
 from unskew.solve.descent import descend, lbfgs
