@@ -193,6 +193,7 @@ def _result(scene: Scene, target: Floats, solution: Solution, restricted: bool) 
             items=int(solution.trapped.sum()),
             target=float(target[solution.trapped].sum()),
             reach=float(scene.now.shares()[holders].sum()),
+            others=int(np.count_nonzero((target > 0) & ~solution.trapped)),
         )
     return ItemWeights(
         items=scene.snapshot.log.items.take(here),
