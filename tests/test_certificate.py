@@ -154,10 +154,11 @@ def test_a_certified_fit_is_near_the_least_divergence_and_not_only_the_least_var
         (Certificate(1, 0.5, 0.25), ["this one item had 50.0 % of the mass", "only 25.0 % of the users"]),
         (Certificate(40, 0.43215, 0.43191), ["43.215 %", "43.191 %"]),
         (
-            Certificate(90, 0.96, 0.93, 10),
+            Certificate(100, 0.96, 0.93, 10),
             ["7.0 % of the users", "nothing but 10 items that had only 4.0 % of the mass"],
         ),
-        (Certificate(9, 0.96, 0.93, 1), ["nothing but one item that had only 4.0 %"]),
+        (Certificate(10, 0.96, 0.93, 1), ["nothing but one item that had only 4.0 %"]),
+        (Certificate(9, 0.96, 0.93, 1), ["these 9 items had 96.0 % of the mass", "only 93.0 % of the users"]),
     ],
 )
 def test_the_explanation_shows_both_figures_with_digits_enough_to_differ(
