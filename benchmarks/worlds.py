@@ -15,7 +15,7 @@ from unskew.solve.problem import Problem
 from unskew.sweep import Floats
 
 USERS, ITEMS, ENTRIES = 34_448, 35_741, 163_000  # the paper's size, and about what it gives
-MOST_ITEMS = int(os.environ.get("BENCH_MOST_ITEMS", 100_000))  # a larger catalogue leaves the caches
+MOST_ITEMS = int(os.environ.get("BENCH_MOST_ITEMS", "100000"))  # a larger catalogue leaves the caches
 
 
 @dataclass(frozen=True)
