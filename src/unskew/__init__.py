@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from unskew.evaluation import HeldOutRanks, evaluate, rank_held_out
     from unskew.log import Log
     from unskew.marginal import Marginal
+    from unskew.over_time import timeline
     from unskew.priors import Recency
     from unskew.quality import Quality
     from unskew.read import read_log
@@ -29,11 +30,16 @@ if TYPE_CHECKING:
     from unskew.score import Score
     from unskew.shift import Drift, drift
     from unskew.snapshot import Snapshot
+    from unskew.timeline_result import Timeline
     from unskew.weights import fit_weights
+    from unskew.worlds.recipe import Campaign, Recipe
+    from unskew.worlds.simulation import simulate
+    from unskew.worlds.world import World
 
 __version__ = "0.1.0"
 
 _HOME = {
+    "Campaign": "worlds.recipe",
     "Change": "comparison",
     "Comparison": "comparison",
     "Constant": "recommend.constant",
@@ -49,11 +55,14 @@ _HOME = {
     "Popular": "recommend.popular",
     "Quality": "quality",
     "Recency": "priors",
+    "Recipe": "worlds.recipe",
     "Score": "score",
     "Snapshot": "snapshot",
     "Table": "recommend.table",
+    "Timeline": "timeline_result",
     "UnskewError": "errors",
     "UnskewWarning": "errors",
+    "World": "worlds.world",
     "change": "comparison",
     "compare": "comparison",
     "drift": "shift",
@@ -62,10 +71,13 @@ _HOME = {
     "rank_held_out": "evaluation",
     "read_log": "read",
     "sample_pairs": "sampling",
+    "timeline": "over_time",
+    "simulate": "worlds.simulation",
 }
 
 __all__ = [
     "EASE",
+    "Campaign",
     "Change",
     "Comparison",
     "Constant",
@@ -80,11 +92,14 @@ __all__ = [
     "Popular",
     "Quality",
     "Recency",
+    "Recipe",
     "Score",
     "Snapshot",
     "Table",
+    "Timeline",
     "UnskewError",
     "UnskewWarning",
+    "World",
     "change",
     "compare",
     "drift",
@@ -93,6 +108,8 @@ __all__ = [
     "rank_held_out",
     "read_log",
     "sample_pairs",
+    "simulate",
+    "timeline",
 ]
 
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.figures import Share
-from unskew.heldout import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
+from unskew.heldout import HoldOut, Later, all_pairs, draw, entry_shares, pairs_of
 from unskew.intervals import Interval, by_draws, by_users, critical, wilson
 from unskew.quality import Quality
 from unskew.quality import qualities as named_qualities
@@ -132,13 +132,15 @@ def rank_held_out(
     several = weights if isinstance(weights, Sequence) else [weights]
     parts = [weighted(snapshot, w) for w in several]  # refuses weights of another policy before the work
     if sample is None:
-        entries = all_entries(snapshot)
+        pairs = all_pairs(snapshot)
     else:
-        entries = np.unique(np.concatenate([draw(part, theta, sample, seed) for part, theta in parts]))
-    pairs = pairs_of(snapshot, entries)
+        drawn = [draw(part, theta, sample, seed) for part, theta in parts]
+        pairs = pairs_of(snapshot, np.unique(np.concatenate(drawn)))
     depth = max(q.depth for q in wanted)
     ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=any(q.needs_grades for q in wanted))
-    return HeldOutRanks(str(model), snapshot, whole, held, entries, pairs.user, ranks, grades, depth, sample, seed)
+    return HeldOutRanks(
+        str(model), snapshot, whole, held, pairs.entry, pairs.user, ranks, grades, depth, sample, seed
+    )
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -208,7 +210,8 @@ class HeldOutRanks:
             return self._sampled(wanted, part, theta, weights, level)
         shares = self._shares(part, theta)
         mass, total = self._user_sums(wanted, shares)
-        return self._score(wanted, weights, part, *_mean(mass, total, level), shares, int(np.count_nonzero(mass)))
+        mean = mean_of_users(wanted, mass, total, level)
+        return self._score(wanted, weights, part, *mean, shares, int(np.count_nonzero(mass)))
 
     def scores(
         self,
@@ -248,10 +251,10 @@ class HeldOutRanks:
         found = []
         for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
             _, user = np.unique(self.users[own], return_inverse=True)
-            mass = _summed(user, shares[own], 0)
+            mass = summed(user, shares[own], 0)
             if mass.sum() <= 0:
                 continue
-            mean = _mean(mass, _summed(user, shares[own] * values[own], 0), level)
+            mean = mean_of_users(wanted, mass, summed(user, shares[own] * values[own], 0), level)
             users = int(np.count_nonzero(mass))
             score = self._score(wanted, weights, part, *mean, shares[own], users, places=own)
             found.append(replace(score, segment=str(name)))
@@ -286,7 +289,7 @@ class HeldOutRanks:
 
     def _user_sums(self, wanted: Quality, shares: Floats) -> tuple[Floats, Floats]:
         n = len(self.snapshot.log.users)
-        return _summed(self.users, shares, n), _summed(self.users, shares * self.values(wanted), n)
+        return summed(self.users, shares, n), summed(self.users, shares * self.values(wanted), n)
 
     def _sampled(self, wanted: Quality, part: Snapshot, theta: Floats, weights: AnyWeights, level: float) -> Score:
         assert self.sample is not None
@@ -296,11 +299,10 @@ class HeldOutRanks:
         if (self.entries[place] != drawn).any():
             raise PolicyError("these weights were not named when the sample was drawn: give them in weights=")
         values = self.values(wanted)[place]
-        hits = wanted.is_hit
-        interval = wilson(float(values.sum()), len(values), level) if hits else by_draws(values, level)
+        value, interval = mean_of_draws(wanted, values, level)
         shares = np.bincount(place, minlength=len(self.entries)) / len(drawn)
         users = len(np.unique(self.users[place]))
-        return self._score(wanted, weights, part, float(values.mean()), interval, shares, users, len(drawn))
+        return self._score(wanted, weights, part, value, interval, shares, users, len(drawn))
 
     def _score(
         self,
@@ -324,8 +326,8 @@ class HeldOutRanks:
             top=getattr(weights, "top", None),
             at=self.snapshot.at,
             value=value,
-            low=max(interval.low, wanted.lowest),
-            high=min(interval.high, wanted.highest),
+            low=interval.low,
+            high=interval.high,
             pairs=int(np.count_nonzero(shares)) if pairs is None else pairs,
             users=users,
             level=interval.level,
@@ -336,14 +338,27 @@ class HeldOutRanks:
         )
 
 
-def _summed(where: Codes, what: Floats, n: int) -> Floats:
+def summed(where: Codes, what: Floats, n: int) -> Floats:
+    """The sum of `what` for each of n users, by whose it is."""
     return np.asarray(np.bincount(where, weights=what, minlength=n), dtype=np.float64)
 
 
-def _mean(mass: Floats, total: Floats, level: float) -> tuple[float, Interval]:
+def mean_of_users(wanted: Quality, mass: Floats, total: Floats, level: float) -> tuple[float, Interval]:
     """The score from the mass and the summed quality of each user, and its interval."""
     value = float(total.sum() / mass.sum())
-    return value, by_users(value, mass, total, level)
+    return value, _within(wanted, by_users(value, mass, total, level))
+
+
+def mean_of_draws(wanted: Quality, values: Floats, level: float) -> tuple[float, Interval]:
+    """The score from the quality of each draw, and its interval."""
+    hits = wanted.is_hit
+    interval = wilson(float(values.sum()), len(values), level) if hits else by_draws(values, level)
+    return float(values.mean()), _within(wanted, interval)
+
+
+def _within(wanted: Quality, interval: Interval) -> Interval:
+    """The part of an interval that holds values which the quality can have."""
+    return replace(interval, low=max(interval.low, wanted.lowest), high=min(interval.high, wanted.highest))
 
 
 def weighted(snapshot: Snapshot, weights: AnyWeights) -> tuple[Snapshot, Floats]:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -86,6 +90,16 @@ def told_by(schema: pa.Schema) -> dict[str, Any]:
     except ValueError as error:
         raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
     return result if isinstance(result, dict) else {}
+
+
+def packed(values: npt.ArrayLike) -> str:
+    """An array of numbers as text, for metadata; to the last bit."""
+    return base64.b64encode(zlib.compress(np.asarray(values, dtype=np.float64).tobytes())).decode()
+
+
+def unpacked(text: str) -> npt.NDArray[np.float64]:
+    """What `packed` packed."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.float64)
 
 
 def check_readable(path: Path) -> None:

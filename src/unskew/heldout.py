@@ -38,6 +38,13 @@ def users_of_entries(snapshot: Snapshot, entries: Codes) -> Codes:
     return rows[np.searchsorted(p.start[rows].astype(np.int64), entries, side="right") - 1]
 
 
+def all_pairs(snapshot: Snapshot) -> HeldOutPairs:
+    """Every entry of the snapshot as a pair of user and item."""
+    entries = all_entries(snapshot)
+    user = np.repeat(np.arange(snapshot.profiles.n_users), snapshot.sizes())
+    return HeldOutPairs(snapshot, user, snapshot.profiles.item[entries].astype(np.int64), entries)
+
+
 def pairs_of(snapshot: Snapshot, entries: Codes) -> HeldOutPairs:
     """Entries as pairs of user and item."""
     user = users_of_entries(snapshot, entries)
@@ -65,6 +72,8 @@ def draw(snapshot: Snapshot, theta: Floats, n: int, seed: int) -> Codes:
     """
     rng = np.random.default_rng(seed)
     at_user, at_item = rng.random(n), rng.random(n)
+    order = np.argsort(at_user)  # looked up one beside the other, they are found three times as fast
+    at_user, at_item = at_user[order], at_item[order]
     p = snapshot.profiles
     users = _pick(np.cumsum(p.shares()), at_user)
     shares = entry_shares(snapshot, theta)
@@ -78,7 +87,9 @@ def draw(snapshot: Snapshot, theta: Floats, n: int, seed: int) -> Codes:
     for k in np.flatnonzero(zero):
         row = shares[first[k] : last[k] + 1]
         found[k] = first[k] + int(np.argmax(row))
-    return found
+    drawn: Codes = np.empty_like(found)
+    drawn[order] = found
+    return drawn
 
 
 def _pick(cumulated: Floats, at: Floats) -> Codes:

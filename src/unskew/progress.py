@@ -41,6 +41,19 @@ class Progress:
         """Nothing more is coming."""
 
 
+class WithinAStep(Progress):
+    """For the work inside one step of a larger piece: the larger piece alone is shown, and the surprise."""
+
+    def __init__(self, whole: Progress) -> None:
+        self._whole = whole
+
+    def compiling(self) -> None:
+        self._whole.compiling()
+
+    def close(self) -> None:
+        self._whole.close()
+
+
 _reporters: list[Progress] = [Progress()]  # for all threads: a kernel may be compiled in any of them
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 import warnings
-import zlib
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +16,7 @@ import pyarrow as pa
 from unskew import distances
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning
 from unskew.figures import Certificate, Share
-from unskew.files import read_parquet, write_parquet
+from unskew.files import packed, read_parquet, unpacked, write_parquet
 from unskew.frames import to_native
 from unskew.ids import Ids
 from unskew.population import cohort_of, taking_part
@@ -252,8 +250,8 @@ class ItemWeights:
     def save(self, path: str | Path) -> None:
         """Write the weights as Parquet, all the rest in the schema's metadata."""
         told = {name: _told(getattr(self, name)) for name in _TOLD}
-        packed = {name: _packed(getattr(self, name)) for name in _PACKED}
-        write_parquet(Path(path), self.to_arrow(), "weights", {**told, **packed})
+        arrays = {name: packed(getattr(self, name)) for name in _PACKED}
+        write_parquet(Path(path), self.to_arrow(), "weights", {**told, **arrays})
 
     @classmethod
     def load(cls, path: str | Path) -> ItemWeights:
@@ -271,8 +269,8 @@ class ItemWeights:
         values["certificate"] = Certificate(**told["certificate"])
         values["policy"] = Policy.from_dict(told["policy"])
         values["history"] = tuple(told["history"])
-        values["trapped"] = _unpacked(told["trapped"]).astype(bool)
-        values |= {name: _unpacked(told[name]) for name in ("target", "vanished")}
+        values["trapped"] = unpacked(told["trapped"]).astype(bool)
+        values |= {name: unpacked(told[name]) for name in ("target", "vanished")}
 
         def column(name: str) -> Floats:
             return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
@@ -345,14 +343,6 @@ def _told(value: Any) -> Any:
     if isinstance(value, Policy):
         return value.to_dict()
     return value
-
-
-def _packed(values: npt.NDArray[Any]) -> str:
-    return base64.b64encode(zlib.compress(np.asarray(values, dtype=np.float64).tobytes())).decode()
-
-
-def _unpacked(text: str) -> Floats:
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.float64)
 
 
 def _percent(share: float) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from unskew import distances
 from unskew.errors import InputError, PolicyError
 from unskew.figures import Share
 from unskew.frames import is_frame
@@ -111,6 +114,28 @@ class Scene:
             return known
         new = np.where(self.whole > 0, 0.0, self.now.probabilities())
         return known * (1.0 - float(new.sum())) + new
+
+    @cached_property
+    def by_change(self) -> npt.NDArray[np.int64]:
+        """The items that exist at both dates, largest change of probability first."""
+        both = np.flatnonzero(self.present & (self.whole > 0))
+        change = np.abs(self.raw[both] - self.p_before[both])
+        return both[np.argsort(-change, kind="stable")]
+
+    @property
+    def divergence_before(self) -> float:
+        """D of the raw snapshot, in nats, from P_t0 without the items that nobody holds any more."""
+        target = np.where(self.held, self.raw, 0.0)
+        return distances.divergence(target / target.sum(), self.p_before)
+
+    @property
+    def bound_before(self) -> float:
+        """The total variation of the raw snapshot from the whole of P_t0."""
+        return distances.total_variation(self.raw, self.p_before) + 0.5 * float(self.raw_outside.sum())
+
+    def bound(self, q: Floats) -> float:
+        """The total variation of a weighted marginal from the whole of P_t0."""
+        return distances.total_variation(self.whole, q) + 0.5 * float(self.outside.sum())
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -137,8 +138,15 @@ class Snapshot:
 
     def probabilities(self, weights: Weighting | Mapping[Any, float] | None = None) -> Floats:
         """P(i|w) of each item, in the order of ``log.items``."""
+        if weights is None:
+            return self._unweighted.copy()
         snapshot, theta = self.weighted(weights)
         return Sweep(snapshot.profiles).marginal(theta)
+
+    @cached_property
+    def _unweighted(self) -> Floats:
+        """P(i), kept: a reference date is asked for it at every fit."""
+        return Sweep(self.profiles).marginal(np.zeros(self.profiles.n_items))
 
     def marginal(self, weights: Weighting | Mapping[Any, float] | None = None, *, min_items: int = 1) -> Marginal:
         """The item marginal ``P(i|w) = sum_u P(u) w_i P(i|u) / sum_j w_j P(j|u)``.

@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from unskew import distances
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
 from unskew.figures import Certificate, Share
-from unskew.ids import require_mapping_codes
+from unskew.ids import Ids, require_mapping_codes
 from unskew.progress import progress
 from unskew.result import ItemWeights
 from unskew.scene import Reference, Scene
@@ -101,20 +100,16 @@ def fit_weights(
     drop = new_items == "drop" or (new_items is None and not restricted)
     progress().stage("fitting item weights")
     scene = Scene.of(snapshot, reference, min_items, users, drop)
-    target = scene.target(keep_new=new_items == "keep" and not restricted)
-    chosen = _chosen(scene, target, top, items)
-    theta = _start(scene, target, warm_start, chosen, restricted)
-    problem = Problem(scene.now.profiles, target, theta, chosen)
-    if method == "scaling":
-        solution = scale(problem, tol=tol, max_passes=limit)
-    else:
-        solution = (descend if method == "descent" else lbfgs)(problem, tol=tol, max_passes=limit)
-    result = _result(scene, target, solution, restricted)
+    start = None if warm_start is None else _log_weights(snapshot.log.items, warm_start)
+    fitted = fit_scene(
+        scene, top=top, items=items, method=method, tol=tol, max_passes=limit, new_items=new_items, start=start
+    )
+    result = _result(scene, fitted)
     result = replace(
         result,
         method=method,
         top=None if top is None else int(top),
-        fitted=len(chosen),
+        fitted=len(fitted.chosen),
         restricted=restricted,
         tol=float(tol),
         policy=replace(snapshot.policy, min_items=int(min_items), users=users),
@@ -126,14 +121,66 @@ def fit_weights(
     return result
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """Where a fit ended; arrays are over all items of the log.
+
+    Attributes
+    ----------
+    target
+        What was fitted.
+    chosen
+        The items whose weights were.
+    solution
+        Its log-weights are scaled so that ``sum_i T_i log w_i = 0`` if all were fitted.
+    """
+
+    target: Floats
+    chosen: npt.NDArray[np.int64]
+    solution: Solution
+
+
+def fit_scene(
+    scene: Scene,
+    *,
+    top: int | None = None,
+    items: Iterable[Any] | None = None,
+    method: str = "scaling",
+    tol: float = 1e-4,
+    max_passes: int | None = None,
+    new_items: str | None = None,
+    start: Floats | None = None,
+) -> Fitted:
+    """The same for two dates that were looked at already, once for several fits.
+
+    `start` has a log-weight for each item of the log, 0 for one that is not known; the options are as for
+    `fit_weights`, and those of the policy are in the scene.
+    """
+    limit = MAX_PASSES[method] if max_passes is None else max_passes
+    restricted = top is not None or items is not None
+    target = scene.target(keep_new=new_items == "keep" and not restricted)
+    chosen = _chosen(scene, target, top, items)
+    theta = np.where((target > 0) | (restricted and not scene.drop), 0.0, -np.inf)
+    if restricted and scene.drop:
+        theta[scene.whole > 0] = 0.0
+    if start is not None:
+        theta[chosen] = start[chosen]
+    problem = Problem(scene.now.profiles, target, theta, chosen)
+    solver = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}[method]
+    solution = solver(problem, tol=tol, max_passes=limit)
+    if not restricted:  # weights matter only up to a factor; fix it
+        wanted = target > 0
+        scaled = solution.theta - float((target[wanted] * solution.theta[wanted]).sum())
+        solution = replace(solution, theta=scaled)
+    return Fitted(target, chosen, solution)
+
+
 def _chosen(scene: Scene, target: Floats, top: int | None, items: Iterable[Any] | None) -> npt.NDArray[np.int64]:
     """The items whose weights are fitted."""
-    both = np.flatnonzero(target > 0)
     if top is not None:
-        if top > len(both):
-            raise InputError(f"top is {top}, but only {len(both)} items exist at both dates")
-        change = np.abs(scene.raw[both] - scene.p_before[both])
-        return np.sort(both[np.argsort(-change, kind="stable")[:top]])
+        if top > len(scene.by_change):
+            raise InputError(f"top is {top}, but only {len(scene.by_change)} items exist at both dates")
+        return np.sort(scene.by_change[:top])
     if items is not None:
         codes = np.unique(scene.snapshot.item_codes(items, "items"))
         if len(codes) == 0:
@@ -143,49 +190,35 @@ def _chosen(scene: Scene, target: Floats, top: int | None, items: Iterable[Any] 
             name = scene.snapshot.log.items[int(lost[0])]
             raise InputError(f"item {name!r} cannot be fitted: it does not exist at both dates")
         return codes
-    return both
+    return np.flatnonzero(target > 0)
 
 
-def _start(
-    scene: Scene,
-    target: Floats,
-    warm_start: ItemWeights | Mapping[Any, float] | None,
-    chosen: npt.NDArray[np.int64],
-    restricted: bool,
-) -> Floats:
-    theta = np.where((target > 0) | (restricted and not scene.drop), 0.0, -np.inf)
-    if restricted and scene.drop:
-        theta[scene.whole > 0] = 0.0
-    if warm_start is None:
-        return theta
+def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Floats:
+    """A log-weight for each item of the log, 0 for one that the weights do not know."""
     if isinstance(warm_start, ItemWeights):
-        codes, logs = scene.snapshot.log.items.codes(warm_start.items), warm_start.log_weights
+        codes, logs = ids.codes(warm_start.items), warm_start.log_weights
     elif not isinstance(warm_start, Mapping):
         raise InputError(
             f"warm_start is a {type(warm_start).__name__}; give fitted weights or a mapping {{item: weight}}"
         )
     else:
-        codes, values = require_mapping_codes(scene.snapshot.log.items, warm_start, "warm_start")
+        codes, values = require_mapping_codes(ids, warm_start, "warm_start")
         if not (np.isfinite(values) & (values > 0)).all():
             raise InputError("the weights of warm_start must be positive numbers")
         logs = np.log(values)
     usable = (codes >= 0) & np.isfinite(logs)
-    given = np.zeros(len(theta))
+    given = np.zeros(len(ids))
     given[codes[usable]] = logs[usable]
-    theta[chosen] = given[chosen]
-    return theta
+    return given
 
 
-def _result(scene: Scene, target: Floats, solution: Solution, restricted: bool) -> ItemWeights:
+def _result(scene: Scene, fitted: Fitted) -> ItemWeights:
     """What was reached, in terms of the two dates; the options are filled in by the caller."""
     here = np.flatnonzero(scene.held)
-    theta, q = solution.theta, solution.q
-    if not restricted:  # weights matter only up to a factor; fix it
-        theta = theta - float((target[target > 0] * theta[target > 0]).sum())
+    target, solution, q = fitted.target, fitted.solution, fitted.solution.q
     new = scene.held & (scene.whole == 0)
     unheld = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.held], scene.outside])
     lost = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.present], scene.outside])
-    raw_target = np.where(scene.held, scene.raw, 0.0)
     certificate = Certificate()
     if solution.trapped.any():
         holders = scene.now.kept_sizes(solution.trapped) > 0
@@ -197,7 +230,7 @@ def _result(scene: Scene, target: Floats, solution: Solution, restricted: bool) 
         )
     return ItemWeights(
         items=scene.snapshot.log.items.take(here),
-        log_weights=theta[here],
+        log_weights=solution.theta[here],
         p_reference=scene.whole[here],
         p_before=scene.p_before[here],
         p_after=q[here],
@@ -207,10 +240,10 @@ def _result(scene: Scene, target: Floats, solution: Solution, restricted: bool) 
         reference=scene.at,
         at=scene.snapshot.at,
         status=solution.status,
-        divergence_before=distances.divergence(raw_target / raw_target.sum(), scene.p_before),
+        divergence_before=scene.divergence_before,
         divergence_after=solution.divergence,
-        bound_before=distances.total_variation(scene.raw, scene.p_before) + 0.5 * float(scene.raw_outside.sum()),
-        bound_after=distances.total_variation(scene.whole, q) + 0.5 * float(scene.outside.sum()),
+        bound_before=scene.bound_before,
+        bound_after=scene.bound(q),
         residual=solution.residual,
         bound_least=solution.bound_least,
         gap=solution.gap,

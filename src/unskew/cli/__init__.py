@@ -8,8 +8,11 @@ from unskew import __version__
 from unskew.cli.drift import drift
 from unskew.cli.evaluate import evaluate
 from unskew.cli.marginal import marginal
+from unskew.cli.reproduce import reproduce
 from unskew.cli.running import CarefulGroup
 from unskew.cli.sample import sample
+from unskew.cli.simulate import simulate
+from unskew.cli.timeline import timeline
 from unskew.cli.weights import weights
 
 
@@ -29,5 +32,5 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights, evaluate, sample):
+for command in (drift, marginal, weights, evaluate, sample, timeline, simulate, reproduce):
     main.add_command(command)

@@ -91,7 +91,11 @@ class LogOptions:
 
     def snapshot(self, log: Log, at: str) -> Snapshot:
         """The profiles at a date, with the P(u) and P(i|u) asked for."""
-        return log.at(at, p_user=self.p_user, p_item=_item_prior(self.p_item))
+        return log.at(at, **self.priors())
+
+    def priors(self) -> dict[str, Any]:
+        """P(u) and P(i|u), as `Log.at` takes them."""
+        return {"p_user": self.p_user, "p_item": _item_prior(self.p_item)}
 
     def reference(self, log: Log, given: str) -> Reference:
         """A date of the log, or a file with a marginal."""
@@ -122,6 +126,19 @@ def show_options(function: Function) -> Function:
         return function(**given)
 
     return _decorated(command, _SHOW_OPTIONS)
+
+
+def item_ids(text: str, log: Log) -> list[object]:
+    """Ids that --items names, in the type of the log's."""
+    import pyarrow as pa
+
+    kind = log.items.values.type
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        ids: list[object] = pa.array(wanted, type=pa.string()).cast(kind).to_pylist()
+    except pa.ArrowInvalid:
+        raise InputError(f"--items {text!r}: the items of this log are {kind}") from None
+    return ids
 
 
 def _decorated(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:

@@ -33,9 +33,11 @@ class CarefulGroup(click.Group):
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as stopped:
             came = reporter.reached()
-            self._end(reporter, f"interrupted{' while ' + came if came else ''}: nothing was written", 130)
+            lost = f"interrupted{' while ' + came if came else ''}: nothing was written"
+            kept = str(stopped)  # whoever writes on the way says what is there
+            self._end(reporter, f"interrupted: {kept}" if kept else lost, 130)
         except Exception as error:
             self._end(reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
         finally:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.options import FILE, LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, item_ids, log_options, show_options
 
 if TYPE_CHECKING:
     from unskew.result import ItemWeights
@@ -86,10 +86,7 @@ def weights(
     log = source.read()
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
-    chosen = None
-    if items is not None:
-        ids = log.items.values.type
-        chosen = _ids(items, ids)
+    chosen = None if items is None else item_ids(items, log)
     fitted = fit_weights(
         now,
         before,
@@ -112,20 +109,6 @@ def weights(
         _show(fitted, moved, called)
         if output is not None:
             print_line(f"Weights of {number(len(fitted))} items written to {output}")
-
-
-def _ids(text: str, type_: object) -> list[object]:
-    """Ids given on the command line, in the type of the log's."""
-    import pyarrow as pa
-
-    from unskew.errors import InputError
-
-    wanted = [part.strip() for part in text.split(",") if part.strip()]
-    try:
-        ids: list[object] = pa.array(wanted, type=pa.string()).cast(type_).to_pylist()
-    except pa.ArrowInvalid:
-        raise InputError(f"--items {text!r}: the items of this log are {type_}") from None
-    return ids
 
 
 def _moved_most(fitted: ItemWeights, n: int) -> Any:

@@ -1,0 +1,240 @@
+"""``unskew timeline`` as a user meets it: JSON, tables, files, refusals, Ctrl-C and --resume."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew as us
+from tests.test_cli import answer, refused, run, table
+
+COLUMNS = [
+    "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("logs") / "log.parquet"
+    pq.write_table(table(), path)
+    return str(path)
+
+
+@pytest.fixture
+def grid(log: str) -> list[str]:
+    return ["timeline", log, "--reference", "50", "--to", "95", "--every", "15", "-r", "constant:1,2,3"]
+
+
+def test_json_has_the_rows_that_the_library_gives(grid: list[str], log: str) -> None:
+    found = answer(
+        *grid, "-r", "popular", "-q", "hit@5", "-q", "mrr@3", "--top", "3", "--top", "5", "--items", "1,2"
+    )
+    made = us.timeline(
+        us.read_log(log),
+        ["constant:1,2,3", "popular"],
+        reference=50,
+        end=95,
+        every=15,
+        qualities=["hit@5", "mrr@3"],
+        top=[3, 5],
+        items=[1, 2],
+    )
+    assert found["rows"] == made.rows.to_pylist()
+    assert list(found["rows"][0]) == COLUMNS
+    assert found["probabilities"] == made.probabilities.to_pylist()
+    assert (found["dates"], found["computed"], found["complete"], found["unfinished"]) == (4, 4, True, [])
+    assert found["output"] is None
+    assert found["options"]["top"] == [3, 5]
+
+
+def test_the_files_hold_the_same(grid: list[str], tmp_path: Path) -> None:
+    output, other = str(tmp_path / "t.parquet"), str(tmp_path / "p.parquet")
+    found = answer(*grid, "--sample", "50", "--items", "1", "--items", "2", "-o", output, "--probabilities", other)
+    assert pq.read_table(output).to_pylist() == found["rows"]
+    assert pq.read_table(output).column_names == COLUMNS
+    assert pq.read_table(other).to_pylist() == found["probabilities"]
+    assert found["output"] == output
+
+
+def test_people_get_first_last_and_range_of_each_series(grid: list[str], tmp_path: Path) -> None:
+    output = str(tmp_path / "t.parquet")
+    done = run(*grid, "--top", "3", "--items", "1", "-o", output)
+    assert done.exit_code == 0, done.output
+    made = us.Timeline.load(output).rows.to_pylist()
+    for weighting, top in (("raw", None), ("weighted", None), ("top 3", 3)):
+        values = [
+            row["value"]
+            for row in made
+            if row["top"] == top and (row["weighting"] == "raw") == (weighting == "raw")
+        ]
+        (line,) = [text for text in done.stdout.splitlines() if "constant" in text and weighting in text]
+        figures = [f"{x:.4f}" for x in (values[0], values[-1], min(values), max(values))]
+        assert all(figure in line for figure in figures)
+        assert f"{values[-1] - values[0]:+z.4f}" in line
+    assert "4 dates" in done.stdout
+    assert f"12 rows written to {output} (dates computed: 4)" in done.stdout.replace("\n", "")
+
+
+def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_path: Path) -> None:
+    mix = str(tmp_path / "mix.parquet")
+    assert run("marginal", log, "--at", "50", "--p-item", "recency:20", "-o", mix).exit_code == 0
+    by_file = answer("timeline", log, "--reference", mix, "--from", "80", "--to", "80", "-r", "popular",
+                     "--p-item", "recency:20")  # fmt: skip
+    by_date = answer("timeline", log, "--reference", "50", "--from", "80", "--to", "80", "-r", "popular",
+                     "--p-item", "recency:20")  # fmt: skip
+    values = [[row["value"] for row in found["rows"]] for found in (by_file, by_date)]
+    assert values[0] == pytest.approx(values[1], abs=1e-12)
+    assert "made under another policy" in refused(
+        "timeline", log, "--reference", mix, "-r", "popular", "--from", "80"
+    )
+
+
+def test_calendar_steps(tmp_path: Path) -> None:
+    rows = table()
+    days = pa.array(rows.column("time").to_numpy() + 19_700, type=pa.int32()).cast(pa.date32())
+    path = str(tmp_path / "dated.parquet")
+    pq.write_table(rows.set_column(2, "time", days), path)
+    found = answer(
+        "timeline", path, "--reference", "2024-01-31", "--to", "2024-03-10", "--every", "1mo", "-r", "popular"
+    )
+    assert [row["at"] for row in found["rows"]][::2] == ["2024-01-31", "2024-02-29", "2024-03-10"]
+
+
+STOPPING = """
+import os
+import numpy as np
+class Model:
+    may_recommend_profile = True
+    def __str__(self):
+        return "stopping"
+    def fit(self, snapshot):
+        if snapshot.at == float(os.environ.get("STOP_AT", "nan")):
+            raise KeyboardInterrupt
+        return self
+    def recommend(self, profiles, k):
+        return np.tile(np.arange(k), (len(profiles), 1))
+"""
+
+
+def test_an_interrupt_says_what_is_there_and_resume_does_the_rest(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "stopping_module.py").write_text(STOPPING)
+    monkeypatch.syspath_prepend(tmp_path)
+    output = str(tmp_path / "t.parquet")
+    grid = ["timeline", log, "--reference", "50", "--to", "60", "-r", "stopping_module:Model", "--top", "3"]
+    whole = answer(*grid)
+    monkeypatch.setenv("STOP_AT", "57")
+    for more in ([], ["--resume"]):
+        done = run(*grid, "-o", output, *more, "--json")
+        assert (done.exit_code, done.stdout) == (130, "")
+        *_, line = done.stderr.splitlines()
+        assert line == f"interrupted: 7 of 11 dates are in {output}; --resume does the rest"
+    done = run(*grid)
+    assert done.exit_code == 130
+    assert done.stderr.splitlines()[-1] == "interrupted while timeline: 7 of 11 dates: nothing was written"
+    monkeypatch.delenv("STOP_AT")
+    found = answer(*grid, "-o", output, "--resume")
+    assert found["rows"] == whole["rows"]
+    assert found["computed"] == 4
+    done = run(*grid, "-o", output, "--resume")
+    assert f"All dates were in {output} already: nothing was computed" in done.stdout.replace("\n", "")
+
+
+SLOW = """
+import os
+import time
+import numpy as np
+class Model:
+    may_recommend_profile = True
+    def __str__(self):
+        return "slow"
+    def fit(self, snapshot):
+        time.sleep(float(os.environ.get("PAUSE", "0")))
+        return self
+    def recommend(self, profiles, k):
+        return np.tile(np.arange(k), (len(profiles), 1))
+"""
+
+
+def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
+    log: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "slow_module.py").write_text(SLOW)
+    monkeypatch.syspath_prepend(tmp_path)
+    output = tmp_path / "t.parquet"
+    code = "from unskew import over_time; over_time.EVERY = 0.0; from unskew.cli import main; main()"
+    grid = ["timeline", log, "--reference", "40", "--to", "90", "-r", "slow_module:Model"]
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *grid, "-o", str(output)],
+        stderr=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PAUSE": "0.1"},
+    )
+    end = time.monotonic() + 60
+    while time.monotonic() < end and not (output.exists() and len(us.Timeline.load(output).dates) >= 3):
+        time.sleep(0.02)
+    process.send_signal(signal.SIGKILL)
+    process.wait(timeout=20)
+    part = us.Timeline.load(output)
+    assert 3 <= len(part.dates) < 51
+    found = answer(*grid, "-o", str(output), "--resume")
+    assert found["computed"] == 51 - len(part.dates)
+    assert found["rows"] == answer(*grid)["rows"]
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--resume"], "--resume goes on with a file: name it with -o"),
+        (["--probabilities", "p.parquet"], "--probabilities needs --items"),
+        (["--items", "1,999"], "items: the log has no item 999"),
+        (["--items", "one"], "--items 'one': the items of this log are int64"),
+        (["--items", "1", "--resume", "-o", "t.parquet"], "name it as probabilities (--probabilities)"),
+        (["-o", "no/folder/t.parquet"], "the folder no/folder does not exist"),
+        (["--every", "0"], "the step is 0; it must be positive"),
+        (["--every", "1w"], "'1w' is a step of the calendar"),
+        (["--from", "96"], "the first date 96 is after the last, 95"),
+        (["--from", "-1"], "nothing had happened yet at -1"),
+        (["--to", "99999999"], "more than 100000: take larger steps"),
+        (["--top", "0"], "top is 0"),
+        (["--top", "999"], "at 50: top is 999, but only"),
+        (["-q", "hits"], "there is no quality 'hits'"),
+        (["-r", "populer"], "did you mean 'popular'"),
+        (["-r", "constant:999"], "the log has no item '999'"),
+        (["--sample", "0"], "sample is 0"),
+        (["--level", "2"], "level of an interval"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_one_line(
+    grid: list[str], more: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given = [part for part in grid if part not in ("--every", "15")] if more[0] == "--to" else grid
+    assert message in refused(*given, *more)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_resume_with_other_options_names_the_one_that_differs(grid: list[str], tmp_path: Path) -> None:
+    output = str(tmp_path / "t.parquet")
+    assert run(*grid, "-o", output).exit_code == 0
+    before = Path(output).read_bytes()
+    told = refused(*grid, "-o", output, "--resume", "--tol", "0.01")
+    assert "tol is 0.01 here and 0.0001 there" in told
+    assert "leave out resume (--resume) to begin again" in told
+    assert Path(output).read_bytes() == before
+
+
+def test_dates_after_the_end_are_told_once(grid: list[str]) -> None:
+    done = run(*grid, "--to", "130", "--json")
+    assert done.exit_code == 0
+    assert done.stderr.count("warning:") == 1
+    assert "are after the log ends" in done.stderr

@@ -1,0 +1,488 @@
+"""Timelines: against `fit_weights` and `evaluate` date by date, against plain loops, and after interruptions."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable
+from datetime import date, timedelta
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew as us
+from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
+from unskew import over_time, weights
+from unskew.progress import Progress, reporting
+from unskew.recommend.base import Batch, Codes
+from unskew.simulate import campaign_world
+from unskew.timeline_options import Asked
+from unskew.times import Moment
+
+COLUMNS = [
+    "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
+]  # fmt: skip
+WORLD = campaign_world(users=700, items=120, seed=3)
+LISTS = {"g1": "constant:1,3,5,7,9", "g2": "constant:0,2,4,6,8"}
+TOPS = [3, 10]
+
+
+@pytest.fixture(scope="module")
+def log() -> us.Log:
+    return us.read_log(WORLD.table)
+
+
+@pytest.fixture(scope="module")
+def made(log: us.Log) -> us.Timeline:
+    return us.timeline(
+        log, LISTS, reference=300, end=460, every=20, qualities=["hit@5", "mrr@3"], top=TOPS, items=[1, 2]
+    )
+
+
+def rows(made: us.Timeline, **only: Any) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = made.rows.to_pylist()
+    return [row for row in found if all(row[name] == value for name, value in only.items())]
+
+
+def same(one: us.Timeline, other: us.Timeline) -> bool:
+    """Whether both have the same bits in every table."""
+    return bool(one.rows.equals(other.rows) and one.probabilities.equals(other.probabilities))
+
+
+# the numbers
+
+
+def test_rows_are_sorted_by_date_then_in_the_order_given(made: us.Timeline) -> None:
+    assert made.rows.column_names == COLUMNS
+    assert made.rows.schema.types[:6] == [pa.int64(), *[pa.string()] * 4, pa.int64()]
+    dates = [*range(300, 460, 20), 460]
+    weightings = [("raw", None), ("weighted", None), ("weighted", 3), ("weighted", 10)]
+    assert [tuple(row.values())[:6] for row in rows(made)] == [
+        (at, name, quality, "all", *weighting)
+        for at in dates
+        for name in LISTS
+        for quality in ("hit@5", "mrr@3")
+        for weighting in weightings
+    ]
+    assert made.dates == dates
+    assert repr(made) == "Timeline(9 dates from 300 to 460: 144 rows of g1, g2)"
+
+
+def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_date_before(
+    log: us.Log, made: us.Timeline
+) -> None:
+    before = log.at(300)
+    last: dict[int | None, us.ItemWeights | None] = dict.fromkeys([None, *TOPS])
+    for at in made.dates:
+        now = log.at(at)
+        for top, start in list(last.items()):
+            how: dict[str, Any] = {} if top is None else {"top": top, "method": "descent"}
+            last[top] = us.fit_weights(now, before, warm_start=start, **how)
+        for row in rows(made, at=at):
+            used = last[row["top"]] if row["weighting"] == "weighted" else None
+            score = us.evaluate(LISTS[row["recommender"]], now, weights=used, quality=row["quality"])
+            assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
+            fitted = last[row["top"]]
+            assert fitted is not None
+            after = used is not None
+            assert row["divergence"] == (fitted.divergence_after if after else fitted.divergence_before)
+            assert row["bound"] == (fitted.bound_after if after else fitted.bound_before)
+
+
+def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, made: us.Timeline) -> None:
+    for at in made.dates:
+        cold = us.fit_weights(log.at(at), log.at(300))
+        for name, spec in LISTS.items():
+            (row,) = rows(made, at=at, recommender=name, quality="hit@5", weighting="weighted", top=None)
+            assert row["value"] == pytest.approx(us.evaluate(spec, log.at(at), weights=cold).value, abs=2e-4)
+
+
+def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_first(made: us.Timeline) -> None:
+    for name in LISTS:
+        for row in rows(made, recommender=name, weighting="weighted"):
+            (first,) = rows(made, recommender=name, weighting="raw", quality=row["quality"], at=300)
+            assert abs(row["value"] - first["value"]) <= row["bound"] + 1e-12
+            assert row["top"] is not None or row["bound"] <= 2e-4
+    assert max(row["bound"] for row in rows(made, weighting="raw")) > 0.05
+
+
+def test_probabilities_are_those_of_the_marginals(log: us.Log, made: us.Timeline) -> None:
+    assert made.probabilities.column_names == ["at", "item", "weighting", "top", "probability"]
+    found = made.probabilities.to_pylist()
+    assert len(found) == 9 * 2 * 4
+    reference = log.at(300).marginal().to_dict()
+    for row in found:
+        if row["weighting"] == "raw":
+            assert row["probability"] == log.at(row["at"]).marginal().to_dict()[row["item"]]
+        elif row["top"] is None:
+            assert row["probability"] == pytest.approx(reference[row["item"]], abs=2e-4)
+
+
+def test_raw_scores_are_those_of_plain_loops() -> None:
+    rng = np.random.default_rng(1)
+    events = [(str(rng.integers(8)), int(rng.integers(6)), int(rng.integers(10))) for _ in range(60)]
+    log, lists = log_of(events), stepping(range(6))
+    made = us.timeline(log, lists, reference=5, start=4, qualities=["hit@2", "mrr@3"])
+    for row in rows(made, weighting="raw"):
+        profiles = taken(events, row["at"])
+        k, quality = (2, hit(2)) if row["quality"] == "hit@2" else (3, mrr(3))
+        expected = score_by_hand(profiles, lists, quality, 3, pair_shares(profiles))
+        assert row["value"] == pytest.approx(expected, abs=1e-12), k
+
+
+@pytest.mark.parametrize("quality", ["hit@5", "mrr@3"])
+def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.Log, quality: str) -> None:
+    options: dict[str, Any] = {"reference": 300, "qualities": quality, "sample": 300}
+    made = us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options)
+    assert same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options))
+    assert not same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=8, **options))
+    rest: dict[str, Any] = {"top": (), "items": (), "level": 0.95, "tol": 1e-4, "p_user": None, "p_item": None}
+    asked = Asked.of(log, LISTS, seed=7, **options, **rest)
+    seeds = {at: asked.seed_at(Moment(at, at)) for at in (320, 440)}
+    assert len(set(seeds.values())) == 2
+    for row in rows(made, weighting="raw"):
+        score = us.evaluate(
+            LISTS[row["recommender"]], log.at(row["at"]), quality=quality, sample=300, seed=seeds[row["at"]]
+        )
+        assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
+    cold = us.fit_weights(log.at(320), log.at(300))
+    (row,) = rows(made, at=320, recommender="g1", weighting="weighted", top=None)
+    score = us.evaluate(LISTS["g1"], log.at(320), weights=cold, quality=quality, sample=300, seed=seeds[320])
+    assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
+
+
+def test_a_date_alone_has_the_draws_that_it_has_among_others(log: us.Log) -> None:
+    several = us.timeline(log, LISTS, reference=300, dates=[320, 380, 440], sample=200)
+    alone = us.timeline(log, LISTS, reference=300, dates=[380], sample=200)
+    assert rows(alone, weighting="raw") == rows(several, at=380, weighting="raw")
+
+
+def test_models_are_fitted_again_at_every_date(log: us.Log) -> None:
+    made = us.timeline(log, ["popular", us.ItemKNN(neighbours=5)], reference=300, dates=[300, 400])
+    for row in rows(made, weighting="raw"):
+        spec = "popular" if row["recommender"] == "popular" else us.ItemKNN(neighbours=5)
+        score = us.evaluate(spec, log.at(row["at"]))
+        assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
+
+
+def test_priors_and_other_references_go_where_they_go_in_fit_weights(log: us.Log) -> None:
+    half = us.Recency(50)
+    made = us.timeline(log, LISTS, reference=300, dates=[400], p_item=half)
+    now, before = (log.at(at, p_item=half) for at in (400, 300))
+    fitted = us.fit_weights(now, before)
+    assert [row["bound"] for row in rows(made, recommender="g1")] == [fitted.bound_before, fitted.bound_after]
+    plain = us.timeline(log, LISTS, reference=300, dates=[400])
+    for reference in (log.at(300), log.at(300).marginal(), log.at(300).marginal().to_dict()):
+        other = us.timeline(log, LISTS, reference=reference, dates=[400])
+        assert [row["value"] for row in rows(other)] == pytest.approx(
+            [row["value"] for row in rows(plain)], abs=1e-12
+        )
+    uneven = us.timeline(log, LISTS, reference=300, dates=[400], p_user={u: 1 + u % 3 for u in log.users})
+    assert rows(uneven)[0]["value"] != rows(plain)[0]["value"]
+
+
+def test_dates_are_told_as_the_log_tells_them(log: us.Log) -> None:
+    days = [date(2024, 1, 1) + timedelta(days=int(t)) for t in WORLD.table.column("time").to_numpy()]
+    dated = us.read_log(WORLD.table.set_column(2, "time", pa.array(days)))
+    made = us.timeline(dated, LISTS, reference="2024-10-27", end="2024-12-01", every="1mo")
+    assert made.dates == ["2024-10-27", "2024-11-27", "2024-12-01"]
+    numbers = us.timeline(log, LISTS, reference=300, dates=[300, 331, 335])
+    assert made.rows.drop(["at"]).equals(numbers.rows.drop(["at"]))
+
+
+def test_a_world_that_does_not_change_has_a_flat_timeline() -> None:
+    log = us.read_log({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "time": [0.0, 0.0, 0.0, 0.0]})
+    with pytest.warns(us.UnskewWarning, match="after the log ends"):
+        made = us.timeline(log, "constant:a", reference=0, end=1.0, every=0.5, qualities="hit@1")
+    assert [row["value"] for row in rows(made)] == [0.5] * 6
+    assert [row["at"] for row in rows(made, weighting="raw")] == [0.0, 0.5, 1.0]
+    assert {row["bound"] for row in rows(made)} == {0.0}
+
+
+def test_frames_come_back_in_the_library_of_the_log() -> None:
+    import polars
+
+    log = us.read_log(polars.from_arrow(WORLD.table))
+    assert isinstance(us.timeline(log, LISTS, reference=300, dates=[301]).to_frame(), polars.DataFrame)
+
+
+CODE = """
+import sys, unskew as us
+from unskew.simulate import campaign_world
+log = us.read_log(campaign_world(users=9000, items=900, seed=3).table)
+made = us.timeline(log, ["constant:1,3,5", "popular"], reference=300, dates=[300, 340, 440], top=[5])
+made.save(sys.argv[1])
+"""
+
+
+def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
+    for n in (1, 2):
+        path = tmp_path / f"{n}.parquet"
+        environment = {**os.environ, "UNSKEW_THREADS": str(n)}
+        subprocess.run([sys.executable, "-c", CODE, str(path)], check=True, env=environment)
+    one, two = (us.Timeline.load(tmp_path / f"{n}.parquet") for n in (1, 2))
+    assert same(one, two)
+    assert all(np.array_equal(one.starts[top], two.starts[top]) for top in (None, 5))
+
+
+# the file
+
+
+class Stopping:
+    """Always the same list; Ctrl-C is pressed when it is fitted for the time after `calls` more."""
+
+    def __init__(self, calls: int = 10**9) -> None:
+        self.calls = calls
+
+    def __str__(self) -> str:
+        return "stopping"
+
+    def fit(self, snapshot: us.Snapshot, /) -> Self:
+        if self.calls == 0:
+            raise KeyboardInterrupt
+        self.calls -= 1
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return np.tile(np.arange(k), (len(profiles), 1))
+
+    may_recommend_profile = True
+
+
+Runner = Callable[..., us.Timeline]
+Files = dict[str, Any]  # paths
+
+
+@pytest.fixture
+def files(tmp_path: Path, writing: None) -> Files:
+    return {"output": tmp_path / "t.parquet", "probabilities": tmp_path / "p.parquet"}
+
+
+@pytest.fixture(params=[None, 150], ids=["exhaustive", "sampled"])
+def runner(request: pytest.FixtureRequest, log: us.Log) -> Runner:
+    def run(recommender: Any = None, **more: Any) -> us.Timeline:
+        options = {"reference": 300, "end": 440, "every": 20, "top": [5], "items": [1], "sample": request.param}
+        return us.timeline(log, recommender or Stopping(), **{**options, **more})
+
+    return run
+
+
+@pytest.fixture(params=[0.0, 1e9], ids=["written often", "written at the end"])
+def writing(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(over_time, "EVERY", request.param)
+
+
+def test_a_run_that_was_interrupted_again_and_again_is_the_same_to_the_last_bit(
+    runner: Runner, files: Files
+) -> None:
+    whole = runner()
+    for calls, done in ((3, 3), (0, 3), (1, 4), (2, 6)):
+        with pytest.raises(
+            KeyboardInterrupt, match=f"{done} of 8 dates are in .*t.parquet; --resume does the rest"
+        ):
+            runner(Stopping(calls), **files, resume=True)
+        part = us.Timeline.load(files["output"], probabilities=files["probabilities"])
+        assert (len(part.dates), part.complete) == (done, False)
+        assert part.rows.equals(whole.rows.slice(0, len(part)))
+    resumed = runner(**files, resume=True)
+    assert same(resumed, whole)
+    assert (resumed.computed, resumed.complete) == (2, True)
+    assert same(us.Timeline.load(files["output"], probabilities=files["probabilities"]), whole)
+    assert sorted(path.name for path in files["output"].parent.iterdir()) == ["p.parquet", "t.parquet"]
+
+
+def test_a_file_with_all_dates_is_left_alone(runner: Runner, files: Files) -> None:
+    first = runner(**files)
+    stamp = files["output"].stat().st_mtime_ns
+    again = runner(Stopping(0), **files, resume=True)
+    assert same(again, first)
+    assert (again.computed, again.complete) == (0, True)
+    assert files["output"].stat().st_mtime_ns == stamp
+
+
+def test_a_later_end_goes_on_as_if_it_had_been_asked_for_at_once(runner: Runner, files: Files) -> None:
+    runner(**files, end=380)
+    longer = runner(**files, resume=True)
+    assert longer.computed == 3
+    assert same(longer, runner())
+
+
+def test_a_finer_grid_computes_only_what_lies_between(runner: Runner, files: Files) -> None:
+    coarse = runner(**files)
+    finer = runner(**files, resume=True, every=10)
+    assert finer.computed == 7
+    assert finer.dates == list(range(300, 450, 10))
+    for at in coarse.dates:
+        assert rows(finer, at=at) == rows(coarse, at=at)
+    whole = runner(every=10)
+    for one, other in zip(rows(finer), rows(whole), strict=True):
+        if one["weighting"] == "raw":
+            assert one == other
+    with pytest.raises(KeyboardInterrupt):
+        runner(Stopping(2), **files, resume=True, every=5)
+    assert len(runner(**files, resume=True, every=5).dates) == 29
+
+
+def test_without_resume_a_file_is_replaced(runner: Runner, files: Files) -> None:
+    runner(**files)
+    assert len(runner(**files, end=320).dates) == 2
+    assert len(us.Timeline.load(files["output"]).dates) == 2
+
+
+def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, files: Files) -> None:
+    class Failing(Stopping):
+        def fit(self, snapshot: us.Snapshot, /) -> Self:
+            if snapshot.at == 360:
+                raise ZeroDivisionError("no luck")
+            return self
+
+    with pytest.raises(
+        us.UnskewError, match=r"at 360: the recommender stopping failed in fit\(\): ZeroDivisionError"
+    ):
+        us.timeline(log, Failing(), reference=300, end=400, every=20, output=files["output"])
+    assert us.Timeline.load(files["output"]).dates == [300, 320, 340]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"reference": 310}, "reference is 310 .* here and 300 .* there"),
+        ({"qualities": "hit@3"}, "qualities is hit@3 here and hit@5 there"),
+        ({"top": [5, 6]}, "top is 5, 6 here and 5 there"),
+        ({"sample": 9}, "sample is 9 here and None there"),
+        ({"level": 0.9}, "level is 0.9 here and 0.95 there"),
+        ({"tol": 0.001}, "tol is 0.001 here and 0.0001 there"),
+        ({"p_item": us.Recency(9)}, "p_item is recency:9 here and uniform there"),
+        ({"items": [1, 2]}, "items is 1, 2 here and 1 there"),
+    ],
+)
+def test_other_options_are_refused(log: us.Log, files: Files, change: dict[str, Any], message: str) -> None:
+    options: dict[str, Any] = {"reference": 300, "end": 320, "every": 20, "top": [5], "items": [1]}
+    us.timeline(log, "popular", **options, **files)
+    with pytest.raises(us.UnskewError, match=rf"t.parquet cannot be resumed: {message}. Use the options"):
+        us.timeline(log, "popular", **{**options, "end": 340, **change}, **files, resume=True)
+    with pytest.raises(us.UnskewError, match="recommenders is mine: popular here and popular there"):
+        us.timeline(log, {"mine": "popular"}, **options, **files, resume=True)
+
+
+def test_another_log_is_refused(log: us.Log, files: Files) -> None:
+    us.timeline(log, "popular", reference=300, dates=[300], output=files["output"])
+    other = us.read_log(WORLD.table.slice(0, len(WORLD.table) - 1))
+    with pytest.raises(us.UnskewError, match="log is another"):
+        us.timeline(other, "popular", reference=300, dates=[300], output=files["output"], resume=True)
+    given: Any
+    for given in (dict.fromkeys(log.users, 1.0), {u: 1.0 + (u == 3) for u in log.users}):
+        run = {"reference": 300, "dates": [300], "output": files["output"].with_name("u.parquet"), "p_user": given}
+        us.timeline(log, "popular", **run)
+    with pytest.raises(us.UnskewError, match=r"p_user is given \(\w+\) here and given \(\w+\) there"):
+        us.timeline(log, "popular", **{**run, "p_user": dict.fromkeys(log.users, 1.0)}, resume=True)
+
+
+def test_a_file_that_is_no_timeline_is_refused(log: us.Log, tmp_path: Path, files: Files) -> None:
+    run: dict[str, Any] = {"reference": 300, "dates": [300], "resume": True, "output": tmp_path / "x.parquet"}
+    log.at(300).marginal().save(run["output"])
+    with pytest.raises(us.UnskewError, match="holds a marginal, not the timeline of 'unskew timeline'"):
+        us.timeline(log, "popular", **run)
+    pq.write_table(pa.table({"at": [1]}), run["output"])
+    with pytest.raises(us.UnskewError, match="holds something else"):
+        us.timeline(log, "popular", **run)
+    run["output"].write_text("no parquet")
+    with pytest.raises(us.UnskewError, match="is not a Parquet file"):
+        us.timeline(log, "popular", **run)
+    us.timeline(log, "popular", reference=300, dates=[300, 301], items=[1], **files)
+    us.timeline(log, "popular", reference=300, dates=[300], items=[1], output=tmp_path / "o.parquet",
+                probabilities=files["probabilities"])  # fmt: skip
+    with pytest.raises(us.UnskewError, match="lacks the probabilities at 301"):
+        us.timeline(log, "popular", reference=300, dates=[300], items=[1], **files, resume=True)
+
+
+# what is reported, and what is refused
+
+
+def test_dates_without_convergence_are_kept_and_told_once(log: us.Log, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(weights.MAX_PASSES, "scaling", 2)
+    with pytest.warns(us.UnskewWarning, match="at 3 of 4 dates, the first 340, a fit ran out of passes") as told:
+        made = us.timeline(log, LISTS, reference=300, end=420, every=40)
+    assert len(told) == 1
+    assert made.unfinished == (340, 380, 420)
+    assert len(rows(made)) == 16
+
+
+def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
+    class Heard(Progress):
+        def __init__(self) -> None:
+            self.told: list[Any] = []
+
+        def stage(self, text: str) -> None:
+            self.told.append(text)
+
+        def begin(self, text: str, total: int, unit: str) -> None:
+            self.told.append((text, total, unit))
+
+        def advance(self, steps: int) -> None:
+            self.told.append(steps)
+
+    heard = Heard()
+    with reporting(heard):
+        us.timeline(log, ["popular", "constant:1"], reference=300, end=303, top=3)
+    assert heard.told == [("timeline", 4, "dates"), 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("recommenders", "options", "message"),
+    [
+        ("popular", {"resume": True}, "goes on with a file: name it as output"),
+        ("popular", {"probabilities": "p.parquet"}, "needs items"),
+        ("popular", {"resume": True, "output": "o.parquet", "items": [1]}, "name it as probabilities"),
+        ("popular", {"output": "o.parquet", "probabilities": "./o.parquet", "items": [1]}, "name two files"),
+        ("popular", {"output": "no/such/folder/t.parquet"}, "the folder no/such/folder does not exist"),
+        ("popular", {"items": [1, 999]}, "items: the log has no item 999"),
+        ("popular", {"items": [1, 1]}, "items: 1 is given twice"),
+        ("popular", {"items": "1"}, "items: '1' is not a list"),
+        ("popular", {"top": [0]}, "top is 0"),
+        ("popular", {"top": [5, 5]}, "top 5 is given twice"),
+        ("popular", {"top": 10**6}, "at 300: top is 1000000, but only"),
+        ("popular", {"qualities": ["hit@5", "hit@5"]}, "quality 'hit@5' is given twice"),
+        ("popular", {"qualities": "hits"}, "there is no quality 'hits'"),
+        ("popular", {"level": 1.0}, "level of an interval"),
+        ("popular", {"tol": -1}, "tol is -1"),
+        ("popular", {"sample": 0}, "sample is 0"),
+        ("popular", {"seed": -1}, "seed is -1"),
+        ("popular", {"reference": -5}, "nothing had happened yet at -5"),
+        ("popular", {"reference": None}, "the reference is a NoneType"),
+        ("popular", {"start": -5}, "nothing had happened yet at -5"),
+        ([], {}, "no recommender was given"),
+        (["popular", "popular"], {}, "recommender 'popular' is given twice"),
+        ({1: "popular"}, {}, "must be text, not 1"),
+        ("populer", {}, "did you mean 'popular'"),
+        (3, {}, "no recommender"),
+        ("constant:999", {}, "the log has no item '999'"),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    log: us.Log, recommenders: Any, options: dict[str, Any], message: str, monkeypatch: Any, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(us.UnskewError, match=message):
+        us.timeline(log, recommenders, **{"reference": 300, "end": 301, **options})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_something_that_is_no_log_is_refused() -> None:
+    table: Any = WORLD.table
+    with pytest.raises(us.UnskewError, match="is not a log: read one with read_log"):
+        us.timeline(table, "popular", reference=300)
+
+
+def test_a_recommender_may_be_a_function_or_an_object(log: us.Log) -> None:
+    spy = Spy(lambda profile, k: [i for i in (1, 2, 3) if i not in profile][:k])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        made = us.timeline(log, [spy, stepping(range(5))], reference=300, dates=[300])
+    assert [row["recommender"] for row in rows(made, weighting="raw")] == ["spy", "stepper"]
