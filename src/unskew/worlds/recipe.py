@@ -1,0 +1,259 @@
+"""What a world is made from: its people, its items, and what is recommended when. No randomness here."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from string import ascii_lowercase
+from typing import Any
+
+from unskew.errors import InputError
+from unskew.quality import quality as named_quality
+from unskew.recommend import recommender
+from unskew.recommend.options import number, one_of, whole_number
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """Recommendations sent on one day, made by a recommender fitted on the log of that day.
+
+    Attributes
+    ----------
+    day
+        When; in days since the launch, or a date of the base log.
+    recommender
+        The spec of what makes the lists.
+    reach
+        Share of the users with a profile who get one.
+    shown
+        Length of a list.
+    acceptance
+        Share of its list that a user takes, on average. Each item is taken with this probability times how much
+        the user likes it, compared with the rest of its list.
+    catalogue
+        Share of all items that can be recommended: those that most users hold on that day.
+    excluded
+        One in so many of these (by popularity at the first campaign) is not recommended; 0 for none.
+    delay
+        Days until a recommended item is taken, on average.
+    """
+
+    day: int | float | str
+    recommender: str = "knn?neighbours=200&similarity=cooccurrence&leave_out=profile"
+    reach: float = 1.0
+    shown: int = 10
+    acceptance: float = 0.067
+    catalogue: float = 0.04
+    excluded: int = 60
+    delay: float = 4.0
+
+    def __post_init__(self) -> None:
+        recommender(self.recommender)
+        number("reach", self.reach, "a share of the users", 0, 1)
+        whole_number("shown", self.shown, "the length of a list")
+        number("acceptance", self.acceptance, "a probability", 0, 1)
+        number("catalogue", self.catalogue, "a share of the items", 0, 1)
+        whole_number("excluded", self.excluded, "one in so many items", 0)
+        number("delay", self.delay, "a number of days", 0)
+
+
+CHOSEN_BY = ("raw", "weighted", "organic")
+
+
+@dataclass(frozen=True)
+class Loop:
+    """The winner of each offline evaluation goes into production and shapes the log of the next.
+
+    Attributes
+    ----------
+    candidates
+        Specs; ``list:a`` stands for a fixed list of popular items, and other letters for other such lists.
+    first, every, rounds
+        The day of the first evaluation, the days between two, and how many there are.
+    incumbent
+        What is in production before the first evaluation has an effect; None for the winner of the first.
+    chosen_by
+        The score that decides: ``raw``; ``weighted`` to the item mix of the first day; or ``organic``, weighted
+        as well, on the log without what had been shown.
+    quality
+        What the score is of.
+    campaign
+        How the winner recommends; its day and recommender are those of the round.
+    """
+
+    candidates: tuple[str, ...]
+    first: int = 300
+    every: int = 25
+    rounds: int = 8
+    incumbent: str | None = None
+    chosen_by: str = "raw"
+    quality: str = "hit@5"
+    campaign: Campaign = Campaign(0, shown=5, acceptance=0.06, catalogue=1.0, excluded=0)
+
+    def __post_init__(self) -> None:
+        if not self.candidates:
+            raise InputError("candidates is empty: name what competes")
+        for spec in self.candidates:
+            if not is_list(spec):
+                recommender(spec)
+        named_quality(self.quality)
+        one_of("chosen_by", self.chosen_by, CHOSEN_BY)
+        if self.incumbent is not None:
+            one_of("incumbent", self.incumbent, self.candidates)
+        whole_number("every", self.every, "a number of days")
+        whole_number("rounds", self.rounds, "a number of evaluations")
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that a world is made from; with a seed it is the world.
+
+    Attributes
+    ----------
+    users, items, days
+        How many people there are, how many items they can take, and for how long they are watched.
+    organic
+        Items that a user takes by itself until the end, on average.
+    tail, largest
+        Exponent of the tail of profile sizes (``P(size > n)`` falls like ``n ** -tail``), and the largest size.
+    zipf, head
+        The k-th most popular item is taken in proportion to ``(k + head) ** -zipf``.
+    topics, taste, first
+        Number of topics that items belong to, the share of what a user takes from its own two, and the share of
+        that from the one it likes most.
+    affinity
+        How much a user likes a recommended item of the topic it likes most, of the other one, and of any other.
+    adoption
+        Days after the launch by which 63 % of those who join early have joined.
+    late
+        Share of the users who join evenly over the whole time instead.
+    pace, trickle
+        Days within which most of a profile is filled, and the share of it that comes evenly over time instead.
+    births
+        Share of the items that come into being evenly over the whole time; the others are there at the launch.
+    trend
+        How far the tastes of those who join last differ from those of the first; 0 for not at all.
+    anyway
+        Probability that a user takes what it is shown and would have taken later anyway; None for `acceptance`.
+    holdout
+        Share of the users who are never shown anything.
+    campaigns
+        What is recommended when; an always-on recommender is many small campaigns.
+    loop
+        Decides campaigns while time goes by, or None.
+    """
+
+    users: int = 34_448
+    items: int = 35_741
+    days: int = 501
+    organic: float = 4.07
+    tail: float = 1.8
+    largest: int = 300
+    zipf: float = 1.0
+    head: float = 8.0
+    topics: int = 40
+    taste: float = 0.8
+    first: float = 0.75
+    affinity: tuple[float, float, float] = (1.0, 0.7, 0.14)
+    adoption: float = 60.0
+    late: float = 0.0
+    pace: float = 40.0
+    trickle: float = 0.15
+    births: float = 0.0
+    trend: float = 0.0
+    anyway: float | None = None
+    holdout: float = 0.0
+    campaigns: tuple[Campaign, ...] = ()
+    loop: Loop | None = None
+
+    def __post_init__(self) -> None:
+        whole_number("users", self.users, "how many people there are")
+        whole_number("items", self.items, "how many items there are", 2)
+        whole_number("days", self.days, "for how long they are watched", 2)
+        whole_number("largest", self.largest, "the largest profile")
+        whole_number("topics", self.topics, "a number of topics")
+        number("organic", self.organic, "items a user", 1)
+        for name in ("tail", "zipf", "head", "adoption", "pace", "trend"):
+            number(name, getattr(self, name), "a parameter of the world", 0)
+        if len(self.affinity) != 3:
+            raise InputError(f"affinity is {self.affinity!r}: give three numbers, for two topics and all others")
+        for value in self.affinity:
+            number("affinity", value, "how much a user likes an item", 0, 1)
+        for name in ("taste", "first", "late", "trickle", "births", "holdout"):
+            number(name, getattr(self, name), "a share", 0, 1)
+        if self.anyway is not None:
+            number("anyway", self.anyway, "a probability", 0, 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
+        """What `to_dict` gave."""
+        known = {field.name for field in fields(cls)}
+        unknown = sorted(set(told) - known)
+        if unknown:
+            raise InputError(
+                f"a world has no parameter {unknown[0]!r}: it was written by another version of unskew"
+            )
+        values = dict(told)
+        if "affinity" in told:
+            values["affinity"] = tuple(told["affinity"])
+        values["campaigns"] = tuple(Campaign(**c) for c in told.get("campaigns", ()))
+        loop = told.get("loop")
+        if loop is not None:
+            loop = {**loop, "candidates": tuple(loop["candidates"]), "campaign": Campaign(**loop["campaign"])}
+        values["loop"] = None if loop is None else Loop(**loop)
+        return cls(**values)
+
+
+def is_list(candidate: str) -> bool:
+    """Whether a candidate is one of the fixed lists of popular items: ``list:a`` to ``list:z``."""
+    head, _, letter = candidate.partition(":")
+    return head == "list" and len(letter) == 1 and letter in ascii_lowercase
+
+
+def scaled(recipe: Recipe, users: int | None = None, items: int | None = None) -> Recipe:
+    """The same world with another number of users and items, and not more topics than there is room for."""
+    recipe = replace(recipe, users=users or recipe.users, items=items or recipe.items)
+    return replace(recipe, topics=max(1, min(recipe.topics, recipe.items // 12)))
+
+
+def _every(campaign: Campaign, first: int, last: int, step: int) -> tuple[Campaign, ...]:
+    return tuple(replace(campaign, day=day) for day in range(first, last + 1, step))
+
+
+PAPER = Recipe(campaigns=(Campaign(330, catalogue=0.03, excluded=30), Campaign(430, catalogue=0.05, excluded=60)))
+
+WORLDS: dict[str, Recipe] = {
+    "paper": PAPER,
+    "quiet": replace(PAPER, campaigns=()),
+    "always-on": replace(PAPER, campaigns=_every(Campaign(0, reach=0.2), 320, 490, 10)),
+    "few-items": replace(PAPER, items=200, topics=8, head=2.0, campaigns=(Campaign(330), Campaign(430))),
+    "growth": replace(PAPER, late=0.5, births=0.1, trend=1.0),
+    "pre-empting": replace(
+        PAPER,
+        organic=6.0,
+        trickle=1.0,
+        anyway=0.9,
+        campaigns=tuple(replace(c, shown=3, acceptance=0.15) for c in PAPER.campaigns),
+    ),
+    "closed-loop": replace(
+        PAPER,
+        campaigns=(),
+        loop=Loop(("list:a", "list:b", "list:c", "list:d", "list:e"), incumbent="list:e"),
+    ),
+}
+"""The named worlds."""
+
+SUMMARIES = {
+    "paper": "two campaigns, at days 330 and 430; the sizes of the paper",
+    "closed-loop": "the winner of each offline evaluation goes into production and shapes the next log",
+    "always-on": "no campaigns: a recommender that shows something to a fifth of the users every ten days",
+    "few-items": "two campaigns in a catalogue of 200 items",
+    "growth": "two campaigns while users keep joining, new items appear and tastes change",
+    "pre-empting": "two campaigns that often recommend what users would have taken anyway",
+    "quiet": "nothing is recommended",
+}
+"""What each is about, in a few words."""

@@ -1,0 +1,148 @@
+"""Making a world: people, then what is recommended to them, then the tables that a user would have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.errors import InputError, PolicyError
+from unskew.progress import progress
+from unskew.recommend.options import number, one_of, whole_number
+from unskew.worlds.injection import inject
+from unskew.worlds.loop import run_loop
+from unskew.worlds.people import HOLDOUT, Events, organic
+from unskew.worlds.push import Service, Shown, shown_before
+from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds.world import World, described
+
+
+def simulate(
+    world: str | Recipe = "paper",
+    *,
+    users: int | None = None,
+    items: int | None = None,
+    seed: int = 0,
+    base: Any = None,
+    campaigns: Iterable[Campaign] | None = None,
+    holdout: float | None = None,
+    chosen_by: str | None = None,
+) -> World:
+    """A log with recommendations in it, and the same log without: a world whose truth is known.
+
+    People join, and fill their profiles by taste and popularity; a recommender fitted on the log of the day sends
+    them lists, of which they take some. What they do by themselves does not depend on what is recommended (apart
+    from what they then have already), so that the world without recommendations is known exactly.
+
+    Parameters
+    ----------
+    world
+        ``paper`` (campaigns at days 330 and 430), ``closed-loop`` (what wins the evaluation is put into
+        production), ``always-on``, ``few-items``, ``growth``, ``pre-empting``, ``quiet``; or a `Recipe`.
+    users, items
+        Another size.
+    seed
+        Of everything that is random.
+    base
+        A log, or anything that `read_log` reads: inject the campaigns into it instead of simulating people. The
+        untouched log is the truth.
+    campaigns
+        Others than those of the world; their days are times of the `base`.
+    holdout
+        Share of the users who are never shown anything.
+    chosen_by
+        In a closed loop, the score that decides: ``raw``, ``weighted`` or ``organic``; see `Loop`.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate(users=500, items=200, seed=1)
+    >>> world.log.column_names, world.campaigns
+    (['user', 'item', 'time', 'exposed'], [330, 430])
+    >>> us.read_log(world.log).at(500).n_users
+    500
+    """
+    name, recipe = _recipe(world)
+    whole_number("seed", seed, "where the random numbers begin", 0)
+    for what, size in (("users", users), ("items", items)):
+        if size is not None:
+            whole_number(what, size, f"how many {what} there are", 2)
+    if campaigns is not None:
+        recipe = replace(recipe, campaigns=_campaigns(campaigns), loop=None)
+    if holdout is not None:
+        recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
+    if chosen_by is not None:
+        if recipe.loop is None:
+            raise PolicyError(f"chosen_by is about a closed loop, which the world {name!r} is not: leave it out")
+        recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=one_of("chosen_by", chosen_by, CHOSEN_BY)))
+    if base is not None:
+        if users is not None or items is not None:
+            raise PolicyError("users and items are those of the base log: leave users and items out")
+        if recipe.loop is not None:
+            raise PolicyError("a closed loop cannot be injected into a log: give campaigns, or another world")
+        return inject(base, name, recipe, seed, given=campaigns is not None)
+    return _simulated(name, scaled(recipe, users, items), seed)
+
+
+def _recipe(world: str | Recipe) -> tuple[str, Recipe]:
+    if isinstance(world, Recipe):
+        return "own", world
+    one_of("world", world, WORLDS)
+    return world, WORLDS[world]
+
+
+def _campaigns(given: Iterable[Campaign]) -> tuple[Campaign, ...]:
+    if isinstance(given, Campaign) or not isinstance(given, Iterable):
+        raise InputError(f"campaigns is {given!r}: put campaigns into a list")
+    listed = tuple(given)
+    for campaign in listed:
+        if not isinstance(campaign, Campaign):
+            raise InputError(f"campaigns has {campaign!r}, which is no Campaign: say Campaign(day=330)")
+    return listed
+
+
+def _simulated(name: str, recipe: Recipe, seed: int) -> World:
+    progress().stage(f"simulating {recipe.users} users")
+    events, topics = organic(recipe, seed)
+    shielded = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < recipe.holdout
+    last = recipe.days - 1
+    service = Service(events, topics, recipe.users, recipe.items, shielded, seed, anyway=recipe.anyway, last=last)
+    for campaign in _in_time(recipe):
+        service.run(campaign, _day(campaign))
+    rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
+    shown = Shown.joined(service.shown, events.time)
+    marked = shown_before(service.events, shown, recipe.items)
+    return World(
+        log=_table(service.events, marked),
+        truth=_table(events),
+        exposures=_shown(shown),
+        holdout=pa.table({"user": np.flatnonzero(shielded)}),
+        about=described(name, seed, recipe.to_dict()),
+        rounds=rounds,
+    )
+
+
+def _in_time(recipe: Recipe) -> list[Campaign]:
+    for campaign in recipe.campaigns:
+        if not 0 <= _day(campaign) < recipe.days:
+            raise InputError(f"a campaign on day {campaign.day}: the world has days 0 to {recipe.days - 1}")
+    return sorted(recipe.campaigns, key=_day)
+
+
+def _day(campaign: Campaign) -> int:
+    return whole_number("day", campaign.day, "days since the launch", 0)
+
+
+def _table(events: Events, exposed: Any = None) -> pa.Table:
+    order = np.lexsort((events.item, events.user, events.time))
+    columns = {"user": events.user[order], "item": events.item[order], "time": events.time[order]}
+    return pa.table(columns if exposed is None else {**columns, "exposed": exposed[order]})
+
+
+def _shown(shown: Shown) -> pa.Table:
+    order = np.lexsort((shown.position, shown.user, shown.campaign))
+    names = ("user", "item", "time", "campaign", "position")
+    return pa.table({name: getattr(shown, name)[order] for name in names})
