@@ -21,7 +21,8 @@ from unskew.files import replacing
 from unskew.log import Log
 from unskew.marginal import Marginal
 from unskew.read import read_log
-from unskew.report.charts import mix_chart, save_png, score_chart
+from unskew.report.charts import mix_chart, score_chart
+from unskew.report.look import save_png
 from unskew.report.page import Section, write_page
 from unskew.result import ItemWeights
 from unskew.simulate import World, campaign_world

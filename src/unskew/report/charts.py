@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import altair as alt
 import numpy as np
 import pyarrow as pa
 
-from unskew.files import replacing
+from unskew.report.look import GREY, INK, RAW, WEIGHTED, styled
 from unskew.result import ItemWeights
-
-INK, GREY = "#222222", "#8a8a8a"
-RAW, WEIGHTED = "#d1495b", "#1b6ca8"  # told apart by colour-blind people, and by their dashes
 
 
 def score_chart(table: pa.Table, marks: tuple[int, ...], title: str, subtitle: str) -> Any:
@@ -100,20 +96,3 @@ def mix_chart(weights: ItemWeights, n: int = 15, names: dict[Any, str] | None = 
         f"The {len(shown)} items that moved most between {weights.reference} and {weights.at}",
         "Where weighting succeeds, the cross covers the circle",
     )
-
-
-def styled(chart: Any, title: str, subtitle: str) -> Any:
-    """One look for every chart."""
-    return (
-        chart.properties(title=alt.TitleParams(title, subtitle=subtitle, anchor="start", fontSize=16, offset=14))
-        .configure(font="Helvetica, Arial, sans-serif", background="white")
-        .configure_view(stroke=None)
-        .configure_axis(grid=True, gridColor="#eeeeee", domainColor=GREY, labelColor=INK, titleColor=INK)
-        .configure_legend(orient="top", labelFontSize=12, symbolSize=90)
-    )
-
-
-def save_png(chart: Any, path: Path) -> None:
-    """Write a chart as a picture, twice the nominal size."""
-    with replacing(path) as temporary:
-        chart.save(str(temporary), format="png", scale_factor=2)

@@ -1,0 +1,153 @@
+"""One look for every chart: colours, type and lines, and how a chart becomes a file.
+
+The colours are those of Okabe and Ito, some of them darker so that words can be set in them. Nothing is told apart
+by colour alone: a dash, a shape or the lightness goes with it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import textwrap
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import altair as alt
+
+from unskew.files import replacing
+
+INK, GREY, PALE = "#222222", "#767676", "#e9e9e9"
+BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = "#0072b2", "#d55e00", "#00795a", "#a5468b", "#a87400", "#3d8fbf"
+NAVY = "#0b2545"
+RAW, WEIGHTED = VERMILION, BLUE
+SOLID = (1, 0)
+_WITHIN_NUMBERS = r"(?<=\d) (?=[\d%])|(?<=\bp) (?==)|(?<=\bp =) (?=\d)|(?<=\bday) (?=\d)| (?=\.\. )|(?<= \.\.) "
+
+FONT = "Helvetica, Arial, sans-serif"
+LETTER = 0.49  # the mean width of a letter of this font, as a part of its size
+
+
+_CONFIG = alt.Config(
+    font=FONT,
+    background="white",
+    aria=False,  # the description says it; not every point by itself
+    view=alt.ViewConfig(stroke=None),
+    axis=alt.AxisConfig(
+        gridColor=PALE,
+        domainColor=GREY,
+        tickColor=GREY,
+        tickSize=4,
+        labelColor=INK,
+        labelFontSize=11.5,
+        labelPadding=5,
+        titleColor=INK,
+        titleFontSize=12,
+        titleFontWeight="normal",
+        titlePadding=9,
+    ),
+    axisX=alt.AxisConfig(grid=False),
+    axisY=alt.AxisConfig(domain=False, ticks=False),
+    legend=alt.LegendConfig(orient="top", labelFontSize=12, symbolSize=90),
+)
+
+
+@dataclass(frozen=True)
+class Stroke:
+    """How a line or a mark is drawn."""
+
+    colour: str
+    dash: tuple[int, ...] = SOLID
+    width: float = 2.0
+    shape: str = "circle"
+
+
+def coloured(field: str, strokes: dict[str, Stroke]) -> Any:
+    """Colours by name, without a legend: the names stand at the lines."""
+    shown = [stroke.colour for stroke in strokes.values()]
+    return alt.Color(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+
+
+def dashed(field: str, strokes: dict[str, Stroke]) -> Any:
+    """Dashes by name."""
+    shown = [list(stroke.dash) for stroke in strokes.values()]
+    return alt.StrokeDash(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+
+
+def thick(field: str, strokes: dict[str, Stroke]) -> Any:
+    """Widths of lines by name."""
+    shown = [stroke.width for stroke in strokes.values()]
+    return alt.StrokeWidth(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+
+
+def shaped(field: str, strokes: dict[str, Stroke]) -> Any:
+    """Shapes of points by name."""
+    shown = [stroke.shape for stroke in strokes.values()]
+    return alt.Shape(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+
+
+def data(rows: Iterable[dict[str, Any]]) -> Any:
+    """Rows inside the chart; seven digits of a number are enough for a picture."""
+    return alt.InlineData(values=[{key: _short(value) for key, value in row.items()} for row in rows])
+
+
+def unbroken(text: str) -> str:
+    """The text with its numbers held together: no line ends within 20 000, 5 %, p = 20, day 300 or 1 .. 2."""
+    return re.sub(_WITHIN_NUMBERS, "\u00a0", text)
+
+
+def wrapped(text: str, pixels: float, size: float = 12) -> list[str]:
+    """The text as lines of about this length."""
+    return textwrap.wrap(unbroken(text), max(20, int(pixels / (LETTER * size))))
+
+
+def percent_axis(digits: int = 1, ticks: int = 6, **others: Any) -> Any:
+    """An axis of shares, written as in the text: 2.5 %."""
+    return alt.Axis(labelExpr=f"format(100 * datum.value, '.{digits}f') + ' %'", tickCount=ticks, **others)
+
+
+def number_axis(values: Sequence[float] | None = None, ticks: int = 5, **others: Any) -> Any:
+    """An axis of numbers, written as in the text: 20 000."""
+    given = {"tickCount": ticks} if values is None else {"values": list(values)}
+    return alt.Axis(labelExpr="replace(format(datum.value, ',~r'), ',', ' ')", **given, **others)
+
+
+def digits_of(low: float, high: float, ticks: int = 6) -> int:
+    """How many digits a percentage needs so that the ticks of an axis from low to high differ."""
+    return max(0, math.ceil(-math.log10(100 * (high - low) / ticks)))
+
+
+def styled(chart: Any, title: str, subtitle: str | Sequence[str], description: str = "") -> Any:
+    """The chart with its title, in the common look; `description` is for those who cannot see it."""
+    lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
+    head = alt.TitleParams(
+        title,
+        subtitle=lines,
+        anchor="start",
+        fontSize=16,
+        subtitleFontSize=12,
+        subtitleColor="#555555",
+        subtitleLineHeight=16,
+        subtitlePadding=5,
+        offset=18,
+        color=INK,
+    )
+    told = {"description": description} if description else {}
+    return chart.properties(title=head, padding=8, config=_CONFIG, **told)
+
+
+def save_png(chart: Any, path: Path) -> None:
+    """Write a chart as a picture, twice the nominal size."""
+    with replacing(path) as temporary:
+        chart.save(str(temporary), format="png", scale_factor=2)
+
+
+def save_svg(chart: Any, path: Path) -> None:
+    """Write a chart as a drawing that can be enlarged."""
+    with replacing(path) as temporary:
+        chart.save(str(temporary), format="svg")
+
+
+def _short(value: Any) -> Any:
+    return float(f"{value:.7g}") if isinstance(value, float) else value

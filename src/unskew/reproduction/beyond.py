@@ -1,0 +1,150 @@
+"""What the paper leaves open: what p costs, algorithms that are not constant, and the closed loop."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.errors import ConvergenceWarning
+from unskew.evaluation import HeldOutRanks, rank_held_out
+from unskew.log import Log
+from unskew.progress import progress
+from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
+from unskew.result import ItemWeights
+from unskew.weights import fit_weights
+from unskew.worlds.recipe import WORLDS, Loop, Recipe
+from unskew.worlds.simulation import simulate
+
+COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
+"""The two questions; each has a truth of its own."""
+
+QUALITIES = ("hit@5", "mrr@10")
+
+ALGORITHMS = {
+    "popular": "popular",
+    "knn": "knn?neighbours=200&similarity=cooccurrence",
+    "als": "als?factors=32&iterations=10",
+}
+"""What is scored, by the name that it has in figures."""
+
+LISTS = Loop(tuple(f"list:{letter}" for letter in "abcde"), incumbent="list:e")
+"""A race of fixed lists, the weakest in production at first."""
+
+_RACERS = {
+    "popular": "popular",
+    "knn, co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
+    "knn, Jaccard": "knn?similarity=jaccard",
+    "fixed list": "list:a",
+}
+RACE = Loop(tuple(_RACERS.values()), incumbent=_RACERS["knn, Jaccard"])
+"""A race of algorithms, the weakest in production at first."""
+
+_TIMES = 2  # a fit is timed so often, and the quickest counts
+
+
+def cost(study: Study) -> pa.Table:
+    """Figure 7: what fitting p weights costs on the last day, and what it reaches; all items at once beside it."""
+    before, now = study.log.at(FIRST), study.log.at(LAST)
+    rows = []
+    for method in ("descent", "lbfgs"):
+        for p in study.tops:
+            progress().note(f"{p} weights by {method}")
+            rows.append(_costs(now, before, str(p), p, method))
+    rows.append(_costs(now, before, "all items", None, "scaling"))
+    return pa.Table.from_pylist(rows)
+
+
+def _costs(now: Any, before: Any, label: str, p: int | None, method: str) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is what is shown
+        fits = [fit_weights(now, before, top=p, method=method) for _ in range(_TIMES)]
+    one = fits[0]
+    return {
+        "p": one.fitted,
+        "method": method,
+        "items": label,
+        "passes": one.passes,
+        "seconds": min(fit.seconds for fit in fits),
+        "divergence": one.divergence,
+        "bound": one.bound,
+        "least_bound": one.bound_least if p is None else None,
+    }
+
+
+def algorithms(study: Study, seed: int = 0) -> pa.Table:
+    """Figure 8: algorithms that are not constant, raw and repaired, beside the truths of the two questions.
+
+    A model is always fitted on the view that it is scored on.
+    """
+    views = {"all": study.log, "organic": study.log.organic(), "truth": study.truth}
+    weights = {name: fit_weights(log.at(LAST), log.at(FIRST)) for name, log in views.items()}
+    rows: list[dict[str, Any]] = []
+    for name, spec in ALGORITHMS.items():
+        if name == "als" and find_spec("implicit") is None:
+            continue
+        ranks = {view: _ranks(spec, log, weights[view], seed) for view, log in views.items()}
+        for quality in QUALITIES:
+            for question, estimate, view, weighted in (
+                (COMPARABLE, "raw", "all", False),
+                (COMPARABLE, "item weights", "all", True),
+                (COMPARABLE, "organic view + item weights", "organic", True),
+                (COMPARABLE, "truth", "truth", True),
+                (FREE, "raw", "all", False),
+                (FREE, "organic view", "organic", False),
+                (FREE, "truth", "truth", False),
+            ):
+                score = ranks[view].score(quality, weights[view] if weighted else None)
+                rows.append(
+                    {
+                        "recommender": name,
+                        "quality": quality,
+                        "question": question,
+                        "estimate": estimate,
+                        "value": score.value,
+                        "low": score.low,
+                        "high": score.high,
+                    }
+                )
+    return pa.Table.from_pylist(rows)
+
+
+def _ranks(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
+    return rank_held_out(spec, log.at(LAST), qualities=QUALITIES, weights=[None, weights], sample=DRAWS, seed=seed)
+
+
+def loop(race: Loop, users: int, items: int, seed: int, ways: tuple[str, ...]) -> pa.Table:
+    """Figures 9 and 10: the same race, run once for each score that may decide."""
+    names = {spec: name for name, spec in _RACERS.items()} if race is RACE else {}
+    tables = []
+    for chosen_by in ways:
+        recipe: Recipe = replace(
+            WORLDS["closed-loop"], users=users, items=items, loop=replace(race, chosen_by=chosen_by)
+        )
+        rounds = simulate(recipe, seed=seed).rounds
+        assert rounds is not None  # a closed loop has them
+        rows = rounds.to_pylist()
+        tables += [
+            {
+                "chosen_by": f"{chosen_by} score",
+                "round": row["round"],
+                "at": row["at"],
+                "candidate": names.get(row["candidate"], row["candidate"].replace("list:", "list ")),
+                "weighting": row["score_of"],
+                "score": row["score"],
+                "rank": row["rank"],
+                "in_production": row["chosen"],
+                "truth": row["truth"],
+            }
+            for row in rows
+        ]
+    return pa.Table.from_pylist(tables)
+
+
+def accepted_share(study: Study) -> float:
+    """Share of the interactions of the last day that followed an exposure."""
+    return float(np.mean(study.world.log["exposed"].to_numpy(zero_copy_only=False)))

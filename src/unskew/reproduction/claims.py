@@ -1,0 +1,166 @@
+"""What the paper claims, as numbers: how much each score changed from the first day to the last."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from unskew.figures import Share
+from unskew.reproduction.page import Claim
+from unskew.reproduction.study import FIRST, LAST, TOL, Study
+from unskew.reproduction.words import percent, signed
+from unskew.result import ItemWeights
+from unskew.snapshot import Snapshot
+from unskew.weights import fit_weights
+
+_FEW = 20  # the paper's p
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Relative changes of the exhaustive scores of g1 and g2 in one world.
+
+    Attributes
+    ----------
+    seed
+        Of the world.
+    found
+        For each algorithm: weighting ("raw", a number p as text, "all") and the change.
+    before
+        The scores on the first day.
+    bound
+        How far a score with all items weighted can be from that of the first day, in score units.
+    left_out
+        Users of the last day that all items' weights leave out.
+    """
+
+    seed: int
+    found: Mapping[str, Mapping[str, float]]
+    before: Mapping[str, float]
+    bound: float
+    left_out: Share
+
+    @classmethod
+    def of(cls, study: Study) -> Changes:
+        """Fit and score the last day, exhaustively."""
+        before, now = study.log.at(FIRST), study.log.at(LAST)
+        everything = fit_weights(now, before, tol=TOL)
+        fits: dict[str, ItemWeights | None] = {"raw": None}
+        for p in study.tops:
+            fits[str(p)] = fit_weights(now, before, top=p, method="descent")
+        fits["all"] = everything
+        lists = {"g1": study.g1, "g2": study.g2}
+        start = {name: _score(before, None, items) for name, items in lists.items()}
+        mixes = {key: now.probabilities(weights) for key, weights in fits.items()}
+        found = {
+            name: {
+                key: float(q[now.item_codes(items, name)].sum()) / start[name] - 1.0 for key, q in mixes.items()
+            }
+            for name, items in lists.items()
+        }
+        seed = int(study.world.about["seed"])
+        return cls(seed, found, start, everything.bound, everything.users_left_out)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``claims.json`` holds."""
+        return {
+            name: {
+                "raw": own["raw"],
+                "top": {key: value for key, value in own.items() if key not in ("raw", "all")},
+                "all": own["all"],
+            }
+            for name, own in self.found.items()
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each algorithm and weighting."""
+        return [
+            {"seed": self.seed, "algorithm": name, "weighting": _told(key), "change": value}
+            for name, own in self.found.items()
+            for key, value in own.items()
+        ]
+
+
+def _score(snapshot: Snapshot, weights: ItemWeights | None, items: Sequence[int]) -> float:
+    """The score of a constant list by hits: the probability of its items."""
+    return float(snapshot.probabilities(weights)[snapshot.item_codes(items, "the list")].sum())
+
+
+def _told(key: str) -> str:
+    return {"raw": "raw", "all": "all items"}.get(key, f"p = {key}")
+
+
+def table(changes: Sequence[Changes]) -> pa.Table:
+    """The changes for all seeds: columns seed, algorithm, weighting, change."""
+    return pa.Table.from_pylist([row for one in changes for row in one.rows()])
+
+
+def claims(changes: Sequence[Changes]) -> list[Claim]:
+    """The claims of the paper beside what was found; the first of the changes is of the world shown."""
+    most = max((int(key) for key in changes[0].found["g2"] if key.isdigit()), default=0)
+    few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= _FEW]
+    made = [
+        _claim(
+            "raw, the score of g1 (agrees with the campaigns) rises",
+            "more than +25 %",
+            [one.found["g1"]["raw"] for one in changes],
+            lambda x: x >= 0.25,
+        ),
+        _claim(
+            "raw, the score of g2 (disagrees) falls",
+            "-33 %",
+            [one.found["g2"]["raw"] for one in changes],
+            lambda x: -0.38 <= x <= -0.28,
+        ),
+    ]
+    if str(_FEW) in changes[0].found["g1"]:
+        made += [
+            _claim(
+                f"p = {_FEW} weights make g1 stable: what is left of its change",
+                "quite satisfactory",
+                [abs(one.found["g1"][str(_FEW)] / one.found["g1"]["raw"]) for one in changes],
+                lambda x: x <= 0.2,
+                share=True,
+            ),
+            _claim(
+                f"no p <= {_FEW} makes g2 stable: the least that is left of its change",
+                "no stabilisation",
+                [min(one.found["g2"][key] / one.found["g2"]["raw"] for key in few) for one in changes],
+                lambda x: x >= 0.6,
+                share=True,
+            ),
+            _claim(
+                f"larger p makes g2 stable: what is left of its change at p = {most}",
+                "only by increasing p",
+                [abs(one.found["g2"][str(most)] / one.found["g2"]["raw"]) for one in changes],
+                lambda x: x <= 0.2,
+                share=True,
+            ),
+        ]
+    for name in ("g1", "g2"):
+        within = [
+            abs(one.found[name]["all"]) * one.before[name] <= one.bound + 1e-12
+            and abs(one.found[name]["all"]) < 0.02
+            for one in changes
+        ]
+        values = [one.found[name]["all"] for one in changes]
+        made.append(
+            Claim(
+                f"all items weighted: change of {name}, within the bound of "
+                f"{percent(changes[0].bound, 3)} of score and below 2 % of it",
+                "(not in the paper)",
+                signed(values[0], 2),
+                f"{signed(min(values), 2)} .. {signed(max(values), 2)}",
+                all(within),
+            )
+        )
+    return made
+
+
+def _claim(text: str, paper: str, values: Sequence[float], holds: Any, *, share: bool = False) -> Claim:
+    say = percent if share else signed
+    spread = f"{say(min(values))} .. {say(max(values))}"
+    return Claim(text, paper, say(values[0]), spread, all(holds(value) for value in values))

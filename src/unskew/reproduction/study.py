@@ -1,0 +1,197 @@
+"""What the paper measures, measured on a simulated network: the numbers behind its six figures.
+
+Days, lists and sizes are those of the paper; see `unskew.reproduction.claims` for what is concluded from them.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.errors import InputError
+from unskew.log import Log
+from unskew.over_time import timeline
+from unskew.read import read_log
+from unskew.reproduction.sentences import BOTH, NEVER, SECOND
+from unskew.timeline_result import Timeline
+from unskew.worlds.world import World
+
+FIRST, LAST = 300, 500
+"""The days between which everything is measured; the first is the reference."""
+
+RECOMMENDED = (320, 480)
+"""The days in which what was recommended counts."""
+
+DRAWS = 20_000
+"""Users drawn for a score, as in the paper."""
+
+TOPS = (5, 10, 20, 50, 100, 200, 500)
+"""Numbers of items whose weights are fitted."""
+
+TOL = 1e-5
+"""Of the fits."""
+
+_LENGTH = 5  # of the lists g1 and g2
+_SHOWN = 4  # items of a kind in figure 1
+
+
+@dataclass(frozen=True)
+class Study:
+    """A world seen as the paper sees its data.
+
+    Attributes
+    ----------
+    world, log, truth
+        The world, its log, and its log had nothing been recommended.
+    g1, g2
+        The five items most recommended, and the five most frequent on the first day of those never recommended.
+    tops
+        The numbers of items to fit that there are enough items for.
+    """
+
+    world: World
+    log: Log
+    truth: Log
+    g1: tuple[int, ...]
+    g2: tuple[int, ...]
+    tops: tuple[int, ...]
+
+    @classmethod
+    def of(cls, world: World) -> Study:
+        """Read the logs and find the two lists."""
+        log = read_log(world.log, exposed="exposed")
+        truth = read_log(world.truth)
+        before = log.at(FIRST)
+        counts = _recommended(world)
+        most = [item for item, _ in counts]
+        never = _most_frequent(log, set(most))
+        if len(most) < _LENGTH or len(never) < _LENGTH:
+            raise InputError(
+                f"this world recommended {len(most)} items and left {len(never)} out: the reproduction needs "
+                f"{_LENGTH} of each; give more users or items"
+            )
+        shared = int(np.count_nonzero(before.counts()))
+        tops = tuple(p for p in TOPS if p <= shared)
+        return cls(world, log, truth, tuple(most[:_LENGTH]), tuple(never[:_LENGTH]), tops)
+
+    @property
+    def campaigns(self) -> tuple[int, ...]:
+        """Their days."""
+        return tuple(self.world.campaigns)
+
+    def constants(self) -> dict[str, str]:
+        """The two algorithms, as specs."""
+        return {name: "constant:" + ",".join(map(str, own)) for name, own in (("g1", self.g1), ("g2", self.g2))}
+
+    def daily(self, every: int = 1, items: Iterable[int] = ()) -> Timeline:
+        """Scores of both by the paper's way of drawing users, and the probabilities of their items and of others.
+
+        For a constant list these probabilities are the exhaustive score: their sum.
+        """
+        return timeline(
+            self.log,
+            self.constants(),
+            reference=FIRST,
+            end=LAST,
+            every=every,
+            top=self.tops,
+            items=list(dict.fromkeys([*self.g1, *self.g2, *items])),
+            sample=DRAWS,
+            seed=int(self.world.about["seed"]),
+            method="lbfgs",
+        )
+
+    def groups(self) -> dict[int, str]:
+        """The items of figure 1: those whose probability changed most among those recommended and those never."""
+        shown = {
+            k: set(self.world.exposures.filter(pc.equal(self.world.exposures["campaign"], k))["item"].to_pylist())
+            for k in range(len(self.campaigns))
+        }
+        ever: set[int] = set().union(*shown.values())
+        both: set[int] = set.intersection(*shown.values()) if len(shown) > 1 else ever
+        later = shown.get(1, set()) - shown.get(0, set())
+        items, change = self._changes()
+        order = np.lexsort((items, -np.abs(change)))
+        found: dict[int, str] = {}
+        kinds = ((BOTH, both, _SHOWN, 1), (SECOND, later, 1, 1), (NEVER, set(items.tolist()) - ever, _SHOWN, -1))
+        for kind, members, n, sign in kinds:
+            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] * sign > 0]
+            found |= dict.fromkeys(own[:n], kind)
+        return found
+
+    def sizes(self) -> pa.Table:
+        """How many users hold so many items on the last day."""
+        sizes, users = np.unique(self.log.at(LAST).sizes(), return_counts=True)
+        keep = sizes > 0
+        return pa.table({"items": sizes[keep], "users": users[keep]})
+
+    def _changes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        change = self.log.at(LAST).probabilities() - self.log.at(FIRST).probabilities()
+        return self.log.items.values.to_numpy().astype(np.int64), change
+
+
+def _recommended(world: World) -> list[tuple[int, int]]:
+    """Items and how often they were recommended in the days that count, most often first."""
+    times = world.exposures["time"]
+    inside = pc.and_(pc.greater_equal(times, RECOMMENDED[0]), pc.less_equal(times, RECOMMENDED[1]))
+    items, counts = np.unique(world.exposures.filter(inside)["item"].to_numpy(), return_counts=True)
+    order = np.lexsort((items, -counts))
+    return list(zip(items[order].tolist(), counts[order].tolist(), strict=True))
+
+
+def _most_frequent(log: Log, without: set[int]) -> list[int]:
+    """Items held on the first day, most frequent first, without some."""
+    p = log.at(FIRST).probabilities()
+    items = log.items.values.to_numpy()
+    order = np.lexsort((items, -p))
+    return [int(items[k]) for k in order if p[k] > 0 and int(items[k]) not in without]
+
+
+def probabilities(made: Timeline, groups: Mapping[int, str]) -> pa.Table:
+    """Figure 1: the raw probabilities of the items, with their group."""
+    found = {
+        (row["item"], row["at"]): row["probability"]
+        for row in made.probabilities.to_pylist()
+        if row["weighting"] == "raw"
+    }
+    return pa.Table.from_pylist(
+        [
+            {"at": at, "item": item, "group": group, "probability": found[item, at]}
+            for item, group in groups.items()
+            for at in made.dates
+        ]
+    )
+
+
+def scores(made: Timeline, study: Study, name: str) -> pa.Table:
+    """Figures 3 to 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
+    own = {"g1": study.g1, "g2": study.g2}[name]
+    exact: dict[tuple[Any, str], float] = defaultdict(float)
+    for row in made.probabilities.to_pylist():
+        if row["item"] in own:
+            exact[row["at"], _weighting(row)] += row["probability"]
+    found = [
+        {
+            "at": row["at"],
+            "weighting": _weighting(row),
+            **{key: row[key] for key in ("value", "low", "high")},
+            "exact": exact[row["at"], _weighting(row)],
+        }
+        for row in made.rows.to_pylist()
+        if row["recommender"] == name
+    ]
+    order = ["raw", *(f"p = {p}" for p in study.tops), "all items"]
+    return pa.Table.from_pylist(sorted(found, key=lambda row: (order.index(row["weighting"]), row["at"])))
+
+
+def _weighting(row: dict[str, Any]) -> str:
+    if row["weighting"] == "raw":
+        return "raw"
+    return "all items" if row["top"] is None else f"p = {row['top']}"
