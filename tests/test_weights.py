@@ -167,9 +167,9 @@ def test_other_ids_and_another_order_of_rows_leave_the_figures_unchanged(seed: i
     other = us.fit_weights(renamed_log.at(9), renamed_log.at(4))
     assert one.passes == other.passes
     for name in FIGURES:
-        assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-11)
+        assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-9)  # sums in another order
     expected = {new_item[i]: q for i, q in by_item(one, one.p_after).items()}
-    assert by_item(other, other.p_after) == pytest.approx(expected, abs=1e-11)
+    assert by_item(other, other.p_after) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,9 @@ COMPILING = "compiling the loops for this machine, once after installation"
 class Progress:
     """A reporter that shows next to nothing; the base of those that show more."""
 
+    def step(self, number: int, total: int, text: str) -> None:
+        """A large part of the work begins, of several; stages are parts of it."""
+
     def stage(self, text: str) -> None:
         """A new piece of work begins."""
 

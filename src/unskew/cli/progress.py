@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from unskew.progress import COMPILING, Progress
 
 if TYPE_CHECKING:
@@ -11,12 +13,15 @@ if TYPE_CHECKING:
 
 
 class CountingProgress(Progress):
-    """Shows nothing, but knows how far the work has come; for output that is not a terminal."""
+    """Shows large steps alone, but knows how far the work has come; for output that is not a terminal."""
 
     def __init__(self) -> None:
         self._text = ""
         self._unit = ""
         self._total = self._done = 0
+
+    def step(self, number: int, total: int, text: str) -> None:
+        click.echo(f"[{number}/{total}] {text}", err=True)
 
     def stage(self, text: str) -> None:
         self._text, self._total, self._done = text, 0, 0
@@ -44,6 +49,12 @@ class TerminalProgress(CountingProgress):
         self._console = console
         self._bar: Any = None
         self._bounded = False
+        self._step = ""
+
+    def step(self, number: int, total: int, text: str) -> None:
+        self._step = f"[{number}/{total}] {text}"
+        CountingProgress.stage(self, "")
+        self._show("")
 
     def stage(self, text: str) -> None:
         super().stage(text)
@@ -69,7 +80,8 @@ class TerminalProgress(CountingProgress):
             self._bar.stop()
             self._bar = None
 
-    def _show(self, text: str) -> None:
+    def _show(self, part: str) -> None:
+        text = ": ".join(filter(None, (self._step, part)))
         from rich import progress
         from rich.console import Console
         from rich.markup import escape

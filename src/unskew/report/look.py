@@ -104,7 +104,8 @@ def wrapped(text: str, pixels: float, size: float = 12) -> list[str]:
 
 def percent_axis(digits: int = 1, ticks: int = 6, **others: Any) -> Any:
     """An axis of shares, written as in the text: 2.5 %."""
-    return alt.Axis(labelExpr=f"format(100 * datum.value, '.{digits}f') + ' %'", tickCount=ticks, **others)
+    given: dict[str, Any] = {} if "values" in others else {"tickCount": ticks}
+    return alt.Axis(labelExpr=f"format(100 * datum.value, '.{digits}f') + ' %'", **given, **others)
 
 
 def number_axis(values: Sequence[float] | None = None, ticks: int = 5, **others: Any) -> Any:

@@ -41,7 +41,7 @@ STROKES = [
 ]
 HEADS = {"raw": RAW, "weighted": WEIGHTED, "organic": GREEN}
 ROOM = 860  # for all columns
-MARGIN = 140  # of a column, for the axis and the names
+AXIS = 50  # for its numbers and title
 
 
 def figure_loop(
@@ -66,10 +66,12 @@ def figure_loop(
     rank = Span(len(names) + 0.5, 0.5, 24 * len(names))
     columns = []
     ways = list(dict.fromkeys(row["chosen_by"] for row in rows))
-    width = min(290, ROOM // len(ways) - MARGIN)
-    for chosen_by in ways:
+    words = 7 * max(map(len, names))
+    often = len(ways) * (words + AXIS + 30) <= ROOM // 2  # room for the names beside each column, or only the last
+    width = min(290, (ROOM - words * (len(ways) if often else 1)) // len(ways) - AXIS - 30)
+    for k, chosen_by in enumerate(ways):
         own = [row for row in rows if row["chosen_by"] == chosen_by]
-        columns.append(_column(chosen_by, own, strokes, score, rank, width))
+        columns.append(_column(chosen_by, own, strokes, score, rank, width, named=often or k == len(ways) - 1))
     title = title or "The closed loop: the winner of each evaluation shapes the log of the next"
     told = (
         "Filled dots: in production. At the right: the truth, the score had nothing ever been recommended. Above: "
@@ -96,14 +98,21 @@ def _with_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _column(
-    chosen_by: str, rows: list[dict[str, Any]], strokes: dict[str, Stroke], score: Span, rank: Span, width: int
+    chosen_by: str,
+    rows: list[dict[str, Any]],
+    strokes: dict[str, Stroke],
+    score: Span,
+    rank: Span,
+    width: int,
+    *,
+    named: bool,
 ) -> Any:
     percents = percent_axis(digits_of(score.low, score.high))
     ranks = alt.Axis(values=list(range(1, len(strokes) + 1)), format="d", grid=False)
     colour = HEADS.get(chosen_by.split(maxsplit=1)[0], INK)
     head = alt.TitleParams(f"chosen by the {chosen_by}", color=colour, fontSize=13, anchor="start", offset=10)
-    above = _panel(rows, "score", chosen_by, percents, strokes, score, width).properties(title=head)
-    below = _panel(rows, "rank", "rank, 1 is best", ranks, strokes, rank, width)
+    above = _panel(rows, "score", chosen_by, percents, strokes, score, width, named=named).properties(title=head)
+    below = _panel(rows, "rank", "rank, 1 is best", ranks, strokes, rank, width, named=named)
     return alt.vconcat(above, below, spacing=16)
 
 
@@ -115,6 +124,8 @@ def _panel(
     strokes: dict[str, Stroke],
     span: Span,
     width: int,
+    *,
+    named: bool,
 ) -> Any:
     last = max(row["round"] for row in rows)
     ticks = alt.Axis(
@@ -136,6 +147,6 @@ def _panel(
     to_truth = alt.Chart(data(links)).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
     ends = alt.Chart(data(truths)).mark_tick(thickness=3, size=14, orient="horizontal")
     labels = [Label(row[field], row["candidate"], strokes[row["candidate"]].colour) for row in truths]
-    return alt.layer(
-        to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour), end_labels(labels, span, width + 7)
-    ).properties(width=width, height=span.height)
+    layers = [to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour)]
+    layers += [end_labels(labels, span, width + 7)] if named else []
+    return alt.layer(*layers).properties(width=width, height=span.height)

@@ -9,7 +9,7 @@ import altair as alt
 import numpy as np
 import pyarrow as pa
 
-from unskew.report.labels import Label, Span, end_labels, happenings, spanning
+from unskew.report.labels import Label, Span, end_labels, happenings, log_ticks, spanning
 from unskew.report.look import (
     BLUE,
     GREEN,
@@ -72,13 +72,16 @@ def figure_1(table: pa.Table, campaigns: Sequence[int]) -> Figure:
         The days on which they began.
     """
     rows = sorted(table.to_pylist(), key=lambda row: (row["item"], row["at"]))
-    span = spanning([row["probability"] for row in rows], HEIGHT, zero=True)
+    span = spanning([row["probability"] for row in rows], HEIGHT, log=True)
+    shares = percent_axis(2, values=log_ticks(span.low, span.high))
     lines = (
         alt.Chart(data(rows))
         .mark_line()
         .encode(
             x=_days(rows),
-            y=alt.Y("probability:Q", title="P(i), share of the item mix").scale(span.scale()).axis(_percent(span)),
+            y=alt.Y("probability:Q", title="P(i), share of the item mix (log scale)")
+            .scale(span.scale())
+            .axis(shares),
             detail="item:N",
             color=coloured("group", GROUPS),
             strokeDash=dashed("group", GROUPS),

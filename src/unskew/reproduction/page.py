@@ -47,6 +47,7 @@ def write_reproduction_page(
     changes: pa.Table | None = None,
     *,
     title: str = TITLE,
+    rule: str = "",
 ) -> None:
     """Write the page beside the files of its figures.
 
@@ -60,10 +61,12 @@ def write_reproduction_page(
         Rows of the first table.
     about
         Paragraphs on what was chosen and what follows by itself.
+    rule
+        When a claim holds, in words.
     changes
         Columns seed, algorithm, weighting, change (of the score from the first day to the last, as a part of it).
     """
-    sections = [Section("What the paper claims, and what we found", "", None, claims_table(claims), worded=5)]
+    sections = [Section("What the paper claims, and what we found", rule, None, claims_table(claims), worded=5)]
     if about:
         first, *others = about
         sections.append(Section("What was chosen, and what follows by itself", first))

@@ -14,11 +14,11 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from unskew.errors import FileError
+from unskew.errors import FileError, InputError
 from unskew.files import replacing, write_parquet
 from unskew.progress import progress
 from unskew.reproduction import beyond
-from unskew.reproduction.claims import Changes, claims
+from unskew.reproduction.claims import RULE, Changes, claims
 from unskew.reproduction.claims import table as changes_of
 from unskew.reproduction.figure_loop import figure_loop
 from unskew.reproduction.figures import Figure, save_figure
@@ -31,6 +31,9 @@ from unskew.worlds.simulation import simulate
 from unskew.worlds.world import World
 
 Made = TypeVar("Made")
+
+RACES = (4000, 2000)
+"""Users and items of a closed loop: small, since every candidate is fitted again in every round."""
 
 SEEDS = 5
 """Worlds in which the claims are checked, the one shown included."""
@@ -57,6 +60,14 @@ class Reproduction:
 
     def save(self, folder: Path) -> Path:
         """Write figures, data, claims and the page into a folder; returns the path of the page."""
+        total = _steps(len(self.changes))
+        progress().step(total, total, "drawing the figures")
+        try:
+            return self._save(folder)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"some of the figures are in {folder}, the page is not made anew") from None
+
+    def _save(self, folder: Path) -> Path:
         for figure in self.figures:
             save_figure(figure, folder)
         with replacing(folder / "claims.json") as temporary:
@@ -64,13 +75,20 @@ class Reproduction:
         table = changes_of(self.changes)
         write_parquet(folder / "claims-by-seed.parquet", table, "claims", {})
         page = folder / "index.html"
-        write_reproduction_page(page, _lead(self.changes[0]), self.figures, self.claims, _about(self), table)
+        bound = f"{100 * max(one.bound for one in self.changes):.3f}"
+        write_reproduction_page(
+            page,
+            _lead(self.changes[0]),
+            self.figures,
+            self.claims,
+            _about(self),
+            table,
+            rule=RULE.format(first=FIRST, last=LAST, bound=f"at most {bound}"),
+        )
         return page
 
 
-def reproduce(
-    world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[int, int] = (5000, 2500)
-) -> Reproduction:
+def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[int, int] = RACES) -> Reproduction:
     """Measure everything that the figures show.
 
     Parameters
@@ -82,10 +100,14 @@ def reproduce(
     every
         Days between two points of a curve.
     races
-        Users and items of the closed loops.
+        The most users and items that a closed loop has.
     """
+    if "base" in world.about:
+        raise InputError("this world was injected into a log: the reproduction needs one that was simulated")
     seed = int(world.about["seed"])
-    steps = _Steps(9 + seeds)
+    told = world.about["parameters"]
+    size = (min(races[0], told["users"]), min(races[1], told["items"]))
+    steps = _Steps(_steps(seeds))
     study = steps.do("reading the world", lambda: Study.of(world))
     groups = study.groups()
     made = steps.do("scoring day by day", lambda: study.daily(every, groups))
@@ -94,11 +116,9 @@ def reproduce(
         changes.append(steps.do(f"the claims with seed {other}", partial(_changes, world, other)))
     costs = steps.do("what p costs", lambda: beyond.cost(study))
     others = steps.do("popular, knn and als", lambda: beyond.algorithms(study, seed))
-    lists = steps.do(
-        "a closed loop of lists", lambda: beyond.loop(beyond.LISTS, *races, seed, ("raw", "weighted"))
-    )
+    lists = steps.do("a closed loop of lists", lambda: beyond.loop(beyond.LISTS, *size, seed, ("raw", "weighted")))
     ways = ("raw", "weighted", "organic")
-    race = steps.do("a closed loop of algorithms", lambda: beyond.loop(beyond.RACE, *races, seed, ways))
+    race = steps.do("a closed loop of algorithms", lambda: beyond.loop(beyond.RACE, *size, seed, ways))
     days = study.campaigns
     by_name = {name: scores(made, study, name) for name in ("g1", "g2")}
     raw = {name: _only_raw(table) for name, table in by_name.items()}
@@ -112,9 +132,8 @@ def reproduce(
         figure_cost(costs),
         figure_algorithms(others),
         figure_loop(lists),
-        figure_loop(race, number=10, name="figure-10-race"),
+        figure_loop(race, number=10, name="figure-10-race", title="The closed loop with algorithms that learn"),
     ]
-    steps.end()
     return Reproduction(world, figures, changes, claims(changes))
 
 
@@ -128,6 +147,11 @@ def prepare(folder: Path) -> None:
         raise FileError(f"cannot make the folder {folder}: {error.strerror or error}") from None
 
 
+def _steps(seeds: int) -> int:
+    """How many large steps there are, the drawing included."""
+    return 7 + seeds
+
+
 class _Steps:
     """Tells which of the pieces of work is under way."""
 
@@ -137,11 +161,8 @@ class _Steps:
 
     def do(self, text: str, work: Callable[[], Made]) -> Made:
         self._done += 1
-        progress().stage(f"{self._done} of {self._total}: {text}")
+        progress().step(self._done, self._total, text)
         return work()
-
-    def end(self) -> None:
-        progress().stage("drawing the figures")
 
 
 def _changes(world: World, seed: int) -> Changes:
@@ -161,8 +182,8 @@ def _lead(changes: Changes) -> str:
     return (
         f"An algorithm that never changes, g1, always recommends the same five items. From day {FIRST} to day "
         f"{LAST} its offline score went from {percent(before, 2)} to {percent(before + raw, 2)}, "
-        f"{signed(own['raw'], 0)}: {_points(raw - left)} points come from the item mix that two campaigns changed, "
-        f"{_points(left)} are not explained by it."
+        f"{signed(own['raw'], 0)}: {_points(raw - left)} points come from the item mix that two campaigns "
+        f"changed, {_points(left)} are not explained by it."
     )
 
 
@@ -177,13 +198,13 @@ def _about(made: Reproduction) -> Sequence[str]:
     return (
         "The paper's data, the skills of a professional network, are not public. This is a simulated network of "
         f"their size ({size}); all its parameters are in world/world.json. Some of these were chosen so that the "
-        "raw scores move by about as much as in the paper: how much of a list people take, how much they like what "
-        "is outside their topics, and how much they take by themselves. The campaigns leave out one in "
+        "raw scores move by about as much as in the paper: how much of a list people take, how much they like "
+        "what is outside their topics, and how much they take by themselves. The campaigns leave out one in "
         f"{told['campaigns'][-1]['excluded']} popular items, so that there is a g2; these were spaced so widely "
         "because with more of them, in some worlds, one of g2's items is among the 20 that moved most, and p = 20 "
         "repairs a good part of g2.",
         "The rest follows by itself: that g1 is repaired by the weights of the 20 items that moved most; that g2, "
-        "which loses because hundreds of other items gain a little, is not, and needs hundreds of weights; that the "
-        "weights of all items at once bring both scores back to within the bound, in fewer passes; that algorithms "
-        "which are not constant are not repaired by item weights alone; and who wins in a closed loop.",
+        "which loses because hundreds of other items gain a little, is not, and needs hundreds of weights; that "
+        "the weights of all items at once bring both scores back to within the bound, in fewer passes; that "
+        "algorithms which are not constant are not repaired by item weights alone; and who wins in a closed loop.",
     )

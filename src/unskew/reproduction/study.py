@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -117,12 +116,18 @@ class Study:
         ever: set[int] = set().union(*shown.values())
         both: set[int] = set.intersection(*shown.values()) if len(shown) > 1 else ever
         later = shown.get(1, set()) - shown.get(0, set())
-        items, change = self._changes()
-        order = np.lexsort((items, -np.abs(change)))
+        items = self.log.items.values.to_numpy().astype(np.int64)
+        start, end = self.log.at(FIRST).probabilities(), self.log.at(LAST).probabilities()
+        middle = self.log.at(self.campaigns[-1] - 1).probabilities()
+        never = set(items.tolist()) - ever
         found: dict[int, str] = {}
-        kinds = ((BOTH, both, _SHOWN, 1), (SECOND, later, 1, 1), (NEVER, set(items.tolist()) - ever, _SHOWN, -1))
-        for kind, members, n, sign in kinds:
-            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] * sign > 0]
+        for kind, members, n, change in (
+            (BOTH, both, _SHOWN, end - start),
+            (SECOND, later, 1, end - middle),
+            (NEVER, never, _SHOWN, start - end),
+        ):
+            order = np.lexsort((items, -change))
+            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] > 0]
             found |= dict.fromkeys(own[:n], kind)
         return found
 
@@ -131,10 +136,6 @@ class Study:
         sizes, users = np.unique(self.log.at(LAST).sizes(), return_counts=True)
         keep = sizes > 0
         return pa.table({"items": sizes[keep], "users": users[keep]})
-
-    def _changes(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        change = self.log.at(LAST).probabilities() - self.log.at(FIRST).probabilities()
-        return self.log.items.values.to_numpy().astype(np.int64), change
 
 
 def _recommended(world: World) -> list[tuple[int, int]]:

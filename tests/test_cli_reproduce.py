@@ -1,0 +1,91 @@
+"""``unskew reproduce`` as a user runs it, on a small network."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import unskew as us
+
+SMALL = ["--users", "1500", "--items", "900", "--seeds", "1", "--every", "100"]
+
+
+def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "unskew", "reproduce", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+    )
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+    folder = tmp_path_factory.mktemp("paper") / "new" / "folder"
+    return folder, _run("-o", str(folder), "--seed", "2", *SMALL)
+
+
+def test_it_ends_with_the_path_of_the_page(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    folder, done = made
+    assert done.returncode == 0, done.stderr
+    page = Path("".join(done.stdout[done.stdout.index("The page: ") :].split("\n")).removeprefix("The page: "))
+    assert page == (folder / "index.html").resolve()
+    assert page.exists()
+
+
+def test_it_tells_its_steps_on_standard_error(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    steps = re.findall(r"^\[(\d+)/(\d+)\]", made[1].stderr, flags=re.MULTILINE)
+    assert [int(k) for k, _ in steps] == list(range(1, len(steps) + 1))
+    assert {int(n) for _, n in steps} == {len(steps)}
+
+
+def test_the_world_is_kept_and_gives_the_same_claims_when_given_back(
+    made: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder, _ = made
+    assert us.World.load(folder / "world").about["seed"] == 2
+    done = _run("-o", str(tmp_path), "--world", str(folder / "world"), "--seeds", "1", "--every", "100", "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["claims"] == json.loads((folder / "claims.json").read_text())
+    assert told["page"] == str((tmp_path / "index.html").resolve())
+
+
+def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+    told = json.loads((made[0] / "claims.json").read_text())
+    for name in ("g1", "g2"):
+        assert set(told[name]) == {"raw", "top", "all"}
+        assert {"5", "20", "100"} <= set(told[name]["top"])
+        assert all(
+            isinstance(x, float) for x in (told[name]["raw"], told[name]["all"], *told[name]["top"].values())
+        )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-o", "taken"], "it is a file"),
+        (["-o", "new", "--world", "nowhere"], "there is no file"),
+        (["-o", "new", "--world", "nowhere", "--users", "10"], "leave them out with --world"),
+        (["-o", "new", "--users", "0"], "users is 0"),
+        (["-o", "new", "--users", "60", "--items", "12"], "give more users or items"),
+        (["-o", "other"], "that is not of a simulated world"),
+    ],
+)
+def test_bad_input_gets_one_line_and_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+    (tmp_path / "taken").write_text("mine")
+    (tmp_path / "other" / "world").mkdir(parents=True)
+    (tmp_path / "other" / "world" / "log.parquet").write_text("mine")
+    done = _run(*arguments, cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("error: ")
+    assert message in last
+    assert (tmp_path / "taken").read_text() == "mine"
+    assert (tmp_path / "other" / "world" / "log.parquet").read_text() == "mine"
