@@ -6,8 +6,8 @@ BIN := .venv/bin
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: .venv/demo ## install, run the main job on a built-in world, print the path of the page
-	@$(BIN)/python -m unskew.demo demo
+demo: .venv/demo ## install, reproduce the paper on a simulated network, print the path of the page
+	@$(BIN)/unskew reproduce -o demo
 
 test: .venv/test ## install what the tests need and run them all, documentation included
 	@$(BIN)/python -m pytest -n 2
@@ -27,12 +27,12 @@ clean: ## remove what was installed and made
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv .venv
 
-.venv/demo: .venv/bin/python pyproject.toml constraints.txt
+.venv/demo: .venv/bin/python pyproject.toml constraints.txt Makefile
 	@echo "installing into .venv"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[implicit]'
 	@touch $@
 
-.venv/test: .venv/bin/python pyproject.toml constraints.txt
+.venv/test: .venv/bin/python pyproject.toml constraints.txt Makefile
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	@touch $@ .venv/demo

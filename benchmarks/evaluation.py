@@ -11,10 +11,10 @@ from rich.table import Table
 
 import unskew as us
 from benchmarks.rivals import seconds
+from benchmarks.worlds import quick_world
 from unskew.heldout import HoldOut, all_entries, pairs_of
 from unskew.quality import quality
 from unskew.recommend.base import Batch
-from unskew.simulate import campaign_world
 
 K = 10
 NEIGHBOURS = 50
@@ -23,8 +23,7 @@ NEIGHBOURS = 50
 def run(pairs: int, console: Console) -> None:
     """Measure on a world with about so many pairs."""
     scale = pairs / 163_000
-    world = campaign_world(int(34_448 * scale), int(12_000 * scale**0.5), accepted=0.7)
-    log = us.read_log(world.table)
+    log = us.read_log(quick_world(int(34_448 * scale), int(12_000 * scale**0.5)))
     now, before = log.at(log.last), log.at(300)
     console.print(f"{len(now):,} pairs of {now.n_users:,} users, {now.n_items:,} items", style="dim")
     table = Table("what", "seconds", "hits", "ratio", title="Evaluation")

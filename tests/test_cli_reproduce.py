@@ -12,7 +12,7 @@ import pytest
 
 import unskew as us
 
-SMALL = ["--users", "1500", "--items", "900", "--seeds", "1", "--every", "100"]
+SMALL = ["--users", "800", "--items", "600", "--seeds", "1", "--every", "100"]
 
 
 def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

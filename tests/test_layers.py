@@ -43,7 +43,7 @@ LAYERS = [
     {"solve"},
     {"result"},
     {"scene"},
-    {"weights", "shift", "simulate"},
+    {"weights", "shift"},
     {"quality", "intervals", "score"},
     {"recommend"},
     {"heldout"},
@@ -64,7 +64,7 @@ LAYERS = [
     {"report"},
     {"reproduction"},
     {"cli"},
-    {"demo"},
+    {"__main__"},
 ]
 
 

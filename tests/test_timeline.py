@@ -21,21 +21,20 @@ from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, ste
 from unskew import over_time, weights
 from unskew.progress import Progress, reporting
 from unskew.recommend.base import Batch, Codes
-from unskew.simulate import campaign_world
 from unskew.timeline_options import Asked
 from unskew.times import Moment
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
 ]  # fmt: skip
-WORLD = campaign_world(users=700, items=120, seed=3)
+LOGGED = us.simulate(users=700, items=120, seed=3).log
 LISTS = {"g1": "constant:1,3,5,7,9", "g2": "constant:0,2,4,6,8"}
 TOPS = [3, 10]
 
 
 @pytest.fixture(scope="module")
 def log() -> us.Log:
-    return us.read_log(WORLD.table)
+    return us.read_log(LOGGED)
 
 
 @pytest.fixture(scope="module")
@@ -142,7 +141,15 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
     made = us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options)
     assert same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options))
     assert not same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=8, **options))
-    rest: dict[str, Any] = {"top": (), "items": (), "level": 0.95, "tol": 1e-4, "p_user": None, "p_item": None}
+    rest: dict[str, Any] = {
+        "top": (),
+        "method": "descent",
+        "items": (),
+        "level": 0.95,
+        "tol": 1e-4,
+        "p_user": None,
+        "p_item": None,
+    }
     asked = Asked.of(log, LISTS, seed=7, **options, **rest)
     seeds = {at: asked.seed_at(Moment(at, at)) for at in (320, 440)}
     assert len(set(seeds.values())) == 2
@@ -188,8 +195,8 @@ def test_priors_and_other_references_go_where_they_go_in_fit_weights(log: us.Log
 
 
 def test_dates_are_told_as_the_log_tells_them(log: us.Log) -> None:
-    days = [date(2024, 1, 1) + timedelta(days=int(t)) for t in WORLD.table.column("time").to_numpy()]
-    dated = us.read_log(WORLD.table.set_column(2, "time", pa.array(days)))
+    days = [date(2024, 1, 1) + timedelta(days=int(t)) for t in LOGGED.column("time").to_numpy()]
+    dated = us.read_log(LOGGED.set_column(2, "time", pa.array(days)))
     made = us.timeline(dated, LISTS, reference="2024-10-27", end="2024-12-01", every="1mo")
     assert made.dates == ["2024-10-27", "2024-11-27", "2024-12-01"]
     numbers = us.timeline(log, LISTS, reference=300, dates=[300, 331, 335])
@@ -208,14 +215,13 @@ def test_a_world_that_does_not_change_has_a_flat_timeline() -> None:
 def test_frames_come_back_in_the_library_of_the_log() -> None:
     import polars
 
-    log = us.read_log(polars.from_arrow(WORLD.table))
+    log = us.read_log(polars.from_arrow(LOGGED))
     assert isinstance(us.timeline(log, LISTS, reference=300, dates=[301]).to_frame(), polars.DataFrame)
 
 
 CODE = """
 import sys, unskew as us
-from unskew.simulate import campaign_world
-log = us.read_log(campaign_world(users=9000, items=900, seed=3).table)
+log = us.read_log(us.simulate(users=9000, items=900, seed=3).log)
 made = us.timeline(log, ["constant:1,3,5", "popular"], reference=300, dates=[300, 340, 440], top=[5])
 made.save(sys.argv[1])
 """
@@ -373,7 +379,7 @@ def test_other_options_are_refused(log: us.Log, files: Files, change: dict[str, 
 
 def test_another_log_is_refused(log: us.Log, files: Files) -> None:
     us.timeline(log, "popular", reference=300, dates=[300], output=files["output"])
-    other = us.read_log(WORLD.table.slice(0, len(WORLD.table) - 1))
+    other = us.read_log(LOGGED.slice(0, len(LOGGED) - 1))
     with pytest.raises(us.UnskewError, match="log is another"):
         us.timeline(other, "popular", reference=300, dates=[300], output=files["output"], resume=True)
     given: Any
@@ -475,7 +481,7 @@ def test_what_cannot_be_is_refused(
 
 
 def test_something_that_is_no_log_is_refused() -> None:
-    table: Any = WORLD.table
+    table: Any = LOGGED
     with pytest.raises(us.UnskewError, match="is not a log: read one with read_log"):
         us.timeline(table, "popular", reference=300)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,12 +79,16 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
     columns = {name: given.pop(name) for name in ("user", "item", "time", "time_unit")}
     base = given.pop("base")
     settings = {name: given.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
-    campaigns = _campaigns(given["world"], given.pop("times"), settings, is_base=base is not None)
-    check_folder(folder)
-    log = None if base is None else _read(base, columns)
     if base is None and any(columns.values()):
         name = next(name for name, value in columns.items() if value)
         raise InputError(f"--{name.replace('_', '-')} is about the log of --base: give both, or neither")
+    campaigns = _campaigns(given["world"], given.pop("times"), settings, is_base=base is not None)
+    if not folder:
+        raise InputError("the name of the folder is empty: say where to write, such as 'world'")
+    if base is not None and Path(base).resolve().parent == Path(folder).resolve():
+        raise InputError(f"--base {base} lies in {folder}, where it could be lost: give another folder")
+    check_folder(folder)
+    log = None if base is None else _read(base, columns)
     world = simulated(given.pop("world"), base=log, campaigns=campaigns, **given)
     paths = [str(path) for path in world.save(folder)]
     if as_json:
@@ -111,9 +116,11 @@ def _campaigns(
     if WORLDS[world].loop is not None:
         raise InputError("a closed loop decides its campaigns by itself: leave out what is said about them")
     if not times:
+        flag = next(iter(asked))
         if is_base:
-            flag = next(iter(asked))
             raise InputError(f"--{flag} on a base log: say with --campaign-at when the campaigns are")
+        if not own:
+            raise InputError(f"--{flag}: the world {world!r} has no campaigns; say with --campaign-at when one is")
         return [replace(campaign, **asked) for campaign in own]
     like = own[-1] if own else Campaign(0)
     return [replace(like, day=time if is_base else _day(time), **asked) for time in times]
@@ -163,4 +170,4 @@ def _show(world: World, paths: list[str], folder: str) -> None:
     if world.rounds is not None:
         chosen = [row for row in world.rounds.to_pylist() if row["chosen"] and row["score_of"] == "raw"]
         print_line("In production: " + ", ".join(row["candidate"] for row in chosen))
-    print_line(f"Written to {folder}: " + ", ".join(path.rsplit("/", 1)[-1] for path in paths))
+    print_line(f"Written to {folder}: " + ", ".join(Path(path).name for path in paths))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.errors import ConvergenceWarning
+from unskew.errors import ConvergenceWarning, UnskewWarning
 from unskew.evaluation import HeldOutRanks, rank_held_out
 from unskew.log import Log
 from unskew.progress import progress
@@ -90,6 +90,7 @@ def algorithms(study: Study, seed: int = 0) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():
         if name == "als" and find_spec("implicit") is None:
+            warnings.warn("als is left out: it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
             continue
         ranks = {view: _ranks(spec, log, weights[view], seed) for view, log in views.items()}
         for quality in QUALITIES:

@@ -72,7 +72,7 @@ def figure_cost(table: pa.Table) -> Figure:
     title = "What more weights cost, and what they bring"
     told = (
         "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
-        "item mixes. Diamond: all items at once, by scaling"
+        "item mixes. Diamond: all items at once, by scaling. All fits to the default tolerance, 1e-4"
     )
     sentence = cost_sentence(rows)
     return Figure(7, "figure-7-cost", title, styled(grid, title, wrapped(told, 830), sentence), sentence, table)

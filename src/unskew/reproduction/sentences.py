@@ -15,6 +15,10 @@ from unskew.reproduction.words import ALL, BASE, counted, listed, moved, moved_a
 BOTH, SECOND, NEVER = "recommended in both campaigns", "recommended in the second only", "never recommended"
 
 
+JUMP = 0.05
+"""A curve that goes up and down by more than this part of its start, between two days, jumps."""
+
+
 def items_sentence(rows: list[dict[str, Any]], first: int, last: int, campaigns: Sequence[int]) -> str:
     """How far the probabilities of each group moved."""
     p = {(row["item"], row["at"]): row["probability"] for row in rows}
@@ -87,8 +91,21 @@ def weighted_sentence(algorithm: str, by_name: dict[str, list[dict[str, Any]]], 
     every = [f"{signed(change[ALL], 2)} with weights on all items"] if ALL in change else []
     return (
         f"Raw, the score of {algorithm} {moved(change[BASE])} from day {first['at']} to day {last['at']}. "
-        f"Weighted, what remains of that is {listed(some + every)}; {_enough(by_name, within)}."
+        f"Weighted, what remains of that is {listed(some + every)}; {_enough(by_name, within)}.{_jumps(by_name)}"
     )
+
+
+def _jumps(by_name: dict[str, list[dict[str, Any]]]) -> str:
+    """Which weightings go up and down from day to day; nothing if none does."""
+    restless = []
+    for name, own in by_name.items():
+        steps = np.diff([row["exact"] for row in own]) / own[0]["exact"]
+        if name not in (BASE, ALL) and steps.max() > JUMP and steps.min() < -JUMP:
+            restless.append(name)
+    if not restless:
+        return ""
+    word = "jumps" if len(restless) == 1 else "jump"
+    return f" {listed(restless)} {word} because items enter and leave the p that moved most."
 
 
 def _enough(by_name: dict[str, list[dict[str, Any]]], within: float) -> str:

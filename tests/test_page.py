@@ -1,0 +1,27 @@
+"""The page that charts and tables are put on: what stands on it cannot become markup."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from unskew.report.page import Section, write_page
+
+
+def test_text_on_a_page_cannot_become_markup(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    section = Section("<b>", "a </script> b", None, [["<i>"], ["&"]])
+    write_page(path, "<title>", "<script>alert(1)</script>", [section])
+    page = path.read_text()
+    assert "<script>alert" not in page
+    assert "&lt;i&gt;" in page
+
+
+def test_chart_data_on_a_page_cannot_end_its_script(tmp_path: Path) -> None:
+    class Chart:
+        def to_json(self, indent: None) -> str:
+            return json.dumps({"title": "</script><b>"})
+
+    path = tmp_path / "page.html"
+    write_page(path, "t", "l", [Section("s", "x", Chart())])
+    assert "</script><b>" not in path.read_text()
