@@ -72,9 +72,11 @@ def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.Co
     [
         (["-o", "taken"], "it is a file"),
         (["-o", "new", "--world", "nowhere"], "there is no file"),
-        (["-o", "new", "--world", "nowhere", "--users", "10"], "leave them out with --world"),
+        (["-o", "new", "--world", "nowhere", "--users", "10"], "leave it out with --world"),
         (["-o", "new", "--users", "0"], "users is 0"),
         (["-o", "new", "--users", "60", "--items", "12"], "give more users or items"),
+        (["-o", "new", "--world", "quiet"], "in this one nothing was recommended"),
+        (["-o", "new", "--world", "quiet", "--seed", "3"], "leave it out with --world"),
         (["-o", "other"], "that is not of a simulated world"),
     ],
 )
@@ -82,8 +84,10 @@ def test_bad_input_gets_one_line_and_code_2(tmp_path: Path, arguments: list[str]
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other" / "world").mkdir(parents=True)
     (tmp_path / "other" / "world" / "log.parquet").write_text("mine")
+    us.simulate("quiet", users=100, items=50).save(tmp_path / "quiet")
     done = _run(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
+    assert not (tmp_path / "new").exists()
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")
     assert message in last

@@ -18,6 +18,7 @@ from unskew.reproduction.figure_loop import figure_loop
 from unskew.reproduction.figures import Figure, save_figure
 from unskew.reproduction.figures_beyond import figure_algorithms, figure_cost
 from unskew.reproduction.figures_paper import figure_1, figure_2, figure_score, figure_weighted
+from unskew.reproduction.sentences import score_sentence
 from unskew.reproduction.words import few, listed, moved, moved_all, percent, signed, weighting_strokes
 
 DAYS = made.CAMPAIGNS
@@ -130,7 +131,7 @@ def test_the_sentence_of_a_score_follows_the_data() -> None:
     assert "its score fell by 24.6 %, from 8.00 % on day 300 to 6.03 % on day 500" in fall
     rows = made.score_rows(0.08, 0.25)
     held = sum(row["low"] <= row["exact"] <= row["high"] for row in rows)
-    assert f"the intervals of {held} of the 201 daily samples hold the exact score" in rise
+    assert f"the intervals of {held} of the 201 samples hold the exact score" in rise
 
 
 def test_a_score_that_rests_is_said_to_rest() -> None:
@@ -264,3 +265,22 @@ def test_numbers_in_words() -> None:
         "1.0e-07",
     ]
     assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
+
+
+@pytest.mark.parametrize(("every", "said"), [(1, "100 % of it"), (10, "100 % of it"), (100, "")])
+def test_the_share_of_a_change_that_falls_to_the_campaigns_is_that_of_its_steps(every: int, said: str) -> None:
+    days = range(300, 501, every)
+    score = [1.0 + 0.2 * (day >= 330) + 0.3 * (day >= 430) for day in days]
+    rows = [{"at": day, "value": s, "low": s, "high": s, "exact": s} for day, s in zip(days, score, strict=True)]
+    sentence = score_sentence("g1", rows, (330, 430))
+    assert ("of it" in sentence) == bool(said)
+    assert said in sentence
+
+
+def test_a_change_between_campaigns_is_not_ascribed_to_them() -> None:
+    rows = [
+        {"at": day, "value": s, "low": s, "high": s, "exact": s}
+        for day in range(300, 501)
+        for s in [1.0 + 0.5 * (day >= 330) + 0.5 * (day >= 400)]
+    ]
+    assert "50 % of it" in score_sentence("g1", rows, (330, 430))

@@ -13,7 +13,7 @@ from unskew.errors import InputError
 @click.command()
 @click.option("-o", "--output", required=True, type=FILE, metavar="DIR", help="Folder to write to.")
 @click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
+    "--seed", type=click.IntRange(min=0), metavar="S", help="Seed of everything that is random.  [default: 0]"
 )
 @click.option("--users", type=int, metavar="N", help="How many users.  [default: 34 448, as in the paper]")
 @click.option("--items", type=int, metavar="N", help="How many items.  [default: 35 741, as in the paper]")
@@ -33,7 +33,7 @@ from unskew.errors import InputError
 @show_options
 def reproduce(
     output: str,
-    seed: int,
+    seed: int | None,
     users: int | None,
     items: int | None,
     folder: str | None,
@@ -52,20 +52,19 @@ def reproduce(
     """
     from unskew.cli.show import print_json, print_line, print_table
     from unskew.reproduction.page import claims_table
-    from unskew.reproduction.reproduce import prepare
+    from unskew.reproduction.reproduce import check_target
     from unskew.reproduction.reproduce import reproduce as reproduced
     from unskew.worlds.simulation import simulate
-    from unskew.worlds.world import World, check_folder
+    from unskew.worlds.world import World
 
-    if folder is not None and (users is not None or items is not None):
-        raise InputError("--users and --items are those of the world: leave them out with --world")
+    for name, value in (("users", users), ("items", items), ("seed", seed)):
+        if folder is not None and value is not None:
+            raise InputError(f"--{name} is that of the world: leave it out with --world")
     target = Path(output)
-    prepare(target)
-    check_folder(target / "world")
-    world = World.load(folder) if folder else simulate(users=users, items=items, seed=seed)
+    check_target(target)
+    world = World.load(folder) if folder else simulate(users=users, items=items, seed=seed or 0)
     made = reproduced(world, seeds=seeds, every=every)
     page = made.save(target)
-    world.save(target / "world")
     if as_json:
         print_json(
             {

@@ -111,12 +111,12 @@ def percent_axis(digits: int = 1, ticks: int = 6, **others: Any) -> Any:
 def number_axis(values: Sequence[float] | None = None, ticks: int = 5, **others: Any) -> Any:
     """An axis of numbers, written as in the text: 20 000."""
     given = {"tickCount": ticks} if values is None else {"values": list(values)}
-    return alt.Axis(labelExpr="replace(format(datum.value, ',~r'), ',', ' ')", **given, **others)
+    return alt.Axis(labelExpr="replace(format(datum.value, ',~r'), regexp(',', 'g'), ' ')", **given, **others)
 
 
 def digits_of(low: float, high: float, ticks: int = 6) -> int:
     """How many digits a percentage needs so that the ticks of an axis from low to high differ."""
-    return max(0, math.ceil(-math.log10(100 * (high - low) / ticks)))
+    return max(0, math.ceil(-math.log10(max(100 * (high - low) / ticks, 1e-6))))
 
 
 def styled(chart: Any, title: str, subtitle: str | Sequence[str], description: str = "") -> Any:

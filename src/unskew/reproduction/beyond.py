@@ -7,7 +7,6 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from unskew.errors import ConvergenceWarning, UnskewWarning
@@ -48,7 +47,7 @@ RACE = Loop(
 )
 """A race of algorithms, the weakest in production at first."""
 
-_TIMES = 2  # a fit is timed so often, and the quickest counts
+_TIMES = 3  # a fit is timed so often, and the quickest counts
 
 
 def cost(study: Study) -> pa.Table:
@@ -77,6 +76,7 @@ def _costs(now: Any, before: Any, label: str, p: int | None, method: str) -> dic
         "divergence": one.divergence,
         "bound": one.bound,
         "least_bound": one.bound_least if p is None else None,
+        "status": one.status,
     }
 
 
@@ -148,8 +148,3 @@ def loop(race: Loop, users: int, items: int, seed: int, ways: tuple[str, ...]) -
             for row in rows
         ]
     return pa.Table.from_pylist(tables)
-
-
-def accepted_share(study: Study) -> float:
-    """Share of the interactions of the last day that followed an exposure."""
-    return float(np.mean(study.world.log["exposed"].to_numpy(zero_copy_only=False)))

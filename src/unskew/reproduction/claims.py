@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from unskew.figures import Share
 from unskew.reproduction.page import Claim
 from unskew.reproduction.study import FIRST, LAST, TOL, Study
-from unskew.reproduction.words import percent, signed
+from unskew.reproduction.words import percent, signed, weighting_name
 from unskew.result import ItemWeights
 from unskew.snapshot import Snapshot
 from unskew.weights import fit_weights
 
-_FEW = 20  # the paper's p
+FEW = 20
+"""The p with which the paper is content."""
 
 RULE = (
     "Change of the exhaustive score from day {first} to day {last}. A claim holds if it does in every world: raw, "
@@ -41,15 +42,12 @@ class Changes:
         The scores on the first day.
     bound
         How far a score with all items weighted can be from that of the first day, in score units.
-    left_out
-        Users of the last day that all items' weights leave out.
     """
 
     seed: int
     found: Mapping[str, Mapping[str, float]]
     before: Mapping[str, float]
     bound: float
-    left_out: Share
 
     @classmethod
     def of(cls, study: Study) -> Changes:
@@ -61,7 +59,7 @@ class Changes:
             fits[str(p)] = fit_weights(now, before, top=p, method="descent")
         fits["all"] = everything
         lists = {"g1": study.g1, "g2": study.g2}
-        start = {name: _score(before, None, items) for name, items in lists.items()}
+        start = {name: _score(before, items) for name, items in lists.items()}
         mixes = {key: now.probabilities(weights) for key, weights in fits.items()}
         found = {
             name: {
@@ -70,7 +68,12 @@ class Changes:
             for name, items in lists.items()
         }
         seed = int(study.world.about["seed"])
-        return cls(seed, found, start, everything.bound, everything.users_left_out)
+        return cls(seed, found, start, everything.bound)
+
+    def left(self, name: str, key: str) -> float:
+        """What is left of the raw change of an algorithm under a weighting, as a part of it."""
+        raw = self.found[name]["raw"]
+        return self.found[name][key] / raw if raw else math.inf
 
     def to_json(self) -> dict[str, Any]:
         """What ``claims.json`` holds."""
@@ -92,13 +95,13 @@ class Changes:
         ]
 
 
-def _score(snapshot: Snapshot, weights: ItemWeights | None, items: Sequence[int]) -> float:
+def _score(snapshot: Snapshot, items: Sequence[int]) -> float:
     """The score of a constant list by hits: the probability of its items."""
-    return float(snapshot.probabilities(weights)[snapshot.item_codes(items, "the list")].sum())
+    return float(snapshot.probabilities()[snapshot.item_codes(items, "the list")].sum())
 
 
 def _told(key: str) -> str:
-    return {"raw": "raw", "all": "all items"}.get(key, f"p = {key}")
+    return weighting_name("raw" if key == "raw" else "weighted", int(key) if key.isdigit() else None)
 
 
 def table(changes: Sequence[Changes]) -> pa.Table:
@@ -109,7 +112,7 @@ def table(changes: Sequence[Changes]) -> pa.Table:
 def claims(changes: Sequence[Changes]) -> list[Claim]:
     """The claims of the paper beside what was found; the first of the changes is of the world shown."""
     most = max((int(key) for key in changes[0].found["g2"] if key.isdigit()), default=0)
-    few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= _FEW]
+    few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= FEW]
     made = [
         _claim(
             "g1 (agrees with the campaigns), raw",
@@ -124,26 +127,26 @@ def claims(changes: Sequence[Changes]) -> list[Claim]:
             lambda x: -0.38 <= x <= -0.28,
         ),
     ]
-    if str(_FEW) in changes[0].found["g1"]:
+    if str(FEW) in changes[0].found["g1"]:
         made += [
             _claim(
-                f"g1, p = {_FEW}: left of its raw change",
+                f"g1, p = {FEW}: left of its raw change",
                 "stable",
-                [abs(one.found["g1"][str(_FEW)] / one.found["g1"]["raw"]) for one in changes],
+                [abs(one.left("g1", str(FEW))) for one in changes],
                 lambda x: x <= 0.2,
                 share=True,
             ),
             _claim(
-                f"g2, p ≤ {_FEW}: least left of its raw change",
+                f"g2, p ≤ {FEW}: least left of its raw change",
                 "not stable",
-                [min(one.found["g2"][key] / one.found["g2"]["raw"] for key in few) for one in changes],
+                [min(one.left("g2", key) for key in few) for one in changes],
                 lambda x: x >= 0.6,
                 share=True,
             ),
             _claim(
                 f"g2, p = {most}: left of its raw change",
                 "stable as p grows",
-                [abs(one.found["g2"][str(most)] / one.found["g2"]["raw"]) for one in changes],
+                [abs(one.left("g2", str(most))) for one in changes],
                 lambda x: x <= 0.2,
                 share=True,
             ),

@@ -72,7 +72,8 @@ def figure_cost(table: pa.Table) -> Figure:
     title = "What more weights cost, and what they bring"
     told = (
         "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
-        "item mixes. Diamond: all items at once, by scaling. All fits to the default tolerance, 1e-4"
+        "item mixes. Diamond: all items at once, by scaling. Fits end at the default tolerance, 1e-4, or after "
+        "2 000 passes"
     )
     sentence = cost_sentence(rows)
     return Figure(7, "figure-7-cost", title, styled(grid, title, wrapped(told, 830), sentence), sentence, table)
@@ -170,8 +171,8 @@ def figure_algorithms(table: pa.Table) -> Figure:
         bands.append(alt.hconcat(*panels, spacing=26))
     title = "Algorithms that are not constant: estimates against the truth"
     told = (
-        "Upright line: the truth of a simulated world, for each question its own. Shapes: estimates with 95 % "
-        "intervals; the grey line between them is the error that remains"
+        "Upright line: the truth of a simulated world, for each question its own. Shapes: estimates; the grey "
+        "line between them is the error that remains. Both are drawn with their 95 % intervals"
     )
     sentence = algorithms_sentence(rows)
     chart: Any = alt.vconcat(*bands, spacing=24)
@@ -215,7 +216,8 @@ def _estimates_panel(
     step, width = 17, 300
     bottom = max(places.values()) + 0.8
     y = alt.Y("place:Q", axis=None).scale(domain=[bottom, 0.2], nice=False, zero=False)
-    truth = {row["recommender"]: row["value"] for row in rows if row["estimate"] == TRUTH}
+    known = {row["recommender"]: row for row in rows if row["estimate"] == TRUTH}
+    truth = {name: row["value"] for name, row in known.items()}
     shown = [row | {"truth": truth.get(row["recommender"])} for row in rows if row["estimate"] != TRUTH]
     base = alt.Chart(data(shown)).encode(y=y)
     colour = coloured("estimate", ESTIMATES)
@@ -228,10 +230,12 @@ def _estimates_panel(
         tooltip=["recommender:N", "estimate:N", "value:Q", "truth:Q"],
     )
     edges = [
-        {"value": truth[name], "place": a - 0.55, "end": b + 0.55}
+        {"value": truth[name], "place": a - 0.55, "end": b + 0.55, **{k: known[name][k] for k in ("low", "high")}}
         for name, (a, b) in groups.items()
         if name in truth
     ]
+    band = alt.Chart(data(edges)).mark_rect(color=INK, opacity=0.12)
+    band = band.encode(x="low:Q", x2="high:Q", y=y, y2="end:Q")
     upright = alt.Chart(data(edges)).mark_rule(color=INK, strokeWidth=2).encode(x="value:Q", y=y, y2="end:Q")
     word = (
         alt.Chart(data(edges[:1]))
@@ -240,7 +244,7 @@ def _estimates_panel(
     )
     lines = [{"place": place, "name": e, "group": r} for (r, e), place in places.items() if e != TRUTH]
     rails = alt.Chart(data(lines)).mark_rule(color=PALE, strokeWidth=0.8).encode(y=y)
-    layers = [rails, errors, intervals, upright, marks, word]
+    layers = [rails, band, errors, intervals, upright, marks, word]
     if names:
         layers.append(
             alt.Chart(data(lines))

@@ -26,7 +26,7 @@ class Claim:
     claim, paper
         What is claimed, and the number given for it.
     ours, spread
-        Our number with the default seed, and the least and the largest over the seeds.
+        Our number in the world shown, and the least and the largest over all worlds.
     holds
         Whether the claim holds.
     """

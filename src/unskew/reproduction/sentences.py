@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -59,16 +58,18 @@ def sizes_sentence(sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], l
 
 
 def _around(rows: list[dict[str, Any]], campaigns: Sequence[int], days: int = 30) -> str:
-    """How much of the whole change falls into the days after the campaigns began."""
+    """How much of the whole change falls into the days after the campaigns began; nothing if that is not known."""
     whole = rows[-1]["exact"] - rows[0]["exact"]
     if abs(whole) < 0.01 * rows[0]["exact"]:
         return ""
-    steps = sum(
-        after["exact"] - before["exact"]
-        for before, after in pairwise(rows)
-        if any(c <= before["at"] and after["at"] <= c + days for c in campaigns)
-    )
-    return f", {percent(steps / whole, 0)} of it in the {days} days from the start of each campaign"
+    found = 0.0
+    for campaign in campaigns:
+        before = [row for row in rows if row["at"] < campaign]
+        within = [row for row in rows if campaign <= row["at"] <= campaign + days]
+        if not before or not within or campaign - before[-1]["at"] > days:
+            return ""  # the days are too far apart to tell
+        found += within[-1]["exact"] - before[-1]["exact"]
+    return f", {percent(found / whole, 0)} of it from the day before a campaign to {days} days after its start"
 
 
 def score_sentence(algorithm: str, rows: list[dict[str, Any]], campaigns: Sequence[int]) -> str:
@@ -79,7 +80,7 @@ def score_sentence(algorithm: str, rows: list[dict[str, Any]], campaigns: Sequen
         f"{algorithm} recommends the same five items every day, yet its score "
         f"{moved(end['exact'] / start['exact'] - 1)}, from {percent(start['exact'], 2)} on day {start['at']} to "
         f"{percent(end['exact'], 2)} on day {end['at']}{_around(rows, campaigns)}; the intervals of {held} of the "
-        f"{len(rows)} daily samples hold the exact score."
+        f"{len(rows)} samples hold the exact score."
     )
 
 

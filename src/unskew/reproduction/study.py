@@ -19,6 +19,7 @@ from unskew.log import Log
 from unskew.over_time import timeline
 from unskew.read import read_log
 from unskew.reproduction.sentences import BOTH, NEVER, SECOND
+from unskew.reproduction.words import ALL, BASE, weighting_name
 from unskew.timeline_result import Timeline
 from unskew.worlds.world import World
 
@@ -35,7 +36,7 @@ TOPS = (5, 10, 20, 50, 100, 200, 500)
 """Numbers of items whose weights are fitted."""
 
 TOL = 1e-5
-"""Of the fits."""
+"""Of the weights of all items in the claims; other fits use the default."""
 
 _LENGTH = 5  # of the lists g1 and g2
 _SHOWN = 4  # items of a kind in figure 1
@@ -65,6 +66,7 @@ class Study:
     @classmethod
     def of(cls, world: World) -> Study:
         """Read the logs and find the two lists."""
+        _check(world)
         log = read_log(world.log, exposed="exposed")
         truth = read_log(world.truth)
         before = log.at(FIRST)
@@ -127,7 +129,7 @@ class Study:
             (NEVER, never, _SHOWN, start - end),
         ):
             order = np.lexsort((items, -change))
-            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] > 0]
+            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] > 0 < start[k]]
             found |= dict.fromkeys(own[:n], kind)
         return found
 
@@ -136,6 +138,22 @@ class Study:
         sizes, users = np.unique(self.log.at(LAST).sizes(), return_counts=True)
         keep = sizes > 0
         return pa.table({"items": sizes[keep], "users": users[keep]})
+
+
+def _check(world: World) -> None:
+    """Refuse a world that is not like that of the paper, before any work."""
+    if "base" in world.about:
+        raise InputError("this world was injected into a log: the reproduction needs one that was simulated")
+    days = world.campaigns
+    if len(days) != 2 or not all(RECOMMENDED[0] <= day <= RECOMMENDED[1] for day in days):
+        when = "nothing was recommended" if not days else f"there are {len(days)}, the first on day {days[0]}"
+        raise InputError(
+            f"the reproduction needs a world with two campaigns between days {RECOMMENDED[0]} and "
+            f"{RECOMMENDED[1]}, such as 'paper' or 'growth': in this one {when}"
+        )
+    last = world.about["parameters"].get("days", 0) - 1
+    if last < LAST:
+        raise InputError(f"the reproduction goes to day {LAST}; this world ends on day {last}")
 
 
 def _recommended(world: World) -> list[tuple[int, int]]:
@@ -188,11 +206,9 @@ def scores(made: Timeline, study: Study, name: str) -> pa.Table:
         for row in made.rows.to_pylist()
         if row["recommender"] == name
     ]
-    order = ["raw", *(f"p = {p}" for p in study.tops), "all items"]
+    order = [BASE, *(weighting_name("weighted", p) for p in study.tops), ALL]
     return pa.Table.from_pylist(sorted(found, key=lambda row: (order.index(row["weighting"]), row["at"])))
 
 
 def _weighting(row: dict[str, Any]) -> str:
-    if row["weighting"] == "raw":
-        return "raw"
-    return "all items" if row["top"] is None else f"p = {row['top']}"
+    return weighting_name(row["weighting"], row["top"])

@@ -26,6 +26,13 @@ def weighting_strokes(names: Iterable[str]) -> dict[str, Stroke]:
     return strokes
 
 
+def weighting_name(weighting: str, top: int | None) -> str:
+    """What a weighting is called: raw, p = 20, all items."""
+    if weighting == BASE:
+        return BASE
+    return ALL if top is None else f"p = {top}"
+
+
 def percent(share: float, digits: int = 1) -> str:
     """A share, such as 12.3 %."""
     text = f"{100 * share:.{digits}f}"
