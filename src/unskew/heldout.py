@@ -15,10 +15,23 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew import kernels
-from unskew.errors import EmptyError
+from unskew.errors import EmptyError, PolicyError
 from unskew.recommend.base import Batch, Codes, HeldOutPairs
+from unskew.recommend.options import whole_number
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats, over_blocks
+
+
+MOST_DRAWS = 100_000_000
+"""Of one sample: more are taken for a mistake."""
+
+
+def number_of_draws(name: str, n: Any) -> int:
+    """How many pairs to draw, as an integer that memory has room for."""
+    n = whole_number(name, n, "how many pairs to draw")
+    if n > MOST_DRAWS:
+        raise PolicyError(f"{name} is {n}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}")
+    return n
 
 
 def all_entries(snapshot: Snapshot) -> Codes:
@@ -43,6 +56,15 @@ def all_pairs(snapshot: Snapshot) -> HeldOutPairs:
     entries = all_entries(snapshot)
     user = np.repeat(np.arange(snapshot.profiles.n_users), snapshot.sizes())
     return HeldOutPairs(snapshot, user, snapshot.profiles.item[entries].astype(np.int64), entries)
+
+
+def entries_of(snapshot: Snapshot, users: Codes) -> tuple[Codes, Codes]:
+    """The entries of some users, one after the other, and where those of each begin."""
+    p = snapshot.profiles
+    first = p.start[users].astype(np.int64)
+    sizes = p.stop[users].astype(np.int64) - first
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    return offsets, np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
 
 
 def pairs_of(snapshot: Snapshot, entries: Codes) -> HeldOutPairs:
@@ -167,12 +189,9 @@ class HoldOut:
     def _batch(self, pairs: HeldOutPairs, at: int, end: int, group: npt.NDArray[np.int64] | None) -> Batch:
         p = self.profiles.profiles
         user = pairs.user[at:end]
-        first = p.start[user].astype(np.int64)
-        sizes = p.stop[user].astype(np.int64) - first
-        offsets = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
+        offsets, entries = entries_of(self.profiles, user)
         if group is not None:
-            keep = group[entries] != np.repeat(group[pairs.entry[at:end]], sizes)
+            keep = group[entries] != np.repeat(group[pairs.entry[at:end]], np.diff(offsets))
             entries = entries[keep]
             offsets = np.concatenate([[0], np.cumsum(keep)])[offsets]
         return Batch(user, offsets, p.item[entries].astype(np.int64), p.n_items)

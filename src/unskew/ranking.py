@@ -12,8 +12,10 @@ from unskew import kernels
 from unskew.errors import InputError, UnskewError, UnskewWarning
 from unskew.files import first_line
 from unskew.heldout import HoldOut
+from unskew.log import Log
 from unskew.progress import progress
 from unskew.recommend.base import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.snapshot import Snapshot
 from unskew.sweep import Floats
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
@@ -31,8 +33,7 @@ def rank_pairs(
 ) -> tuple[Codes, Floats | None]:
     """Fit the recommender and rank every pair; with grades if they are wanted and it gives any."""
     snapshot = held.profiles
-    progress().stage(f"fitting {model}")
-    _call(model, "fit", model.fit, snapshot)
+    fit(model, snapshot)
     depth = min(depth, snapshot.profiles.n_items)
     if held.together > 1 and getattr(model, "is_exact", False):
         warnings.warn(
@@ -85,29 +86,33 @@ def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> C
 def _ranked_by_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
     ranks = np.zeros(len(pairs), dtype=np.int64)
     for part, batch in held.batches(pairs, ENTRIES):
-        given = _call(model, "recommend", model.recommend, batch, depth)
-        lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
-        fault = np.zeros(3, dtype=np.int64)
-        free = bool(getattr(model, "may_recommend_profile", False))
-        kernels.list_ranks(
-            lists,
-            pairs.item[part],
-            batch.start,
-            batch.item,
-            batch.n_items,
-            free,
-            ranks[part],
-            fault,
-        )
-        if fault[0]:
-            raise _refused(model, held, batch, fault)
+        _, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
         progress().advance(len(batch))
     return ranks
 
 
-def _refused(model: Recommender, held: HoldOut, batch: Batch, fault: Codes) -> UnskewError:
+def fit(model: Recommender, snapshot: Snapshot) -> None:
+    """Fit a recommender; say whose fault it is if it fails."""
+    progress().stage(f"fitting {model}")
+    _call(model, "fit", model.fit, snapshot)
+
+
+def lists_for(
+    model: Recommender, snapshot: Snapshot, batch: Batch, depth: int, wanted: Codes
+) -> tuple[Codes, Codes]:
+    """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
+    given = _call(model, "recommend", model.recommend, batch, depth)
+    lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
+    ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    free = bool(getattr(model, "may_recommend_profile", False))
+    kernels.list_ranks(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
+    if fault[0]:
+        raise _refused(model, snapshot.log, batch, fault)
+    return lists, ranks
+
+
+def _refused(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
     kind, row, code = (int(x) for x in fault)
-    log = held.profiles.log
     item = log.items[code] if 0 <= code < len(log.items) else code
     user = log.users[int(batch.user[row])]
     return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.options import FILE, show_options
+from unskew.cli.options import FILE, LogOptions, show_options
 from unskew.errors import InputError
 
 if TYPE_CHECKING:
@@ -98,9 +98,7 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
 
 
 def _read(base: str, columns: dict[str, Any]) -> Any:
-    from unskew.read import read_log
-
-    return read_log(base, **columns)
+    return LogOptions(log=base, **columns, removed=None, drop_nulls=False, p_user=None, p_item=None).read()
 
 
 def _campaigns(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from unskew.errors import InputError
 from unskew.evaluation import evaluate, rank_held_out
 from unskew.progress import progress
 from unskew.snapshot import Snapshot
@@ -29,11 +30,12 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
     Columns round, at, candidate, score_of ("raw", "weighted" or "organic"), score, rank (1 is best), chosen (it is
     put into production in this round), truth (its raw score had nothing been recommended).
     """
-    days = [loop.first + k * loop.every for k in range(loop.rounds)]
-    reference = service.events.until(days[0])
+    if not (service.events.time <= loop.first).any():
+        raise InputError(f"nobody has taken anything by day {loop.first}: let the loop begin later")
+    reference = service.events.until(loop.first)
     specs = {name: _spec(name, reference, loop) for name in loop.candidates}
     rows: list[dict[str, Any]] = []
-    for number, day in enumerate(days):
+    for number, day in enumerate(loop.days):
         progress().stage(f"round {number + 1} of {loop.rounds}: scoring {len(specs)} candidates")
         now = service.events.until(day)
         weights = fit_weights(now, reference)
@@ -83,5 +85,10 @@ def _spec(name: str, reference: Snapshot, loop: Loop) -> str:
     lists = sorted(filter(is_list, loop.candidates), key=lambda c: ascii_lowercase.index(c[-1]))
     ids = reference.log.items.values.to_numpy()
     ranking = ids[np.lexsort((ids, -reference.counts()))]
+    if len(ranking) < len(lists):
+        raise InputError(
+            f"{len(lists)} fixed lists want as many items, and on day {loop.first} people hold {len(ranking)}: "
+            "give more items or users"
+        )
     own = ranking[lists.index(name) :: len(lists)][:_LIST]
     return "constant:" + ",".join(map(str, own.tolist()))

@@ -23,6 +23,7 @@ Times = npt.NDArray[Any]  # whole numbers or not, as those of the log
 
 ORGANIC, HOLDOUT, PUSH = 0, 1, 2  # streams of random numbers
 _ROUNDS = 60  # of drawing again what a user already has
+_STEEPEST = 1e15  # scale of profile sizes: beyond it nearly all have the same
 
 
 class Tastes(Protocol):
@@ -148,14 +149,20 @@ def profile_sizes(at: Floats, mean: float, tail: float, most: int) -> Codes:
     `at` are uniform numbers; the scale is found by halving.
     """
     shape = np.maximum(1.0 - at, 1e-12) ** (-1.0 / tail) - 1.0
+
+    def sizes(scale: float) -> Floats:
+        return np.minimum(1.0 + np.floor(scale * shape), most)
+
     low, high = 0.0, float(max(most, 1)) * 4
+    while sizes(high).mean() < min(mean, most) and high < _STEEPEST:
+        high *= 2
     for _ in range(60):
         scale = (low + high) / 2
-        if np.minimum(1.0 + np.floor(scale * shape), most).mean() < mean:
+        if sizes(scale).mean() < mean:
             low = scale
         else:
             high = scale
-    return np.minimum(1.0 + np.floor(high * shape), most).astype(np.int64)
+    return sizes(high).astype(np.int64)
 
 
 def _taken(
@@ -192,6 +199,9 @@ def _taken(
         open_ = open_[~fits]
         if len(open_) == 0:
             break
+    nothing = np.bincount(user[item >= 0], minlength=recipe.users) == 0
+    slot = np.searchsorted(user, np.flatnonzero(nothing))  # whoever joins has something
+    item[slot] = np.argmax(weight)
     kept = item >= 0
     return Events(user[kept], item[kept], time[kept])
 

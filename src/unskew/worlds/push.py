@@ -5,19 +5,24 @@ Works on codes and times; whether people are simulated or those of a real log ma
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.heldout import entries_of
+from unskew.ids import Ids
 from unskew.progress import progress
+from unskew.ranking import fit, lists_for
 from unskew.recommend import Batch, Recommender, recommender
+from unskew.recommend.base import tie_order
 from unskew.snapshot import Snapshot
 from unskew.worlds.people import PUSH, Codes, Events, Tastes, Times
 from unskew.worlds.recipe import Campaign
 
 _AT_A_TIME = 50_000  # users
-_DEEPER = 12  # how much longer than what is shown a list is, so that enough of it may be shown
+_CELLS = 6_000_000  # of lists in memory at a time
+_DEEPER = 12  # how much longer than what is shown a list is, so that (nearly always) enough of it may be shown
 
 
 @dataclass(frozen=True)
@@ -51,10 +56,14 @@ class Service:
         What they would like.
     shielded
         Users who are never shown anything.
+    last
+        When it ends.
     ticks_a_day
         How much time a day is.
     anyway
         Probability to take what is shown and would have been taken later anyway; None for `acceptance`.
+    ids
+        What users and items are called, for recommenders that want to know; None for their codes.
     """
 
     organic: Events
@@ -63,9 +72,10 @@ class Service:
     n_items: int
     shielded: npt.NDArray[np.bool_]
     seed: int
+    last: int | float
     ticks_a_day: float = 1.0
     anyway: float | None = None
-    last: float = np.inf
+    ids: tuple[Ids, Ids] | None = None
     events: Events = field(init=False)
     shown: list[Shown] = field(init=False, default_factory=list)
     ranking: Codes | None = field(init=False, default=None)
@@ -75,18 +85,13 @@ class Service:
 
     def run(self, campaign: Campaign, tick: int | float) -> None:
         """Show recommendations at a time; people take some of them."""
-        if not (self.events.time <= tick).any():
-            return
         number = len(self.shown)
         rng = np.random.default_rng([self.seed, PUSH, number])
         progress().stage(f"campaign {number + 1}: recommending by {campaign.recommender}")
-        now = self.events.until(tick)
-        users = now.log.users.values.to_numpy()
-        reached = rng.random(self.n_users)[users] < campaign.reach
-        reached &= ~self.shielded[users] & (now.sizes() > 0)
-        made = recommender(campaign.recommender).fit(now)
-        allowed = self.allowed(campaign, now)
-        user, item, position = _lists(made, now, np.flatnonzero(reached), allowed, campaign.shown)
+        if (self.events.time <= tick).any():
+            user, item, position = self._listed(campaign, rng, tick)
+        else:  # nobody is there yet
+            user = item = position = np.empty(0, dtype=np.int64)
         time = np.full(len(user), tick, dtype=self.organic.time.dtype)
         self.shown.append(Shown(user, item, time, np.full(len(user), number, dtype=np.int64), position))
         self._take(campaign, rng, user, item, tick)
@@ -97,10 +102,32 @@ class Service:
         marked = shown_before(self.events, shown, self.n_items)
         return self.events.only(~marked)
 
-    def allowed(self, campaign: Campaign, now: Snapshot) -> npt.NDArray[np.bool_]:
+    def _listed(
+        self, campaign: Campaign, rng: np.random.Generator, tick: int | float
+    ) -> tuple[Codes, Codes, Codes]:
+        """User, item and place of what a campaign shows, by codes of the service."""
+        now = self.events.until(tick)
+        users, items = now.log.users.values.to_numpy(), now.log.items.values.to_numpy()
+        reached = rng.random(self.n_users)[users] < campaign.reach
+        reached &= ~self.shielded[users] & (now.sizes() > 0)
+        now = self._under_own_ids(now)
+        model = recommender(campaign.recommender)
+        fit(model, now)
+        may = self._allowed(campaign, now, items)[items]
+        user, item, place = _lists(model, now, np.flatnonzero(reached), may, campaign.shown)
+        return users[user], items[item], place
+
+    def _under_own_ids(self, now: Snapshot) -> Snapshot:
+        """The profiles as a recommender may know them: by the ids of the log, not by codes."""
+        if self.ids is None:
+            return now
+        users = Ids.of(self.ids[0].take(now.log.users.values))
+        items = Ids.of(self.ids[1].take(now.log.items.values))
+        return replace(now, log=replace(now.log, users=users, items=items))
+
+    def _allowed(self, campaign: Campaign, now: Snapshot, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which items (by code of the service) may be recommended."""
-        codes = now.log.items.values.to_numpy()
-        ranking = codes[np.lexsort((codes, -now.counts()))]
+        ranking = codes[np.lexsort((tie_order(now), -now.counts()))]
         if self.ranking is None:  # what is excluded stays so
             self.ranking = ranking
         most = max(round(campaign.catalogue * self.n_items), 20)
@@ -122,10 +149,11 @@ class Service:
         chance[later] = campaign.acceptance if self.anyway is None else self.anyway
         wait = rng.exponential(campaign.delay * self.ticks_a_day, len(user))
         taken = rng.random(len(user)) < chance
-        time = np.minimum(tick + wait, self.last)
         if self.organic.time.dtype.kind == "i":
-            time = np.floor(time)
-        more = Events(user[taken], item[taken], time[taken].astype(self.organic.time.dtype))
+            wait = np.floor(np.minimum(wait, 2.0**62)).astype(np.int64)  # whole ticks: floats have 53 bits
+        taken &= wait <= self.last - tick  # what comes later is not seen any more
+        time = (tick + wait[taken]).astype(self.organic.time.dtype)
+        more = Events(user[taken], item[taken], time)
         self.events = _earliest(self.events, more, self.n_items)
 
 
@@ -156,35 +184,28 @@ def _earliest(events: Events, more: Events, items: int) -> Events:
 
 
 def _lists(
-    model: Recommender, now: Snapshot, rows: Codes, allowed: npt.NDArray[np.bool_], shown: int
+    model: Recommender, now: Snapshot, rows: Codes, may: npt.NDArray[np.bool_], shown: int
 ) -> tuple[Codes, Codes, Codes]:
     """User, item and place of what is shown: the best of each list that may be, and that the user lacks."""
-    ids, users = now.log.items.values.to_numpy(), now.log.users.values.to_numpy()
-    may = allowed[ids]
-    depth = min(shown * _DEEPER, len(ids))
-    found = []
-    for at in range(0, len(rows), _AT_A_TIME):
-        some = rows[at : at + _AT_A_TIME]
+    n_items = len(may)
+    depth = min(shown * _DEEPER, n_items)
+    step = max(1, min(_AT_A_TIME, _CELLS // depth))
+    found: list[tuple[Codes, Codes, Codes]] = [(np.empty(0, dtype=np.int64),) * 3]
+    for at in range(0, len(rows), step):
+        some = rows[at : at + step]
         batch = _batch(now, some)
-        lists = model.recommend(batch, depth)
+        lists, _ = lists_for(model, now, batch, depth, np.full(len(some), -1, dtype=np.int64))
         good = (lists >= 0) & may[lists]
         if getattr(model, "may_recommend_profile", False):
-            held = np.repeat(np.arange(len(some)), np.diff(batch.start)) * len(ids) + batch.item
-            good &= ~np.isin(np.arange(len(some))[:, None] * len(ids) + lists, held)
-        place = np.cumsum(good, axis=1)
+            held = np.repeat(np.arange(len(some)), np.diff(batch.start)) * n_items + batch.item
+            good &= ~np.isin(np.arange(len(some))[:, None] * n_items + lists, held)
+        place = np.cumsum(good, axis=1, dtype=np.int64)
         row, column = np.nonzero(good & (place <= shown))
-        found.append((users[some[row]], ids[lists[row, column]], place[row, column]))
-    if not found:
-        empty = np.empty(0, dtype=np.int64)
-        return empty, empty, empty
-    user, item, place = (np.concatenate(part).astype(np.int64) for part in zip(*found, strict=True))
-    return user, item, place
+        found.append((some[row], lists[row, column], place[row, column]))
+    user, item, position = (np.concatenate(part) for part in zip(*found, strict=True))
+    return user, item, position
 
 
 def _batch(now: Snapshot, rows: Codes) -> Batch:
-    p = now.profiles
-    first = p.start[rows].astype(np.int64)
-    sizes = p.stop[rows].astype(np.int64) - first
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
-    entries = np.arange(offsets[-1]) + np.repeat(first - offsets[:-1], sizes)
-    return Batch(rows, offsets, p.item[entries].astype(np.int64), p.n_items)
+    offsets, entries = entries_of(now, rows)
+    return Batch(rows, offsets, now.profiles.item[entries].astype(np.int64), now.profiles.n_items)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
+from datetime import date
+from numbers import Integral, Real
 from string import ascii_lowercase
 from typing import Any
 
-from unskew.errors import InputError
+from unskew.errors import InputError, PolicyError
 from unskew.quality import quality as named_quality
 from unskew.recommend import recommender
 from unskew.recommend.options import number, one_of, whole_number
+from unskew.worlds.given import parameters, sendable, several
 
 
 @dataclass(frozen=True)
@@ -31,14 +35,14 @@ class Campaign:
         Share of its list that a user takes, on average. Each item is taken with this probability times how much
         the user likes it, compared with the rest of its list.
     catalogue
-        Share of all items that can be recommended: those that most users hold on that day.
+        Share of all items that can be recommended: those that most users hold on that day; at least 20 items.
     excluded
         One in so many of these (by popularity at the first campaign) is not recommended; 0 for none.
     delay
         Days until a recommended item is taken, on average.
     """
 
-    day: int | float | str
+    day: int | float | str | date
     recommender: str = "knn?neighbours=200&similarity=cooccurrence&leave_out=profile"
     reach: float = 1.0
     shown: int = 10
@@ -48,6 +52,9 @@ class Campaign:
     delay: float = 4.0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "day", _day(self.day))
+        if not isinstance(self.recommender, str):
+            raise InputError(f"recommender is {self.recommender!r}: give the text of a spec, such as 'popular'")
         recommender(self.recommender)
         number("reach", self.reach, "a share of the users", 0, 1)
         whole_number("shown", self.shown, "the length of a list")
@@ -55,6 +62,16 @@ class Campaign:
         number("catalogue", self.catalogue, "a share of the items", 0, 1)
         whole_number("excluded", self.excluded, "one in so many items", 0)
         number("delay", self.delay, "a number of days", 0)
+
+
+def _day(given: Any) -> Any:
+    """A number as Python has it; a date as it is."""
+    is_number = isinstance(given, Real)
+    if given is None or isinstance(given, bool) or (is_number and not math.isfinite(given)):
+        raise InputError(f"day is {given!r}: give a day such as 330, or a time of the base log")
+    if is_number:
+        return int(given) if isinstance(given, Integral) else float(given)
+    return given
 
 
 CHOSEN_BY = ("raw", "weighted", "organic")
@@ -91,17 +108,30 @@ class Loop:
     campaign: Campaign = Campaign(0, shown=5, acceptance=0.06, catalogue=1.0, excluded=0)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", several("candidates", self.candidates, str))
         if not self.candidates:
             raise InputError("candidates is empty: name what competes")
-        for spec in self.candidates:
+        for place, spec in enumerate(self.candidates):
+            if spec in self.candidates[:place]:
+                raise InputError(f"candidates has {spec!r} twice: name each once")
             if not is_list(spec):
                 recommender(spec)
+        if not isinstance(self.quality, str):
+            raise InputError(f"quality is {self.quality!r}: give its name, such as 'hit@5'")
         named_quality(self.quality)
         one_of("chosen_by", self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
             one_of("incumbent", self.incumbent, self.candidates)
+        whole_number("first", self.first, "days since the launch", 0)
         whole_number("every", self.every, "a number of days")
         whole_number("rounds", self.rounds, "a number of evaluations")
+        if not isinstance(self.campaign, Campaign):
+            raise InputError(f"campaign is {self.campaign!r}: say Campaign(0, shown=5)")
+
+    @property
+    def days(self) -> list[int]:
+        """When the evaluations are."""
+        return [self.first + k * self.every for k in range(self.rounds)]
 
 
 @dataclass(frozen=True)
@@ -115,9 +145,10 @@ class Recipe:
     organic
         Items that a user takes by itself until the end, on average.
     tail, largest
-        Exponent of the tail of profile sizes (``P(size > n)`` falls like ``n ** -tail``), and the largest size.
+        Exponent of the tail of profile sizes (``P(size > n)`` falls like ``n ** -tail``), and the largest size,
+        which is never more than a quarter of the items.
     zipf, head
-        The k-th most popular item is taken in proportion to ``(k + head) ** -zipf``.
+        The k-th most popular item, from 0 on, is taken in proportion to ``(k + head) ** -zipf``.
     topics, taste, first
         Number of topics that items belong to, the share of what a user takes from its own two, and the share of
         that from the one it likes most.
@@ -172,9 +203,14 @@ class Recipe:
         whole_number("days", self.days, "for how long they are watched", 2)
         whole_number("largest", self.largest, "the largest profile")
         whole_number("topics", self.topics, "a number of topics")
-        number("organic", self.organic, "items a user", 1)
-        for name in ("tail", "zipf", "head", "adoption", "pace", "trend"):
-            number(name, getattr(self, name), "a parameter of the world", 0)
+        number("organic", self.organic, "items a user, not more than the largest profile", 1, self.largest)
+        number("tail", self.tail, "the exponent of profile sizes", 0.1)
+        number("zipf", self.zipf, "the exponent of popularity", 0, 10)
+        number("head", self.head, "how flat the top of popularity is", 0.01, 1e6)
+        number("trend", self.trend, "how far tastes move", 0, 100)
+        for name in ("adoption", "pace"):
+            number(name, getattr(self, name), "a number of days", 0)
+        object.__setattr__(self, "affinity", several("affinity", self.affinity))
         if len(self.affinity) != 3:
             raise InputError(f"affinity is {self.affinity!r}: give three numbers, for two topics and all others")
         for value in self.affinity:
@@ -183,28 +219,27 @@ class Recipe:
             number(name, getattr(self, name), "a share", 0, 1)
         if self.anyway is not None:
             number("anyway", self.anyway, "a probability", 0, 1)
+        object.__setattr__(self, "campaigns", several("campaigns", self.campaigns, Campaign))
+        if self.loop is not None and not isinstance(self.loop, Loop):
+            raise InputError(f"loop is {self.loop!r}: say Loop(candidates)")
+        if self.loop is not None and self.campaigns:
+            raise PolicyError("a closed loop decides its campaigns by itself: give campaigns or a loop, not both")
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self)
+        return sendable(asdict(self))
 
     @classmethod
     def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
         """What `to_dict` gave."""
-        known = {field.name for field in fields(cls)}
-        unknown = sorted(set(told) - known)
-        if unknown:
-            raise InputError(
-                f"a world has no parameter {unknown[0]!r}: it was written by another version of unskew"
-            )
-        values = dict(told)
-        if "affinity" in told:
-            values["affinity"] = tuple(told["affinity"])
-        values["campaigns"] = tuple(Campaign(**c) for c in told.get("campaigns", ()))
-        loop = told.get("loop")
-        if loop is not None:
-            loop = {**loop, "candidates": tuple(loop["candidates"]), "campaign": Campaign(**loop["campaign"])}
-        values["loop"] = None if loop is None else Loop(**loop)
+        values = parameters(cls, told, "a world")
+        campaigns = several("campaigns", told.get("campaigns", ()), Mapping)
+        values["campaigns"] = tuple(Campaign(**parameters(Campaign, c, "a campaign")) for c in campaigns)
+        if told.get("loop") is not None:
+            loop = parameters(Loop, told["loop"], "a closed loop")
+            if "campaign" in loop:
+                loop["campaign"] = Campaign(**parameters(Campaign, loop["campaign"], "a campaign"))
+            values["loop"] = Loop(**loop)
         return cls(**values)
 
 
@@ -216,7 +251,8 @@ def is_list(candidate: str) -> bool:
 
 def scaled(recipe: Recipe, users: int | None = None, items: int | None = None) -> Recipe:
     """The same world with another number of users and items, and not more topics than there is room for."""
-    recipe = replace(recipe, users=users or recipe.users, items=items or recipe.items)
+    users, items = recipe.users if users is None else users, recipe.items if items is None else items
+    recipe = replace(recipe, users=users, items=items)
     return replace(recipe, topics=max(1, min(recipe.topics, recipe.items // 12)))
 
 

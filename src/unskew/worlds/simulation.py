@@ -12,6 +12,7 @@ import pyarrow as pa
 from unskew.errors import InputError, PolicyError
 from unskew.progress import progress
 from unskew.recommend.options import number, one_of, whole_number
+from unskew.worlds.given import several
 from unskew.worlds.injection import inject
 from unskew.worlds.loop import run_loop
 from unskew.worlds.people import HOLDOUT, Events, organic
@@ -62,16 +63,13 @@ def simulate(
     >>> world = us.simulate(users=500, items=200, seed=1)
     >>> world.log.column_names, world.campaigns
     (['user', 'item', 'time', 'exposed'], [330, 430])
-    >>> us.read_log(world.log).at(500).n_users
+    >>> us.read_log(world.log).at(480).n_users
     500
     """
     name, recipe = _recipe(world)
-    whole_number("seed", seed, "where the random numbers begin", 0)
-    for what, size in (("users", users), ("items", items)):
-        if size is not None:
-            whole_number(what, size, f"how many {what} there are", 2)
+    seed = whole_number("seed", seed, "where the random numbers begin", 0)
     if campaigns is not None:
-        recipe = replace(recipe, campaigns=_campaigns(campaigns), loop=None)
+        recipe = replace(recipe, campaigns=several("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
         recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
@@ -94,23 +92,14 @@ def _recipe(world: str | Recipe) -> tuple[str, Recipe]:
     return world, WORLDS[world]
 
 
-def _campaigns(given: Iterable[Campaign]) -> tuple[Campaign, ...]:
-    if isinstance(given, Campaign) or not isinstance(given, Iterable):
-        raise InputError(f"campaigns is {given!r}: put campaigns into a list")
-    listed = tuple(given)
-    for campaign in listed:
-        if not isinstance(campaign, Campaign):
-            raise InputError(f"campaigns has {campaign!r}, which is no Campaign: say Campaign(day=330)")
-    return listed
-
-
 def _simulated(name: str, recipe: Recipe, seed: int) -> World:
+    campaigns = _in_time(recipe)
     progress().stage(f"simulating {recipe.users} users")
     events, topics = organic(recipe, seed)
     shielded = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < recipe.holdout
     last = recipe.days - 1
-    service = Service(events, topics, recipe.users, recipe.items, shielded, seed, anyway=recipe.anyway, last=last)
-    for campaign in _in_time(recipe):
+    service = Service(events, topics, recipe.users, recipe.items, shielded, seed, last, anyway=recipe.anyway)
+    for campaign in campaigns:
         service.run(campaign, _day(campaign))
     rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
     shown = Shown.joined(service.shown, events.time)
@@ -126,9 +115,15 @@ def _simulated(name: str, recipe: Recipe, seed: int) -> World:
 
 
 def _in_time(recipe: Recipe) -> list[Campaign]:
+    """The campaigns in their order; nothing may come after the end."""
+    last = recipe.days - 1
     for campaign in recipe.campaigns:
-        if not 0 <= _day(campaign) < recipe.days:
-            raise InputError(f"a campaign on day {campaign.day}: the world has days 0 to {recipe.days - 1}")
+        if _day(campaign) > last:
+            raise InputError(f"a campaign on day {campaign.day}: the world has days 0 to {last}")
+    if recipe.loop is not None and recipe.loop.days[-1] > last:
+        raise InputError(
+            f"the last evaluation of the loop is on day {recipe.loop.days[-1]}: the world has days 0 to {last}"
+        )
     return sorted(recipe.campaigns, key=_day)
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import unskew
 from unskew.errors import FileError, InputError
-from unskew.files import check_readable, read_parquet, replacing, write_parquet
+from unskew.files import check_readable, read_parquet, told_by, write_parquet
 
 _FILES = ("log", "exposures", "truth", "holdout")
 _ABOUT = "world.json"
@@ -55,8 +58,10 @@ class World:
     @property
     def campaigns(self) -> list[Any]:
         """The times of the campaigns."""
-        times: list[Any] = self.exposures.column(self.columns[2]).unique().sort().to_pylist()
-        return times
+        times = self.exposures.column(self.columns[2]).unique().sort()
+        if times.type == pa.timestamp("ns"):  # which a datetime of Python cannot hold
+            return list(times.to_numpy())
+        return list(times.to_pylist())
 
     @property
     def columns(self) -> list[str]:
@@ -67,22 +72,30 @@ class World:
     def save(self, folder: str | Path) -> list[Path]:
         """Write log, exposures, truth, holdout (Parquet) and world.json into a folder; returns the paths.
 
-        Anything there that is not of a world is left alone; a file in the way that is not of one is an error.
+        A world that is there already is replaced as a whole, once all of the new one is written. Anything that is
+        not of a world is left alone; a file in the way that is not of one is an error.
         """
         target = Path(folder)
-        _prepare(target)
-        tables = {name: getattr(self, name) for name in _FILES}
-        if self.rounds is not None:
-            tables[_ROUNDS] = self.rounds
-        written = []
-        for name, table in tables.items():
-            written.append(target / f"{name}.parquet")
-            write_parquet(written[-1], table, f"world {name}", {})
-        if self.rounds is None:
-            (target / f"{_ROUNDS}.parquet").unlink(missing_ok=True)
-        with replacing(target / _ABOUT) as temporary:
-            temporary.write_text(json.dumps(self.about, indent=2) + "\n", encoding="utf-8")
-        return [*written, target / _ABOUT]
+        _check(target)
+        tables = {name: getattr(self, name) for name in (*_FILES, _ROUNDS)}
+        tables = {name: table for name, table in tables.items() if table is not None}
+        names = [*(f"{name}.parquet" for name in tables), _ABOUT]
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            with TemporaryDirectory(prefix=".unskew-", dir=target) as made:
+                for name, table in tables.items():
+                    write_parquet(Path(made) / f"{name}.parquet", table, _kind(name), {})
+                told = json.dumps(self.about, indent=2) + "\n"
+                (Path(made) / _ABOUT).write_text(told, encoding="utf-8")
+                for name in (_ABOUT, f"{_ROUNDS}.parquet"):  # half of two worlds is none
+                    (target / name).unlink(missing_ok=True)
+                for name in names:
+                    (Path(made) / name).replace(target / name)
+        except FileError:
+            raise
+        except OSError as error:
+            raise FileError(f"cannot write to {folder}: {error.strerror or error}") from error
+        return [target / name for name in names]
 
     @classmethod
     def load(cls, folder: str | Path) -> World:
@@ -118,29 +131,39 @@ def _told(folder: Path) -> dict[str, Any]:
     return about
 
 
-def _prepare(folder: Path) -> None:
-    """Make the folder; refuse to write over what is not ours."""
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"cannot write to {folder}: it is a file; give the name of a folder")
-    ours = (folder / _ABOUT).exists()
-    if not ours:
-        for name in _FILES:
-            if (folder / f"{name}.parquet").exists():
-                raise FileError(
-                    f"{folder} holds a file {name}.parquet that is not of a simulated world: it would be lost; "
-                    "give another folder"
-                )
-    else:
+def _kind(name: str) -> str:
+    return f"world {name}"
+
+
+def _check(folder: Path) -> None:
+    """Refuse to write over what is not ours, and where nothing can be written."""
+    if (folder / _ABOUT).exists():
         _told(folder)
+    for name in (*_FILES, _ROUNDS):
+        path = folder / f"{name}.parquet"
+        if path.exists() and _kind_of(path) != _kind(name):
+            raise FileError(
+                f"{folder} holds a file {path.name} that is not of a simulated world: it would be lost; "
+                "give another folder"
+            )
+    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
+    if not there.is_dir():
+        raise FileError(f"cannot write to {folder}: {there} is a file; give the name of a folder")
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise FileError(f"cannot write to {folder}: permission denied")
+
+
+def _kind_of(path: Path) -> Any:
+    """What unskew says the file is; None if it did not write it."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror or error}") from None
+        return told_by(pq.read_schema(path)).get("kind")
+    except (pa.ArrowException, OSError, FileError):
+        return None
 
 
 def check_folder(folder: str | Path) -> None:
     """Fail before the work if a world could not be saved there."""
-    _prepare(Path(folder))
+    _check(Path(folder))
 
 
 def described(world: str, seed: int, parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
