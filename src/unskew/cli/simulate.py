@@ -143,9 +143,19 @@ def _summary(world: World) -> dict[str, Any]:
         "per_user": len(world.log) / users,
         "truth_interactions": len(world.truth),
         "exposures": len(world.exposures),
-        "campaigns": [str(t) if not isinstance(t, int | float) else t for t in world.campaigns],
+        "campaigns": _days(world),
         "holdout_users": len(world.holdout),
     }
+
+
+def _where(world: World) -> str:
+    return f" in {world.about['base']}" if "base" in world.about else ""
+
+
+def _days(world: World) -> list[Any]:
+    """The days of the campaigns; in a log of somebody else's as its dates are written."""
+    told = world.about["parameters"]["campaigns"]
+    return [c["day"] for c in told] if "base" in world.about else world.campaigns
 
 
 def _show(world: World, paths: list[str], folder: str) -> None:
@@ -155,7 +165,7 @@ def _show(world: World, paths: list[str], folder: str) -> None:
     when = told["campaigns"]
     listed = ", ".join(map(str, when)) if len(when) <= 4 else f"{len(when)} from {when[0]} to {when[-1]}"
     print_figures(
-        f"The world {told['world']!r}, seed {told['seed']}",
+        f"The world {told['world']!r}{_where(world)}, seed {told['seed']}",
         [
             ("users", number(told["users"]), ""),
             ("items taken", number(told["items"]), ""),
