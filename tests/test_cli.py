@@ -267,3 +267,44 @@ def test_a_table_fits_80_columns_with_dates_and_numbers_whole(
     assert max(map(len, lines)) <= 80
     told = [line.split() for line in lines if "constant" in line]
     assert [row[1:] for row in told] == [rows[0][1:]] * 2
+
+
+WRITING = {
+    "weights": ["--reference", "49", "--at", "99"],
+    "marginal": ["--at", "99"],
+    "sample": ["--at", "99"],
+    "timeline": ["--reference", "49", "--every", "50", "-r", "popular"],
+}
+
+
+@pytest.mark.parametrize("command", WRITING)
+def test_an_output_never_replaces_a_file_that_is_read(command: str, log: str, tmp_path: Path) -> None:
+    other = tmp_path / "more" / "other.parquet"
+    other.parent.mkdir()
+    pq.write_table(table(seed=6), other)
+    link = tmp_path / "link.parquet"
+    link.symlink_to(log)
+    kept = {path: path.read_bytes() for path in (Path(log), other)}
+    more = str(other.parent)
+    for source, output in ((log, log), (log, str(link)), (more, str(other)), (f"{more}/*.parquet", str(other))):
+        told = refused(command, source, *WRITING[command], "-o", output)
+        assert f"{output} is a file of the log and would be lost: write to another file" in told
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert sorted(path.name for path in tmp_path.rglob("*.parquet")) == [
+        "link.parquet", "log.parquet", "other.parquet",
+    ]  # fmt: skip
+
+
+def test_nor_a_reference_or_weights_or_a_table_nor_is_one_file_written_twice(log: str, tmp_path: Path) -> None:
+    mix, fitted, lists = (str(tmp_path / name) for name in ("mix.parquet", "w.parquet", "lists.parquet"))
+    assert run("marginal", log, "--at", "49", "-o", mix).exit_code == 0
+    assert run("weights", log, "--reference", mix, "--at", "99", "-o", fitted).exit_code == 0
+    pq.write_table(pa.table({"user": [1], "items": [[1, 2]]}), lists)
+    lost = "is read as well and would be lost: write to another file"
+    assert f"{mix} {lost}" in refused("weights", log, "--reference", mix, "--at", "99", "-o", mix)
+    assert f"{fitted} {lost}" in refused("sample", log, "--at", "99", "--weights", fitted, "-o", fitted)
+    given = ["timeline", log, "--reference", "49", "--items", "1", "-r"]
+    assert f"{lists} {lost}" in refused(*given, f"table:{lists}", "-o", lists)
+    new = str(tmp_path / "new.parquet")
+    assert f"{new} is written twice" in refused(*given, "popular", "-o", new, "--probabilities", new)
+    assert f"{log} is a file of the log" in refused(*given, "popular", "-o", new, "--probabilities", log)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,9 +14,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
+from unskew.cli import show
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -92,6 +96,8 @@ def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_pa
                      "--p-item", "recency:20")  # fmt: skip
     values = [[row["value"] for row in found["rows"]] for found in (by_file, by_date)]
     assert values[0] == pytest.approx(values[1], abs=1e-12)
+    first = answer("timeline", log, "--reference", mix, "--every", "30", "-r", "popular", "--p-item", "recency:20")
+    assert [row["at"] for row in first["rows"][::2]] == [50, 80, 99]
     assert "made under another policy" in refused(
         "timeline", log, "--reference", mix, "-r", "popular", "--from", "80"
     )
@@ -196,6 +202,9 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
     [
         (["--resume"], "--resume goes on with a file: name it with -o"),
         (["--probabilities", "p.parquet"], "--probabilities needs --items"),
+        (["--probabilities", "p.parquet", "--items", "1"], "the file of the rows: name it with -o"),
+        (["--sample", "99999999999"], "at most 100000000"),
+        (["--reference", "10000"], "the reference 10000 is after the last date, 95: say where"),
         (["--items", "1,999"], "items: the log has no item 999"),
         (["--items", "one"], "--items 'one': the items of this log are int64"),
         (["--items", "1", "--resume", "-o", "t.parquet"], "name it as probabilities (--probabilities)"),
@@ -229,7 +238,7 @@ def test_resume_with_other_options_names_the_one_that_differs(grid: list[str], t
     before = Path(output).read_bytes()
     told = refused(*grid, "-o", output, "--resume", "--tol", "0.01")
     assert "tol is 0.01 here and 0.0001 there" in told
-    assert "leave out resume (--resume) to begin again" in told
+    assert "or begin again in another file" in told
     assert Path(output).read_bytes() == before
 
 
@@ -238,3 +247,38 @@ def test_dates_after_the_end_are_told_once(grid: list[str]) -> None:
     assert done.exit_code == 0
     assert done.stderr.count("warning:") == 1
     assert "are after the log ends" in done.stderr
+
+
+def timed(path: Path) -> str:
+    """A log with times to the microsecond."""
+    rows = table()
+    ticks = rows.column("time").to_numpy() * 86_400_000_000 + 1_375_000_000_123_456
+    pq.write_table(rows.set_column(2, "time", pa.array(ticks, pa.timestamp("us", tz="UTC"))), path)
+    return str(path)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_numbers_are_whole_in_a_narrow_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int
+) -> None:
+    written = io.StringIO()
+    monkeypatch.setattr(show, "_console", lambda: Console(file=written, width=width, force_terminal=False))
+    grid = ["timeline", timed(tmp_path / "log.parquet"), "--reference", "2013-09-15", "--every", "2w"]
+    more = ["-r", "constant:1,2,3,4,5,6,7,8,9", "-q", "hit@5", "-q", "mrr@10", "--top", "3", "--items", "1"]
+    assert run(*grid, *more).exit_code == 0
+    lines = [line.rstrip() for line in written.getvalue().splitlines()]
+    told = [line for line in lines if line.startswith("constant:")]
+    assert len(told) == 2 * 3
+    for line in told:
+        assert all(re.fullmatch(r"[+-]?\d\.\d{4}", figure) for figure in line.split()[-8:])
+    assert width < 80 or max(map(len, lines)) <= width
+    assert "from 2013-09-15" in written.getvalue()
+
+
+def test_where_there_is_no_interval_the_table_is_empty(tmp_path: Path) -> None:
+    path = str(tmp_path / "one.parquet")
+    pq.write_table(pa.table({"user": [1, 1], "item": [1, 2], "time": [1, 1]}), path)
+    done = run("timeline", path, "--reference", "1", "-r", "constant:1", "-q", "hit@1")
+    assert done.exit_code == 0, done.output
+    assert "nan" not in done.stdout
+    assert "1 date." in done.stdout

@@ -127,7 +127,8 @@ def test_without_dates_it_is_the_whole_log_day_by_day() -> None:
         (numbers, (1, 9, True), "True is not a step"),
         (numbers, (-60, 9), "nothing had happened yet at -60: the log runs from -50 to 2000"),
         (numbers, ("noon", 9), "'noon' is not a time of this log"),
-        (dated, (None, None, "12h"), "the step is '12h'|whole days"),
+        (dated, (None, None, "12h"), "the step is '12h', but the times of this log are whole days"),
+        (dated, (None, None, "0.5d"), "the step is '0.5d', but the times of this log are whole days"),
         (dated, (None, None, "1m"), "min for minutes, mo for months"),
         (dated, (None, None, "1.5mo"), "give a whole number of months"),
         (dated, (None, None, "0d"), "it must be positive"),
@@ -158,6 +159,25 @@ def test_one_warning_tells_how_many_dates_are_after_the_log_ends() -> None:
     with pytest.warns(us.UnskewWarning, match=r"from 2001 on \(4 of 9\) are after the log ends") as told:
         grid_of(numbers, 1996, 2004)
     assert len(told) == 1
+
+
+def test_a_label_depends_on_nothing_but_the_time() -> None:
+    log = log_from(datetime(2024, 1, 1, 8), datetime(2024, 1, 4, 8))
+    assert labels(log, "2024-01-01", "2024-01-03") == ["2024-01-01", "2024-01-02", "2024-01-03"]
+    assert labels(log, "2024-01-01") == ["2024-01-01", "2024-01-02", "2024-01-03", "2024-01-04T08:00:00"]
+    assert labels(log, "2024-01-01T12:00", "2024-01-02", "12h") == [
+        "2024-01-01T12:00:00", "2024-01-02T00:00:00", "2024-01-02T12:00:00", "2024-01-02",
+    ]  # fmt: skip
+    zone = pa.array([datetime(2024, 3, 30), datetime(2024, 4, 2)], type=pa.timestamp("s", tz="Europe/Paris"))
+    zoned = us.read_log(pa.table({"user": [1, 2], "item": [1, 2], "time": zone}))
+    for given_ in ("2024-03-31", "2024-03-31T23:59:59.999999+02:00", "2024-03-31T21:59:59.999999+00:00"):
+        assert labels(zoned, dates=[given_]) == ["2024-03-31"]
+    assert labels(zoned, dates=["2024-03-31T23:59:59+00:00"]) == ["2024-04-01T01:59:59+02:00"]
+
+
+def test_a_reference_after_the_end_of_the_log_is_told_as_such() -> None:
+    with pytest.raises(us.UnskewError, match=r"the reference 3000 is after the end of the log, 2000: .*--to"):
+        grid_of(numbers, otherwise=3000)
 
 
 def test_the_day_on_which_the_log_ends_is_not_after_its_end() -> None:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date, timedelta
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.parquet as pq
 import pytest
 
@@ -21,6 +24,7 @@ from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, ste
 from unskew import over_time, weights
 from unskew.progress import Progress, reporting
 from unskew.recommend.base import Batch, Codes
+from unskew.scored_date import NEARBY
 from unskew.timeline_options import Asked
 from unskew.times import Moment
 
@@ -100,6 +104,18 @@ def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, 
         for name, spec in LISTS.items():
             (row,) = rows(made, at=at, recommender=name, quality="hit@5", weighting="weighted", top=None)
             assert row["value"] == pytest.approx(us.evaluate(spec, log.at(at), weights=cold).value, abs=2e-4)
+
+
+def test_weights_that_run_off_start_from_nearby_at_the_next_date() -> None:
+    events = [("ann", "x", 0), ("bob", "y", 0), ("ann", "y", 1), ("cid", "y", 1), ("dan", "y", 1), ("eve", "y", 2)]
+    log = log_of(events)  # half of the mix was x, which only ann can give now
+    far = us.fit_weights(log.at(2), log.at(0), tol=1e-9)
+    assert far.status == "certified"
+    assert np.abs(far.log_weights).max() > NEARBY
+    made = us.timeline(log, "constant:x", reference=0, tol=1e-9)
+    assert 0 < np.abs(made.starts[None]).max() <= NEARBY
+    (last,) = rows(made, at=2, weighting="weighted")
+    assert last["value"] == pytest.approx(0.2, abs=1e-6)
 
 
 def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_first(made: us.Timeline) -> None:
@@ -237,6 +253,40 @@ def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
     assert all(np.array_equal(one.starts[top], two.starts[top]) for top in (None, 5))
 
 
+def test_the_grid_begins_at_the_date_of_a_reference_that_is_no_snapshot(log: us.Log) -> None:
+    mix = log.at(440).marginal()
+    assert us.timeline(log, "popular", reference=mix, every=30).dates[0] == 440
+    other = us.read_log(LOGGED.slice(0, len(LOGGED) - 1))
+    assert us.timeline(log, "popular", reference=other.at(440), every=30).dates[0] == 440
+    assert us.timeline(log, "popular", reference=mix.to_dict(), start=450, every=30).dates[0] == 450
+    with pytest.raises(us.UnskewError, match=r"the reference has no date: say where .* with start \(--from\)"):
+        us.timeline(log, "popular", reference=mix.to_dict())
+    late = us.read_log(LOGGED.filter(pa.compute.greater(LOGGED.column("time"), 445)))
+    with pytest.raises(us.UnskewError, match=r"the reference, 440, is before the log begins: .* \(--from\)"):
+        us.timeline(late, "popular", reference=mix)
+    with pytest.raises(us.UnskewError, match=r"the reference, 2024-01-01, is not a time of this log.* \(--from\)"):
+        us.timeline(log, "popular", reference=replace(mix, at="2024-01-01"))
+    end = r"the reference 10000 is after the end of the log, \d+: .*\(--to\)"
+    with pytest.warns(us.UnskewWarning, match="after the log ends"), pytest.raises(us.UnskewError, match=end):
+        us.timeline(log, "popular", reference=10_000)
+
+
+def test_raw_rows_at_the_reference_have_no_negative_divergence(made: us.Timeline) -> None:
+    assert [row["divergence"] for row in rows(made, at=300, weighting="raw")] == [0.0] * 4
+    assert min(row["divergence"] for row in rows(made)) >= 0
+
+
+def test_one_file_has_one_form_of_each_date(tmp_path: Path) -> None:
+    times = pa.array(LOGGED.column("time").to_numpy() * 86_400_000_000, pa.timestamp("us", tz="UTC"))
+    timed = us.read_log(LOGGED.set_column(2, "time", times))
+    run: dict[str, Any] = {"every": "7d", "output": tmp_path / "t.parquet"}
+    us.timeline(timed, "popular", reference="1971-04-01", end="1971-04-20", **run)
+    made = us.timeline(timed, "popular", reference="1971-04-01T23:59:59.999999", **run, resume=True)
+    assert made.dates[:5] == ["1971-04-01", "1971-04-08", "1971-04-15", "1971-04-20", "1971-04-22"]
+    assert len({str(at)[:10] for at in made.dates}) == len(made.dates)
+    assert made.dates[-1] == timed.last
+
+
 # the file
 
 
@@ -335,10 +385,89 @@ def test_a_finer_grid_computes_only_what_lies_between(runner: Runner, files: Fil
     assert len(runner(**files, resume=True, every=5).dates) == 29
 
 
-def test_without_resume_a_file_is_replaced(runner: Runner, files: Files) -> None:
-    runner(**files)
-    assert len(runner(**files, end=320).dates) == 2
-    assert len(us.Timeline.load(files["output"]).dates) == 2
+def test_without_resume_no_finished_date_is_lost(runner: Runner, files: Files, tmp_path: Path) -> None:
+    runner(**files, end=400)
+    kept = {path: path.read_bytes() for path in files.values()}
+    fresh = {"output": tmp_path / "o.parquet", "probabilities": tmp_path / "q.parquet"}
+    for change, message in (
+        (
+            {},
+            r"t.parquet holds 6 of these 8 dates: add resume \(--resume\) to go on with it, or remove it to begin",
+        ),
+        ({"end": 300}, "t.parquet holds 1 of these 1 date: add resume"),
+        ({"tol": 0.01}, r"t.parquet holds another timeline \(tol is 0.01 here and 0.0001 there\): name another"),
+        ({"output": fresh["output"]}, "p.parquet holds the probabilities of another timeline than .*o.parquet"),
+        ({"output": fresh["output"], "resume": True}, "p.parquet holds the probabilities of another timeline"),
+    ):
+        with pytest.raises(us.UnskewError, match=message):
+            runner(Stopping(1), **{**files, **change})
+        assert {path: path.read_bytes() for path in kept} == kept
+    fresh["output"].write_text("no timeline")  # and nothing that took hours
+    assert len(runner(**fresh).dates) == 8
+
+
+def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files, tmp_path: Path) -> None:
+    other = {"output": tmp_path / "o.parquet", "probabilities": tmp_path / "q.parquet"}
+    runner(**files, end=320)
+    runner(**other, end=320, tol=0.01)
+    mixed = {**files, "probabilities": other["probabilities"]}
+    with pytest.raises(
+        us.UnskewError, match=r"q.parquet was not written together with .*t.parquet, but with other"
+    ):
+        runner(**mixed, resume=True)
+    with pytest.raises(us.UnskewError, match="was not written together with"):
+        us.Timeline.load(files["output"], probabilities=other["probabilities"])
+    whole = pq.read_table(files["probabilities"])
+    for part in (whole.slice(0, len(whole) - 1), pa.concat_tables([whole, whole.slice(0, 1)])):
+        pq.write_table(part, files["probabilities"])
+        with pytest.raises(us.UnskewError, match=r"p.parquet lacks probabilities at 3[02]0, which .*t.parquet"):
+            runner(**files, resume=True)
+
+
+def damage(path: Path, change: Callable[[pa.Table, dict[str, Any]], pa.Table]) -> None:
+    """Change the rows of a timeline, or what is told about them."""
+    table = pq.read_table(path)
+    told = json.loads(table.schema.metadata[b"unskew"])
+    pq.write_table(change(table, told).replace_schema_metadata({b"unskew": json.dumps(told).encode()}), path)
+
+
+def told_as(name: str, value: Any) -> Callable[[pa.Table, dict[str, Any]], pa.Table]:
+    def change(table: pa.Table, told: dict[str, Any]) -> pa.Table:
+        told[name] = value
+        return table
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        told_as("starts", {}),
+        told_as("starts", 3),
+        told_as("starts", {"all": ["AAAA", "AAAA"], "5": ["", ""]}),
+        told_as("starts", {"most": 1}),
+        told_as("items", 7),
+        told_as("items", "many"),
+        told_as("items", -1),
+        told_as("unfinished", 7),
+        told_as("options", 7),
+        lambda table, told: table.slice(1),
+        lambda table, told: pa.concat_tables([table, table]),
+        lambda table, told: table.drop(["bound"]),
+        lambda table, told: table.drop(["at"]),
+        lambda table, told: table.set_column(0, "at", pa.array(["soon"] * len(table))),
+        lambda table, told: table.set_column(6, "value", pa.array([None] * len(table), pa.float64())),
+    ],
+)
+def test_a_damaged_file_is_refused(
+    log: us.Log, tmp_path: Path, change: Callable[[pa.Table, dict[str, Any]], pa.Table]
+) -> None:
+    path = tmp_path / "t.parquet"
+    options: dict[str, Any] = {"reference": 300, "every": 20, "top": [5], "output": path}
+    us.timeline(log, "popular", **options, end=320)
+    damage(path, change)
+    with pytest.raises(us.UnskewError, match=r"t.parquet is damaged \(.+\): remove it to begin again"):
+        us.timeline(log, "popular", **options, end=340, resume=True)
 
 
 def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, files: Files) -> None:
@@ -383,11 +512,37 @@ def test_another_log_is_refused(log: us.Log, files: Files) -> None:
     with pytest.raises(us.UnskewError, match="log is another"):
         us.timeline(other, "popular", reference=300, dates=[300], output=files["output"], resume=True)
     given: Any
-    for given in (dict.fromkeys(log.users, 1.0), {u: 1.0 + (u == 3) for u in log.users}):
-        run = {"reference": 300, "dates": [300], "output": files["output"].with_name("u.parquet"), "p_user": given}
-        us.timeline(log, "popular", **run)
+    given = {u: 1.0 + (u == 3) for u in log.users}
+    run = {"reference": 300, "dates": [300], "output": files["output"].with_name("u.parquet"), "p_user": given}
+    us.timeline(log, "popular", **run)
     with pytest.raises(us.UnskewError, match=r"p_user is given \(\w+\) here and given \(\w+\) there"):
         us.timeline(log, "popular", **{**run, "p_user": dict.fromkeys(log.users, 1.0)}, resume=True)
+
+
+def test_a_table_of_recommendations_that_has_changed_is_refused(log: us.Log, tmp_path: Path) -> None:
+    lists, output = tmp_path / "lists.parquet", tmp_path / "t.parquet"
+    users = list(log.users)
+    stamp = None
+    for items, message in (([1, 2], None), ([2, 1], "recommenders is table:.*lists.parquet .*here and table:")):
+        pq.write_table(pa.table({"user": users, "items": [items] * len(users)}), lists)
+        stamp = stamp or lists.stat()
+        os.utime(lists, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+        run: dict[str, Any] = {"reference": 300, "dates": [300], "output": output, "resume": True}
+        if message is None:
+            us.timeline(log, f"table:{lists}", **run)
+            assert us.timeline(log, f"table:{lists}", **run).computed == 0
+        else:
+            with pytest.raises(us.UnskewError, match=message):
+                us.timeline(log, f"table:{lists}", **run)
+
+
+def test_a_log_with_other_users_is_refused(tmp_path: Path) -> None:
+    run: dict[str, Any] = {"reference": 300, "dates": [300], "output": tmp_path / "t.parquet"}
+    us.timeline(us.read_log(LOGGED), "popular", **run)
+    other = pa.array(LOGGED.column("user").to_numpy() + 1)
+    renamed = us.read_log(LOGGED.set_column(LOGGED.schema.get_field_index("user"), "user", other))
+    with pytest.raises(us.UnskewError, match="log is another"):
+        us.timeline(renamed, "popular", **run, resume=True)
 
 
 def test_a_file_that_is_no_timeline_is_refused(log: us.Log, tmp_path: Path, files: Files) -> None:
@@ -395,6 +550,10 @@ def test_a_file_that_is_no_timeline_is_refused(log: us.Log, tmp_path: Path, file
     log.at(300).marginal().save(run["output"])
     with pytest.raises(us.UnskewError, match="holds a marginal, not the timeline of 'unskew timeline'"):
         us.timeline(log, "popular", **run)
+    us.timeline(log, "popular", reference=300, dates=[300], items=[1], output=tmp_path / "z.parquet",
+                probabilities=tmp_path / "y.parquet")  # fmt: skip
+    with pytest.raises(us.UnskewError, match="holds probabilities, not the timeline of 'unskew timeline'"):
+        us.timeline(log, "popular", **{**run, "output": tmp_path / "y.parquet"})
     pq.write_table(pa.table({"at": [1]}), run["output"])
     with pytest.raises(us.UnskewError, match="holds something else"):
         us.timeline(log, "popular", **run)
@@ -402,9 +561,10 @@ def test_a_file_that_is_no_timeline_is_refused(log: us.Log, tmp_path: Path, file
     with pytest.raises(us.UnskewError, match="is not a Parquet file"):
         us.timeline(log, "popular", **run)
     us.timeline(log, "popular", reference=300, dates=[300, 301], items=[1], **files)
+    files["probabilities"].unlink()
     us.timeline(log, "popular", reference=300, dates=[300], items=[1], output=tmp_path / "o.parquet",
                 probabilities=files["probabilities"])  # fmt: skip
-    with pytest.raises(us.UnskewError, match="lacks the probabilities at 301"):
+    with pytest.raises(us.UnskewError, match="lacks probabilities at 301"):
         us.timeline(log, "popular", reference=300, dates=[300], items=[1], **files, resume=True)
 
 
@@ -445,6 +605,7 @@ def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
     [
         ("popular", {"resume": True}, "goes on with a file: name it as output"),
         ("popular", {"probabilities": "p.parquet"}, "needs items"),
+        ("popular", {"probabilities": "p.parquet", "items": [1]}, "goes beside one of the rows"),
         ("popular", {"resume": True, "output": "o.parquet", "items": [1]}, "name it as probabilities"),
         ("popular", {"output": "o.parquet", "probabilities": "./o.parquet", "items": [1]}, "name two files"),
         ("popular", {"output": "no/such/folder/t.parquet"}, "the folder no/such/folder does not exist"),
@@ -457,6 +618,8 @@ def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
         ("popular", {"qualities": ["hit@5", "hit@5"]}, "quality 'hit@5' is given twice"),
         ("popular", {"qualities": "hits"}, "there is no quality 'hits'"),
         ("popular", {"level": 1.0}, "level of an interval"),
+        ("popular", {"level": "a"}, "level of an interval must lie between 0 and 1, not 'a'"),
+        ("popular", {"sample": 10**11}, "sample is 100000000000; .* at most 100000000"),
         ("popular", {"tol": -1}, "tol is -1"),
         ("popular", {"sample": 0}, "sample is 0"),
         ("popular", {"seed": -1}, "seed is -1"),

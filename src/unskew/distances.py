@@ -8,10 +8,13 @@ from unskew.sweep import Floats
 
 
 def divergence(target: Floats, q: Floats) -> float:
-    """``D = sum_{T_i > 0} T_i log(T_i / q_i)``; infinite if q lacks an item of the target."""
+    """``D = sum_{T_i > 0} T_i log(T_i / q_i)``; infinite if q lacks an item of the target.
+
+    Both sum to 1, so that it is never negative but by rounding.
+    """
     wanted = target > 0
     with np.errstate(divide="ignore"):
-        return float((target[wanted] * (np.log(target[wanted]) - np.log(q[wanted]))).sum())
+        return max(float((target[wanted] * (np.log(target[wanted]) - np.log(q[wanted]))).sum()), 0.0)
 
 
 def total_variation(p: Floats, q: Floats) -> float:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.figures import Share
-from unskew.heldout import HoldOut, Later, all_pairs, draw, entry_shares, pairs_of
+from unskew.heldout import HoldOut, Later, all_pairs, draw, entry_shares, number_of_draws, pairs_of
 from unskew.intervals import Interval, by_draws, by_users, critical, wilson
 from unskew.quality import Quality
 from unskew.quality import qualities as named_qualities
@@ -380,7 +380,7 @@ def users_left_out(whole: Snapshot, part: Snapshot) -> Share:
 
 def _check(sample: int | None, seed: int, leave_out: int, after: Any) -> None:
     if sample is not None:
-        whole_number("sample", sample, "how many pairs to draw")
+        number_of_draws("sample", sample)
     whole_number("seed", seed, "where the draws begin", 0)
     whole_number("leave_out", leave_out, "how many items to take out of a profile")
     if after is not None and leave_out > 1:

@@ -8,7 +8,7 @@ import json
 import os
 import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +80,15 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     return table, told_by(table.schema)
 
 
+def kind_in(path: Path) -> str | None:
+    """What kind of table unskew wrote to a file; None if it wrote none there."""
+    try:
+        kind = told_by(pq.read_schema(path)).get("kind")
+    except (pa.ArrowException, OSError):
+        return None
+    return kind if isinstance(kind, str) else None
+
+
 def told_by(schema: pa.Schema) -> dict[str, Any]:
     """What unskew wrote about the table that has this schema."""
     raw = (schema.metadata or {}).get(_KEY)
@@ -100,6 +109,17 @@ def packed(values: npt.ArrayLike) -> str:
 def unpacked(text: str) -> npt.NDArray[np.float64]:
     """What `packed` packed."""
     return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.float64)
+
+
+def check_sum_of(files: Iterable[Path]) -> str:
+    """A check sum of the bytes of some files."""
+    total = 0
+    for path in files:
+        check_readable(path)
+        with path.open("rb") as file:
+            while chunk := file.read(2**20):
+                total = zlib.crc32(chunk, total)
+    return f"{total:08x}"
 
 
 def check_readable(path: Path) -> None:

@@ -19,7 +19,7 @@ from typing import Any
 
 from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning
 from unskew.log import Log
-from unskew.times import Moment, TimeAxis, plain
+from unskew.times import Label, Moment, TimeAxis, plain
 
 MOST = 100_000
 """Dates of a grid: more are taken for a mistake."""
@@ -39,9 +39,9 @@ class Step:
     ticks: float = 0.0
 
     @classmethod
-    def of(cls, axis: TimeAxis, given: Any) -> Step:
-        """Read a step given by a person."""
-        value = plain(given)
+    def of(cls, axis: TimeAxis, given: Any, text: str | None = None) -> Step:
+        """Read a step given by a person, who wrote it as `text`."""
+        value, text = plain(given), repr(given) if text is None else text
         if isinstance(value, str):
             return cls._of_text(axis, value.strip().lower(), given)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
@@ -52,7 +52,7 @@ class Step:
             days = value / timedelta(days=1) if isinstance(value, timedelta) else value
             if days == int(days):
                 return cls(days=int(days))
-        return cls._of_ticks(axis, axis.duration(value), given)
+        return cls._of_ticks(axis, axis.duration(value), text)
 
     @classmethod
     def _of_text(cls, axis: TimeAxis, text: str, given: str) -> Step:
@@ -77,19 +77,19 @@ class Step:
         if not number > 0:
             raise TimeError(f"the step is {given!r}; it must be positive")
         if unit in _LENGTHS:
-            return cls.of(axis, number * _LENGTHS[unit])
+            return cls.of(axis, number * _LENGTHS[unit], repr(given))
         days, months = _CALENDAR[unit]
         if months and number != int(number):
             raise TimeError(f"the step is {given!r}; give a whole number of months or years")
-        return cls(months=int(number) * months) if months else cls.of(axis, number * days)
+        return cls(months=int(number) * months) if months else cls.of(axis, number * days, repr(given))
 
     @classmethod
-    def _of_ticks(cls, axis: TimeAxis, ticks: float, given: Any) -> Step:
+    def _of_ticks(cls, axis: TimeAxis, ticks: float, text: str) -> Step:
         if axis.kind != "float":
             whole = round(ticks)
             if whole < 1 or abs(ticks - whole) > 1e-6 * whole:
                 each = "numbers" if axis.kind == "integer" else _name(axis)
-                raise TimeError(f"the step is {given!r}, but the times of this log are whole {each}")
+                raise TimeError(f"the step is {text}, but the times of this log are whole {each}")
             ticks = whole
         return cls(ticks=ticks)
 
@@ -97,16 +97,14 @@ class Step:
         """About how many ticks the step has, rather too few than too many."""
         return self.ticks or axis.duration(self.days or 28 * self.months)
 
-    def ticks_from(self, axis: TimeAxis, start: Moment) -> Iterator[tuple[int | float, Any]]:
-        """Endlessly: the tick of each date, and the date itself if it is a bare one."""
+    def ticks_from(self, axis: TimeAxis, start: Moment) -> Iterator[int | float]:
+        """Endlessly: the tick of each date."""
         if self.ticks:
-            yield from ((start.tick + k * self.ticks, None) for k in count())
+            yield from (start.tick + k * self.ticks for k in count())
         anchor = _anchor(axis, start)
         rest = start.tick - axis.moment(anchor).tick  # what a datetime cannot hold
-        bare = not isinstance(anchor, datetime)
         for k in count():
-            there = self._stepped(anchor, k)
-            yield axis.moment(there).tick + rest, there if bare else None
+            yield axis.moment(self._stepped(anchor, k)).tick + rest
 
     def _stepped(self, anchor: date, k: int) -> date:
         if self.days:
@@ -152,8 +150,14 @@ def grid_of(
             raise PolicyError("give dates, or start, end and every (--from, --to, --every), not both")
         found = _given(log.axis, dates)
     else:
-        first = log.axis.moment(_or(start, _or(otherwise, log.first)))
-        found = _stepped(log.axis, first, log.axis.moment(_or(end, log.last)), every)
+        first, last = log.axis.moment(_or(start, _or(otherwise, log.first))), log.axis.moment(_or(end, log.last))
+        if start is None and otherwise is not None and first.tick > last.tick:
+            end_of = "the end of the log" if end is None else "the last date"
+            raise TimeError(
+                f"the reference {first.label} is after {end_of}, {last.label}: say where to begin with start "
+                "(--from), or give a later end (--to)"
+            )
+        found = _stepped(log.axis, first, last, every)
     _check_range(log, found)
     return found
 
@@ -168,35 +172,40 @@ def _stepped(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Mo
             f"from {first.label} to {last.label} in steps of {_or(every, 1)} are about {about:.3g} dates, more "
             f"than {MOST}: take larger steps"
         )
-    found: list[tuple[int | float, Any]] = []
+    found: list[int | float] = []
     near = 1e-9 * step.ticks if axis.kind == "float" else 0  # rounding must not give the last date twice
     try:
-        for tick, day in step.ticks_from(axis, first):
+        for tick in step.ticks_from(axis, first):
             if tick >= last.tick - near:
                 break
-            if not found or tick > found[-1][0]:
-                found.append((tick, day))
+            if not found or tick > found[-1]:
+                found.append(tick)
     except (OverflowError, ValueError):  # beyond the last day that the calendar has
         pass
-    found.append((last.tick, _bare(axis, last)))
-    return _labelled(axis, found)
+    return [Moment(tick, label_of(axis, tick)) for tick in (*found, last.tick)]
 
 
 def _given(axis: TimeAxis, dates: Iterable[Any]) -> list[Moment]:
     if isinstance(dates, str) or not isinstance(dates, Iterable):
         raise TimeError(f"dates: {dates!r} is not a list of dates: put it into one")
-    moments = {moment.tick: moment for moment in map(axis.moment, dates)}
-    if not moments:
+    ticks = {moment.tick for moment in map(axis.moment, dates)}
+    if not ticks:
         raise TimeError("dates is empty: name at least one")
-    if len(moments) > MOST:
-        raise TimeError(f"dates are {len(moments)}, more than {MOST}: take fewer")
-    return _labelled(axis, [(tick, _bare(axis, moments[tick])) for tick in sorted(moments)])
+    if len(ticks) > MOST:
+        raise TimeError(f"dates are {len(ticks)}, more than {MOST}: take fewer")
+    return [Moment(tick, label_of(axis, tick)) for tick in sorted(ticks)]
 
 
-def _labelled(axis: TimeAxis, found: list[tuple[int | float, Any]]) -> list[Moment]:
-    """All as bare dates if all are, else in the form in which the log's times come."""
-    bare = all(day is not None for _, day in found)
-    return [Moment(tick, day.isoformat() if bare else axis.show(tick)) for tick, day in found]
+def label_of(axis: TimeAxis, tick: int | float) -> Label:
+    """The end of a day as the bare date, any other time in the form in which the log's times come.
+
+    It depends on nothing but the time, so that the dates of two grids can be told apart by their labels.
+    """
+    shown = axis.show(tick)
+    if not axis.is_calendar or axis.unit == "day":
+        return shown
+    day = str(shown)[:10]
+    return day if axis.moment(day).tick == tick else shown
 
 
 def _anchor(axis: TimeAxis, moment: Moment) -> date:

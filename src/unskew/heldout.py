@@ -21,17 +21,16 @@ from unskew.recommend.options import whole_number
 from unskew.snapshot import Snapshot
 from unskew.sweep import Floats, over_blocks
 
-
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
 
 
 def number_of_draws(name: str, n: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
-    n = whole_number(name, n, "how many pairs to draw")
-    if n > MOST_DRAWS:
+    wanted = whole_number(name, n, "how many pairs to draw")
+    if wanted > MOST_DRAWS:
         raise PolicyError(f"{name} is {n}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}")
-    return n
+    return wanted
 
 
 def all_entries(snapshot: Snapshot) -> Codes:

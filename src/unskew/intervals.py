@@ -18,6 +18,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -46,8 +48,9 @@ def critical(level: float, n: float | None = None) -> float:
     >>> [round(critical(0.95, n), 3) for n in (None, 1000, 10)]
     [1.96, 1.962, 2.262]
     """
-    if not 0 < level < 1:
-        raise InputError(f"the level of an interval must lie between 0 and 1, not {level}")
+    known: Any = level
+    if not isinstance(known, Real) or not 0 < level < 1:
+        raise InputError(f"the level of an interval must lie between 0 and 1, not {level!r}")
     upper = 0.5 + level / 2
     return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
 

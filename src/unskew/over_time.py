@@ -17,15 +17,16 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.errors import FileError, InputError, UnskewError, UnskewWarning
+from unskew.errors import FileError, InputError, PolicyError, UnskewError, UnskewWarning
 from unskew.evaluation import AnyQuality
+from unskew.files import kind_in
 from unskew.grid import grid_of
 from unskew.log import Log
 from unskew.priors import ItemPrior, UserPrior
 from unskew.progress import WithinAStep, progress, reporting
 from unskew.scored_date import Starts, scores_of, weightings_of
 from unskew.timeline_options import Asked, Files, Recommenders
-from unskew.timeline_result import Timeline, probabilities_table, scores_table
+from unskew.timeline_result import Timeline, counted, damaged, probabilities_table, scores_table
 from unskew.times import Label, Moment
 
 EVERY = 5.0  # seconds between two writings of what is done
@@ -94,7 +95,8 @@ def timeline(
         Parquet files for the rows and for the probabilities of `items`, written every few seconds and at the end.
     resume
         Go on with what is in `output`: only dates that it lacks are computed. A run that was interrupted and
-        resumed gives the same numbers, to the last bit, as one that was not.
+        resumed gives the same numbers, to the last bit, as one that was not. Without it a timeline that `output`
+        holds is never written over: that is refused.
 
     Examples
     --------
@@ -121,7 +123,8 @@ def timeline(
         p_user=p_user,
         p_item=p_item,
     )
-    grid = grid_of(log, start, end, every, dates=dates, otherwise=asked.first)
+    begin = asked.first if start is None and dates is None else None
+    grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
     files = Files.of(output, probabilities, resume=resume, items=len(asked.codes) > 0)
     made = _Run(asked, grid, files, resume).finish()
     if made.unfinished:
@@ -169,6 +172,8 @@ class _Run:
         self.new: list[_Done] = []  # a date is there at once with its weights, or not at all
         if resume and files.rows is not None and files.rows.exists():
             self._take_up(files.rows)
+        else:
+            self._leave_alone()
 
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
@@ -264,22 +269,55 @@ class _Run:
         count = sum(moment.tick in done for moment in self.grid)
         if self.files.rows is None or not count:
             return []
-        return [f"{count} of {len(self.grid)} dates are in {self.files.rows}; --resume does the rest"]
+        return [f"{count} of {counted(len(self.grid), 'date')} are in {self.files.rows}; --resume does the rest"]
 
     def _take_up(self, path: Path) -> None:
         """Go on from a file."""
-        found = Timeline.load(path, probabilities=self.files.probabilities)
+        found = Timeline.load(path)
         found.require_options(self.options, path)
+        if self.files.probabilities is not None:
+            found = Timeline.load(path, probabilities=self.files.probabilities)
+        if found.starts.keys() != {None, *self.asked.tops} or any(
+            len(theta) != len(self.asked.log.items) for theta in found.starts.values()
+        ):
+            raise damaged(path, "weights to start from are missing")
         self.starts = found.starts
         rows, shares = _by_date(found.rows), _by_date(found.probabilities)
+        row_names, share_names = self.asked.names(self.options["view"])
         for at in found.dates:
-            if len(self.asked.codes) and at not in shares:
+            if [row[1:6] for row in rows[at]] != row_names:
+                raise damaged(path, f"the rows at {at} are not those of its options")
+            if [row[1:4] for row in shares.get(at, [])] != share_names:
                 raise InputError(
-                    f"{self.files.probabilities} lacks the probabilities at {at}, which {path} has: leave out "
-                    "resume (--resume) to begin again"
+                    f"{self.files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
+                    "that was written with it, or remove both to begin again"
                 )
-            tick = self.asked.log.axis.moment(at).tick
+            try:
+                tick = self.asked.log.axis.moment(at).tick
+            except InputError as error:
+                raise damaged(path, error) from error
             self.known.append(_Done(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
+
+    def _leave_alone(self) -> None:
+        """Refuse to write over what another run has done."""
+        path, other = self.files.rows, self.files.probabilities
+        if path is not None and kind_in(path) == "timeline":
+            found = Timeline.load(path)
+            differs = found.difference(self.options)
+            if differs is not None:
+                raise PolicyError(
+                    f"{path} holds another timeline ({differs}): name another file, or remove it to begin again"
+                )
+            held = sum(moment.label in found.dates for moment in self.grid)
+            raise PolicyError(
+                f"{path} holds {held} of these {counted(len(self.grid), 'date')}: add resume (--resume) to go on "
+                "with it, or remove it to begin again"
+            )
+        if other is not None and kind_in(other) == "probabilities":
+            raise PolicyError(
+                f"{other} holds the probabilities of another timeline than {path}: name another file, or remove "
+                "it to begin again"
+            )
 
 
 def _by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:

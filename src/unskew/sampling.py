@@ -12,7 +12,7 @@ import pyarrow as pa
 from unskew.evaluation import AnyWeights, users_left_out, weighted
 from unskew.files import write_parquet
 from unskew.frames import to_native
-from unskew.heldout import HoldOut, draw, entry_shares, pairs_of
+from unskew.heldout import HoldOut, draw, entry_shares, number_of_draws, pairs_of
 from unskew.recommend.options import whole_number
 from unskew.snapshot import Snapshot
 
@@ -68,7 +68,7 @@ def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_
     >>> us.sample_pairs(log.at(3), n=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
-    whole_number("n", n, "how many pairs to draw")
+    number_of_draws("n", n)
     whole_number("seed", seed, "where the draws begin", 0)
     part, theta = weighted(snapshot, weights)
     entries = np.sort(draw(part, theta, n, seed))

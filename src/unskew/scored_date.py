@@ -25,6 +25,14 @@ Starts = Mapping[int | None, Floats]
 """Log-weights to start from, for each `top` (None for all items): an array over the items of the log."""
 
 
+NEARBY = 5.0
+"""How far from their mean, in nats, log-weights of all items may start.
+
+Passes over MovieTweetings monthly, weekly and daily, and over a simulated log daily: 69, 220, 1064 and 972;
+without any such bound 114, 316, 1277 and 995; without warm starts 80, 261, 1685 and 2762.
+"""
+
+
 @dataclass(frozen=True)
 class Weighting:
     """One weighting of a snapshot; arrays are over all items of the log.
@@ -51,8 +59,13 @@ class Weighting:
     converged: bool = True
 
     def start(self) -> Floats:
-        """Its log-weights as a start for the next date; an item that it drops starts at weight 1."""
-        return np.where(np.isfinite(self.theta), self.theta, 0.0)
+        """Its log-weights as a start for the next date; an item that it drops starts at weight 1.
+
+        Where no exact solution exists those of all items run off, further at every date, and from far out there is
+        hardly a way back: they start from nearer by.
+        """
+        theta = np.where(np.isfinite(self.theta), self.theta, 0.0)
+        return np.clip(theta, -NEARBY, NEARBY) if self.top is None else theta
 
 
 def weightings_of(

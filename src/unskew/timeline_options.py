@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
 from unskew.evaluation import AnyQuality, AnyRecommender
-from unskew.files import check_writable
+from unskew.files import check_sum_of, check_writable
+from unskew.grid import label_of
+from unskew.heldout import number_of_draws
 from unskew.ids import require_mapping_codes
 from unskew.intervals import critical
 from unskew.log import Log
@@ -95,7 +97,7 @@ class Asked:
             raise InputError(f"tol is {tol!r}; it must be a finite number that is not negative")
         one_of("method", method, TOP_METHODS)
         if sample is not None:
-            whole_number("sample", sample, "how many pairs to draw")
+            number_of_draws("sample", sample)
         whole_number("seed", seed, "where the draws begin", 0)
         if isinstance(plain(reference), str | int | float | date):
             reference = log.at(reference, p_user=p_user, p_item=p_item)
@@ -118,10 +120,26 @@ class Asked:
         )
 
     @property
-    def first(self) -> Label | None:
-        """The reference date, if it is one of this log."""
-        before = self.reference
-        return before.at if isinstance(before, Snapshot) and before.log is self.log else None
+    def first(self) -> Label:
+        """The reference date, which must be one of this log."""
+        at: Label | None = getattr(self.reference, "at", None)  # also of another log, or of a saved marginal
+        if at is None:
+            if not isinstance(self.reference, Marginal):
+                Marginal.of(self.reference)  # refuses what is no reference
+            raise PolicyError("the reference has no date: say where the grid begins with start (--from)")
+        try:
+            before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
+        except InputError:
+            raise PolicyError(
+                f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
+                f"{self.log.last}: say where the grid begins with start (--from)"
+            ) from None
+        if before:
+            raise PolicyError(
+                f"the date of the reference, {at}, is before the log begins: it runs from {self.log.first} to "
+                f"{self.log.last}; say where the grid begins with start (--from)"
+            )
+        return at
 
     def snapshot(self, moment: Moment) -> Snapshot:
         """The profiles at a date of the grid."""
@@ -133,6 +151,17 @@ class Asked:
         number = int(np.float64(tick).view(np.uint64)) if isinstance(tick, float) else int(tick) % 2**64
         return int(np.random.SeedSequence([self.seed, number]).generate_state(1, np.uint64)[0])
 
+    def names(self, view: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+        """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
+        weightings = [("raw", None), ("weighted", None), *(("weighted", top) for top in self.tops)]
+        rows = [
+            (name, quality.name, view, *weighting)
+            for name in self.models
+            for quality in self.qualities
+            for weighting in weightings
+        ]
+        return rows, [(item, *weighting) for item in self.items.to_pylist() for weighting in weightings]
+
     def options(self, moment: Moment) -> dict[str, Any]:
         """Everything that the numbers depend on, ready for JSON; the policy is that at `moment`."""
         policy = self.snapshot(moment).policy
@@ -143,8 +172,8 @@ class Asked:
             "view": policy.view,
             "p_user": _described(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
-            "reference": f"{marginal.at} ({len(marginal)} items, {_check_sum(marginal.probabilities)})",
-            "recommenders": [name if name == str(m) else f"{name}: {m}" for name, m in self.models.items()],
+            "reference": f"{self._reference_at()} ({len(marginal)} items, {_check_sum(marginal.probabilities)})",
+            "recommenders": [_told(name, model) for name, model in self.models.items()],
             "qualities": [quality.name for quality in self.qualities],
             "top": self.tops,
             "method": self.method if self.tops else None,
@@ -154,6 +183,13 @@ class Asked:
             "level": self.level,
             "tol": self.tol,
         }
+
+    def _reference_at(self) -> Label | None:
+        """The reference date, of this log in the one form that it has on a grid."""
+        before = self.reference
+        if isinstance(before, Snapshot) and before.log is self.log:
+            return label_of(self.log.axis, before.tick)
+        return getattr(before, "at", None)
 
 
 @dataclass(frozen=True)
@@ -170,6 +206,8 @@ class Files:
         """Check that they can be written, and that nothing is missing to go on with them."""
         if probabilities is not None and not items:
             raise PolicyError("a file of probabilities needs items (--items): say whose")
+        if probabilities is not None and output is None:
+            raise PolicyError("a file of probabilities goes beside one of the rows: name it as output (-o)")
         if resume and output is None:
             raise PolicyError("resume (--resume) goes on with a file: name it as output (-o)")
         if resume and items and probabilities is None:
@@ -238,15 +276,23 @@ def _codes(log: Log, items: Iterable[Any]) -> Codes:
 
 def _fingerprint(log: Log) -> dict[str, Any]:
     arrays = [log.start, log.item, log.time, log.removed, *(log.extra[name] for name in sorted(log.extra))]
-    ids = pa.record_batch([log.items.values], names=["item"]).serialize()
+    ids = zlib.crc32(pa.record_batch([log.users.values], names=["user"]).serialize())
+    ids = zlib.crc32(pa.record_batch([log.items.values], names=["item"]).serialize(), ids)
     return {
         "users": len(log.users),
         "items": len(log.items),
         "interactions": len(log),
         "first": log.first,
         "last": log.last,
-        "sum": zlib.crc32(ids, sum(int(_check_sum(a), 16) for a in arrays if a is not None) % 2**32),
+        "sum": (ids + sum(int(_check_sum(a), 16) for a in arrays if a is not None)) % 2**32,
     }
+
+
+def _told(name: str, model: Recommender) -> str:
+    """A recommender in words; one that was read from a file with a check sum of that."""
+    files = getattr(model, "files", ())
+    told = str(model) + (f" ({check_sum_of(files)})" if files else "")
+    return told if name == str(model) else f"{name}: {told}"
 
 
 def _described(log: Log, name: str, prior: UserPrior) -> str:

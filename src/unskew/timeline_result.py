@@ -6,8 +6,10 @@ that a run that was interrupted can go on from it, to the last bit as if it had 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import contextlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
-from unskew.files import packed, read_parquet, unpacked, write_parquet
+from unskew.files import first_line, packed, read_parquet, unpacked, write_parquet
 from unskew.frames import to_native
 from unskew.sweep import Floats
 from unskew.times import Label
@@ -79,7 +81,7 @@ class Timeline:
         span = f" from {dates[0]} to {dates[-1]}" if dates else ""
         names = ", ".join(self.rows.column("recommender").unique().to_pylist())
         part = "" if self.complete else ", not complete"
-        return f"Timeline({len(dates)} dates{span}: {len(self)} rows of {names}{part})"
+        return f"Timeline({counted(len(dates), 'date')}{span}: {len(self)} rows of {names}{part})"
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
@@ -133,33 +135,85 @@ class Timeline:
         table, told = _read(Path(path), "timeline")
         if any(name not in told for name in ("options", "unfinished", "complete", "starts", "items")):
             raise InputError(f"{path} was written by another version of unskew: make the timeline again")
-        known = probabilities_table([], table.schema.field("at").type, pa.null())
-        if probabilities is not None:
-            known, _ = _read(Path(probabilities), "probabilities")
-        starts = {}
-        for name, (codes, values) in told["starts"].items():
-            theta = np.zeros(told["items"])
-            theta[unpacked(codes).astype(np.int64)] = unpacked(values)
-            starts[None if name == "all" else int(name)] = theta
-        return cls(
-            rows=table,
-            probabilities=known,
-            options=told["options"],
-            unfinished=tuple(told["unfinished"]),
-            complete=told["complete"],
-            starts=starts,
-        )
+        with _undamaged(path):
+            _require_columns(table, scores_table([], table.schema.field("at").type))
+            found = cls(
+                rows=table,
+                probabilities=probabilities_table([], table.schema.field("at").type, pa.null()),
+                options=dict(told["options"]),
+                unfinished=tuple(told["unfinished"]),
+                complete=bool(told["complete"]),
+                starts=_starts(told["starts"], told["items"]),
+            )
+        return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
+
+    def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
+        """The probabilities that were saved with it."""
+        table, told = _read(Path(probabilities), "probabilities")
+        if told.get("options") != self.options:
+            raise InputError(
+                f"{probabilities} was not written together with {path}, but with other options: name the file "
+                "that was, or remove both to begin again"
+            )
+        with _undamaged(probabilities):
+            at, item = (table.schema.field(name).type for name in ("at", "item"))
+            _require_columns(table, probabilities_table([], at, item))
+        return table
 
     def require_options(self, options: Mapping[str, Any], path: str | Path) -> None:
         """Refuse to go on with other options than those it was made with."""
+        other = self.difference(options)
+        if other is not None:
+            raise PolicyError(
+                f"{path} cannot be resumed: {other}. Use the options it was made with, or begin again in another "
+                "file"
+            )
+
+    def difference(self, options: Mapping[str, Any]) -> str | None:
+        """In what it was made otherwise than with these options, in words; None if in nothing."""
         for name, wanted in options.items():
             had = self.options.get(name)
             if had != wanted:
                 told = "is another" if name == "log" else f"is {_shown(wanted)} here and {_shown(had)} there"
-                raise PolicyError(
-                    f"{path} cannot be resumed: {name} {told}. Use the options it was made with, or leave out "
-                    "resume (--resume) to begin again"
-                )
+                return f"{name} {told}"
+        return None
+
+
+def counted(n: int, what: str) -> str:
+    """``1 date``, ``2 dates``."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def damaged(path: str | Path, what: object) -> InputError:
+    """The error about a file that does not hold what it should."""
+    return InputError(f"{path} is damaged ({what}): remove it to begin again")
+
+
+@contextlib.contextmanager
+def _undamaged(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, zlib.error) as error:
+        raise damaged(path, first_line(error)) from error
+
+
+def _require_columns(table: pa.Table, like: pa.Table) -> None:
+    if table.schema.names != like.schema.names or table.schema.types != like.schema.types:
+        raise ValueError(f"its columns must be {', '.join(like.schema.names)}")
+    for name in table.schema.names:
+        if name != "top" and table.column(name).null_count:
+            raise ValueError(f"column {name} has no value in some row")
+
+
+def _starts(told: Mapping[str, Any], items: int) -> dict[int | None, Floats]:
+    starts = {}
+    for name, (codes, values) in told.items():
+        theta = np.zeros(items)
+        theta[unpacked(codes).astype(np.int64)] = unpacked(values)
+        if not np.isfinite(theta).all():
+            raise ValueError("weights to start from are not finite")
+        starts[None if name == "all" else int(name)] = theta
+    return starts
 
 
 def scores_table(rows: list[tuple[Any, ...]], at: pa.DataType) -> pa.Table:
@@ -182,7 +236,8 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
     table, told = read_parquet(path)
     if told.get("kind") != kind:
-        what = f"a {told['kind']}" if told.get("kind") else "something else"
+        had = str(told.get("kind") or "something else")
+        what = had if had in ("something else", "probabilities", "weights") else f"a {had}"
         raise InputError(f"{path} holds {what}, not the {kind} of 'unskew timeline'")
     return table.replace_schema_metadata(None), told
 

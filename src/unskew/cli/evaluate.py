@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.findings import Findings
-from unskew.cli.options import FILE, LogOptions, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, log_options, score_options, show_options
 from unskew.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,25 +37,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="Weights from 'unskew weights', instead of --reference.",
 )
-@click.option(
-    "-r",
-    "--recommender",
-    "specs",
-    required=True,
-    multiple=True,
-    metavar="SPEC",
-    help="What to score; repeat for several.",
-)
-@click.option(
-    "-q",
-    "--quality",
-    "names",
-    multiple=True,
-    default=("hit@5",),
-    show_default=True,
-    metavar="NAME",
-    help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
-)
+@score_options
 @click.option("--top", type=int, metavar="P", help="Fit only the P items of largest change, by descent.")
 @click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
 @click.option(

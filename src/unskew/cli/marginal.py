@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from unskew.cli.options import FILE, LogOptions, log_options, show_options
@@ -28,9 +26,8 @@ def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: 
       unskew weights events.parquet --reference march.parquet --at 2024-09-01
     """
     from unskew.cli.show import number, print_json, print_line
-    from unskew.files import check_writable
 
-    check_writable(Path(output))
+    source.check_outputs(output)
     snapshot = source.snapshot(source.read(), at)
     result = snapshot.marginal(min_items=min_items)
     result.save(output)

@@ -44,6 +44,27 @@ _LOG_OPTIONS = [
         help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
     ),
 ]
+_SCORE_OPTIONS = [
+    click.option(
+        "-r",
+        "--recommender",
+        "specs",
+        required=True,
+        multiple=True,
+        metavar="SPEC",
+        help="What to score; repeat for several.",
+    ),
+    click.option(
+        "-q",
+        "--quality",
+        "names",
+        multiple=True,
+        default=("hit@5",),
+        show_default=True,
+        metavar="NAME",
+        help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
+    ),
+]
 _SHOW_OPTIONS = [
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
     click.option("--debug", is_flag=True, help="Show the traceback of an error."),
@@ -89,6 +110,24 @@ class LogOptions:
             click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
         return log
 
+    def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:
+        """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice."""
+        from unskew.files import check_writable
+        from unskew.sources import expand
+
+        given = [Path(path) for path in outputs if path is not None]
+        for path in given:
+            check_writable(path)
+        if not given:
+            return
+        used = [(path, "a file of the log") for path in expand(self.log)]
+        used += [(Path(name), "read as well") for name in inputs if name is not None and _is_file(name)]
+        for path in given:
+            for other, what in used:
+                if _is_same(path, other):
+                    raise InputError(f"{path} is {what} and would be lost: write to another file")
+            used.append((path, "written twice"))
+
     def snapshot(self, log: Log, at: str) -> Snapshot:
         """The profiles at a date, with the P(u) and P(i|u) asked for."""
         return log.at(at, **self.priors())
@@ -115,6 +154,11 @@ def log_options(function: Function) -> Function:
         return function(source=LogOptions(**mine), **given)
 
     return _decorated(command, _LOG_OPTIONS)
+
+
+def score_options(function: Function) -> Function:
+    """Add -r and -q: the command gets `specs` and `names`."""
+    return _decorated(function, _SCORE_OPTIONS)
 
 
 def show_options(function: Function) -> Function:
@@ -152,6 +196,10 @@ def _is_file(name: str) -> bool:
         return Path(name).is_file()
     except OSError:  # a name longer than names can be
         return False
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
 
 
 def _is_named(prior: str) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from unskew.cli.options import FILE, LogOptions, log_options, show_options
@@ -36,11 +34,10 @@ def sample(
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
     """
     from unskew.cli.show import number, percent, print_json, print_line
-    from unskew.files import check_writable
     from unskew.result import ItemWeights
     from unskew.sampling import sample_pairs
 
-    check_writable(Path(output))
+    source.check_outputs(output, inputs=[weights_file])
     weights = ItemWeights.load(weights_file) if weights_file else None
     snapshot = source.snapshot(source.read(), at)
     drawn = sample_pairs(snapshot, weights, n=n, seed=seed)

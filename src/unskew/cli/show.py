@@ -43,17 +43,21 @@ _LEAST_NAME = 12  # to this a first column of text may shrink; others keep their
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
-    """A table; the first `left` columns are text."""
+    """A table; the first `left` columns are text. Where room is short, names are shortened and numbers never."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     console = _console()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    widths = [min(max([len(name), *(len(row[k]) for row in rows)]), 44) for k, name in enumerate(columns)]
-    room = console.width - sum(widths[1:]) - 3 * len(columns)  # what is left for the first column
+    widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(columns)]
+    widths[:left] = [min(width, 44) for width in widths[:left]]
+    least = min(widths[0], _LEAST_NAME) if left > 0 else widths[0]
+    loose = least + sum(widths[1:]) + 3 * len(columns) <= console.width
+    room = console.width - sum(widths[1:]) - (3 if loose else 1) * len(columns)  # for the first column
     if left > 0:
-        widths[0] = min(widths[0], max(room, _LEAST_NAME))
+        widths[0] = min(widths[0], max(room, least))
+    console.width = max(console.width, sum(widths) + len(columns))  # a line too long is broken by the terminal
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, int(loose)), show_edge=loose)
     for k, name in enumerate(columns):
         side: Any = "left" if k < left else "right"
         table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=widths[k])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.options import FILE, LogOptions, item_ids, log_options, show_options
+from unskew.cli.options import FILE, LogOptions, item_ids, log_options, score_options, show_options
 from unskew.errors import InputError
 
 if TYPE_CHECKING:
@@ -20,32 +20,14 @@ if TYPE_CHECKING:
 @click.option(
     "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
 )
-@click.option("--from", "start", metavar="A", help="First date of the grid.  [default: that of --reference]")
+@click.option("--from", "start", metavar="A", help="First date of the grid.  [default: the date of --reference]")
 @click.option("--to", "end", metavar="B", help="Last date; always part of the grid.  [default: the log's last]")
 @click.option(
     "--every",
     metavar="STEP",
     help="Step: a number (of days, if the log has dates), or 12h, 7d, 2w, 1mo.  [default: 1]",
 )
-@click.option(
-    "-r",
-    "--recommender",
-    "specs",
-    required=True,
-    multiple=True,
-    metavar="SPEC",
-    help="What to score, fitted again at each date; repeat for several.",
-)
-@click.option(
-    "-q",
-    "--quality",
-    "names",
-    multiple=True,
-    default=("hit@5",),
-    show_default=True,
-    metavar="NAME",
-    help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
-)
+@score_options
 @click.option(
     "--top",
     "tops",
@@ -66,7 +48,11 @@ if TYPE_CHECKING:
 @click.option("--tol", default=1e-4, show_default=True, type=float, help="Tolerance of the fits, in score units.")
 @click.option("--items", multiple=True, metavar="A,B,...", help="Record the probability of these items.")
 @click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these to.")
-@click.option("--resume", is_flag=True, help="Go on with the file of -o: compute only the dates that it lacks.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the file of -o: compute only the dates that it lacks; those it has stay.",
+)
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to.")
 @show_options
 def timeline(
@@ -93,7 +79,7 @@ def timeline(
 
     The table has one row for each date, recommender, quality and weighting: none, all items, and the P items
     of largest change for each --top. It is written every few seconds, so that --resume can go on after an
-    interruption. SPEC is as for 'unskew evaluate'.
+    interruption; without --resume a file that holds a timeline is left alone. SPEC is as for 'unskew evaluate'.
 
     \b
     Examples:
@@ -101,7 +87,6 @@ def timeline(
       unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
     """
     from unskew.cli.show import print_json
-    from unskew.files import check_writable
     from unskew.over_time import timeline as make
     from unskew.quality import qualities
     from unskew.recommend.specs import recommender
@@ -110,13 +95,14 @@ def timeline(
         raise InputError("--resume goes on with a file: name it with -o")
     if probabilities is not None and not items:
         raise InputError("--probabilities needs --items: say whose")
+    if probabilities is not None and output is None:
+        raise InputError("--probabilities goes beside the file of the rows: name it with -o")
     for spec in specs:
         recommender(spec)  # so that a slip is found before the log is read
     qualities(names)
     top = [_number(part) for text in tops for part in text.split(",")]
-    for path in (output, probabilities):
-        if path is not None:
-            check_writable(Path(path))
+    tables = [spec.removeprefix("table:").strip() for spec in specs if spec.startswith("table:")]
+    source.check_outputs(output, probabilities, inputs=[reference, *tables])
     log = source.read()
     made = make(
         log,
@@ -155,26 +141,30 @@ def _show(made: Timeline, output: str | None) -> None:
     from unskew.cli.show import number, percent, print_line, print_table
 
     dates = made.dates
-    columns = [str(dates[0]), str(dates[-1]), "low", "high", "change", "least", "most", "bound"]
-    rows = []
-    for name, group in _series(made.rows.to_pylist(), ("recommender", "quality", "weighting", "top")):
+    columns = ["first", "last", "low", "high", "change", "least", "most", "bound"]
+    tables: dict[str, list[list[str]]] = {}
+    for name, group in _series(made.rows.to_pylist(), ("quality", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
         spread = [min(values), max(values), last["bound"]]
-        told = [*(f"{x:z.4f}" for x in figures), f"{change:+z.4f}", *(f"{x:z.4f}" for x in spread)]
-        rows.append([name[0], name[1], _weighting(*name[2:]), *told])
-    print_table(["recommender", "quality", "weighting", *columns], rows, left=3)
+        told = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
+        tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *told])
+    for quality, rows in tables.items():
+        print_line(f"{quality} from {dates[0]} (first) to {dates[-1]} (last)")
+        print_table(["recommender", "weighting", *columns], rows, left=2)
     if len(made.probabilities):
+        print_line(f"Probabilities from {dates[0]} (first) to {dates[-1]} (last)")
         rows = []
         for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             told = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
             rows.append([str(name[0]), _weighting(*name[1:]), *told])
-        print_table(["item", "weighting", str(dates[0]), str(dates[-1]), "least", "most"], rows, left=2)
+        print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
+    several = f"{number(len(dates))} date{'s' * (len(dates) != 1)}"
     print_line(
-        f"{number(len(dates))} dates. Low, high and bound are those of the last; no constant algorithm's score in "
-        "[0, 1] is off by more than the bound. Item weights alone do not repair personalised algorithms."
+        f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
+        "more than the bound. Item weights alone do not repair personalised algorithms."
     )
     if output is not None and made.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")
@@ -188,6 +178,11 @@ def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tup
     for row in rows:
         found.setdefault(tuple(row[name] for name in by), []).append(row)
     return list(found.items())
+
+
+def _figure(value: float) -> str:
+    """A score; nothing where there is none, such as the interval of a single user."""
+    return "" if math.isnan(value) else f"{value:z.4f}"
 
 
 def _weighting(name: str, top: int | None) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -78,11 +77,9 @@ def weights(
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
     """
     from unskew.cli.show import number, print_json, print_line, read_names
-    from unskew.files import check_writable
     from unskew.weights import fit_weights
 
-    if output is not None:
-        check_writable(Path(output))
+    source.check_outputs(output, inputs=[reference, names])
     log = source.read()
     now = source.snapshot(log, at)
     before = source.reference(log, reference)

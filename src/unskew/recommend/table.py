@@ -13,6 +13,7 @@ from unskew.recommend.base import Batch, Codes, HeldOutPairs
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_source import read_rows
 from unskew.snapshot import Snapshot
+from unskew.sources import expand
 
 
 class Table:
@@ -33,6 +34,8 @@ class Table:
     without
         After `fit`: how many users of the snapshot have no list, or, with ``held_out``, how many pairs of a
         user and an item of its profile. They count as misses, and `fit` warns of them.
+    files
+        Where it was read from; empty for a dataframe.
 
     Notes
     -----
@@ -61,6 +64,7 @@ class Table:
     def __init__(self, source: Any) -> None:
         self._name = f"table:{source}" if isinstance(source, str | Path) else "table"
         self._rows = read_rows(source)
+        self.files = expand(source) if isinstance(source, str | Path) else []
         self._lists: Lists | None = None
         self.without = 0
 
