@@ -172,7 +172,8 @@ def figure_algorithms(table: pa.Table) -> Figure:
     title = "Algorithms that are not constant: estimates against the truth"
     told = (
         "Upright line: the truth of a simulated world, for each question its own. Shapes: estimates; the grey "
-        "line between them is the error that remains. Both are drawn with their 95 % intervals"
+        "line between them is the error that remains. Both are drawn with their 95 % intervals. A row without a "
+        "mark is not meant for that question"
     )
     sentence = algorithms_sentence(rows)
     chart: Any = alt.vconcat(*bands, spacing=24)

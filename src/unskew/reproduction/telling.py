@@ -76,7 +76,7 @@ def _follows(changes: Sequence[Changes]) -> str:
         f"{percent(worst, 2)} of it"
     )
     return (
-        f"What follows was not chosen. {worlds}, {listed(parts)}. What becomes of algorithms that are not "
+        f"What follows was not chosen. {worlds}: {'; '.join(parts)}. What becomes of algorithms that are not "
         "constant (figure 8), and of the closed loops once people accept enough (figures 9 and 10), is seen "
         "there."
     )
