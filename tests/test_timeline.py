@@ -385,25 +385,17 @@ def test_a_finer_grid_computes_only_what_lies_between(runner: Runner, files: Fil
     assert len(runner(**files, resume=True, every=5).dates) == 29
 
 
-def test_without_resume_no_finished_date_is_lost(runner: Runner, files: Files, tmp_path: Path) -> None:
+def test_without_resume_a_file_is_replaced_once_all_dates_are_done_and_not_before(
+    runner: Runner, files: Files
+) -> None:
     runner(**files, end=400)
     kept = {path: path.read_bytes() for path in files.values()}
-    fresh = {"output": tmp_path / "o.parquet", "probabilities": tmp_path / "q.parquet"}
-    for change, message in (
-        (
-            {},
-            r"t.parquet holds 6 of these 8 dates: add resume \(--resume\) to go on with it, or remove it to begin",
-        ),
-        ({"end": 300}, "t.parquet holds 1 of these 1 date: add resume"),
-        ({"tol": 0.01}, r"t.parquet holds another timeline \(tol is 0.01 here and 0.0001 there\): name another"),
-        ({"output": fresh["output"]}, "p.parquet holds the probabilities of another timeline than .*o.parquet"),
-        ({"output": fresh["output"], "resume": True}, "p.parquet holds the probabilities of another timeline"),
-    ):
-        with pytest.raises(us.UnskewError, match=message):
-            runner(Stopping(1), **{**files, **change})
-        assert {path: path.read_bytes() for path in kept} == kept
-    fresh["output"].write_text("no timeline")  # and nothing that took hours
-    assert len(runner(**fresh).dates) == 8
+    with pytest.raises(KeyboardInterrupt, match=r"t\.parquet is as it was, since a file is replaced only once"):
+        runner(Stopping(3), **files)
+    assert {path: path.read_bytes() for path in kept} == kept
+    again = runner(**files, tol=0.01)
+    assert (again.computed, len(again.dates)) == (8, 8)
+    assert same(us.Timeline.load(files["output"], probabilities=files["probabilities"]), again)
 
 
 def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files, tmp_path: Path) -> None:

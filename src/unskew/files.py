@@ -80,15 +80,6 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     return table, told_by(table.schema)
 
 
-def kind_in(path: Path) -> str | None:
-    """What kind of table unskew wrote to a file; None if it wrote none there."""
-    try:
-        kind = told_by(pq.read_schema(path)).get("kind")
-    except (pa.ArrowException, OSError):
-        return None
-    return kind if isinstance(kind, str) else None
-
-
 def told_by(schema: pa.Schema) -> dict[str, Any]:
     """What unskew wrote about the table that has this schema."""
     raw = (schema.metadata or {}).get(_KEY)

@@ -17,9 +17,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.errors import FileError, InputError, PolicyError, UnskewError, UnskewWarning
+from unskew.errors import FileError, InputError, UnskewError, UnskewWarning
 from unskew.evaluation import AnyQuality
-from unskew.files import kind_in
 from unskew.grid import grid_of
 from unskew.log import Log
 from unskew.priors import ItemPrior, UserPrior
@@ -95,8 +94,8 @@ def timeline(
         Parquet files for the rows and for the probabilities of `items`, written every few seconds and at the end.
     resume
         Go on with what is in `output`: only dates that it lacks are computed. A run that was interrupted and
-        resumed gives the same numbers, to the last bit, as one that was not. Without it a timeline that `output`
-        holds is never written over: that is refused.
+        resumed gives the same numbers, to the last bit, as one that was not. Without it an `output`
+        that is there already is replaced, but only once all dates are done.
 
     Examples
     --------
@@ -170,10 +169,11 @@ class _Run:
         self.known: list[_Done] = []  # from the file; the weights of the date computed last are beside it
         self.starts: Starts = {}
         self.new: list[_Done] = []  # a date is there at once with its weights, or not at all
-        if resume and files.rows is not None and files.rows.exists():
-            self._take_up(files.rows)
-        else:
-            self._leave_alone()
+        self.replaces = False  # an older file, which may hold more than this run so far
+        if files.rows is not None and files.rows.exists():
+            self.replaces = not resume
+            if resume:
+                self._take_up(files.rows)
 
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
@@ -260,8 +260,11 @@ class _Run:
         )
 
     def _write(self) -> None:
-        if self.files.rows is not None and self.new:
-            self._made().save(self.files.rows, probabilities=self.files.probabilities)
+        if self.files.rows is None or not self.new:
+            return
+        made = self._made()
+        if made.complete or not self.replaces:
+            made.save(self.files.rows, probabilities=self.files.probabilities)
 
     def _kept(self) -> list[str]:
         """What an interrupted run leaves behind, in words; nothing if there is no file."""
@@ -269,6 +272,11 @@ class _Run:
         count = sum(moment.tick in done for moment in self.grid)
         if self.files.rows is None or not count:
             return []
+        if self.replaces:
+            return [
+                f"{self.files.rows} is as it was, since a file is replaced only once all dates are done; with "
+                "--resume it would be gone on with"
+            ]
         return [f"{count} of {counted(len(self.grid), 'date')} are in {self.files.rows}; --resume does the rest"]
 
     def _take_up(self, path: Path) -> None:
@@ -297,27 +305,6 @@ class _Run:
             except InputError as error:
                 raise damaged(path, error) from error
             self.known.append(_Done(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
-
-    def _leave_alone(self) -> None:
-        """Refuse to write over what another run has done."""
-        path, other = self.files.rows, self.files.probabilities
-        if path is not None and kind_in(path) == "timeline":
-            found = Timeline.load(path)
-            differs = found.difference(self.options)
-            if differs is not None:
-                raise PolicyError(
-                    f"{path} holds another timeline ({differs}): name another file, or remove it to begin again"
-                )
-            held = sum(moment.label in found.dates for moment in self.grid)
-            raise PolicyError(
-                f"{path} holds {held} of these {counted(len(self.grid), 'date')}: add resume (--resume) to go on "
-                "with it, or remove it to begin again"
-            )
-        if other is not None and kind_in(other) == "probabilities":
-            raise PolicyError(
-                f"{other} holds the probabilities of another timeline than {path}: name another file, or remove "
-                "it to begin again"
-            )
 
 
 def _by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
