@@ -79,7 +79,8 @@ def timeline(
 
     The table has one row for each date, recommender, quality and weighting: none, all items, and the P items
     of largest change for each --top. It is written every few seconds, so that --resume can go on after an
-    interruption; without --resume a file that holds a timeline is left alone. SPEC is as for 'unskew evaluate'.
+    interruption; without it a file that is there is replaced once all dates are done. SPEC is as for 'unskew
+    evaluate'.
 
     \b
     Examples:
