@@ -193,3 +193,11 @@ def test_a_base_log_is_not_lost_to_its_own_folder(tmp_path: Path) -> None:
         "simulate", str(tmp_path / "w"), "--base", str(tmp_path / "w" / "log.parquet")
     )
     assert (tmp_path / "w" / "log.parquet").read_bytes() == before
+
+
+def test_a_base_named_by_a_wildcard_is_not_written_over(tmp_path: Path) -> None:
+    us.simulate(users=100, items=60).save(tmp_path / "a")
+    before = (tmp_path / "a" / "log.parquet").read_bytes()
+    told = refused("simulate", str(tmp_path / "a"), "--base", str(tmp_path / "*" / "log.parquet"))
+    assert "could be lost" in told
+    assert (tmp_path / "a" / "log.parquet").read_bytes() == before

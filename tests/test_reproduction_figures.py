@@ -284,3 +284,13 @@ def test_a_change_between_campaigns_is_not_ascribed_to_them() -> None:
         for s in [1.0 + 0.5 * (day >= 330) + 0.5 * (day >= 400)]
     ]
     assert "50 % of it" in score_sentence("g1", rows, (330, 430))
+
+
+def test_scores_of_nothing_are_told_without_dividing_by_them() -> None:
+    loops = [row | {"score": 0.0 if row["round"] == 0 else row["score"]} for row in made.loop_table().to_pylist()]
+    assert "went up from nothing" in figure_loop(pa.Table.from_pylist(loops)).sentence
+    scored = [
+        row | ({"value": 0.0, "low": 0.0, "high": 0.0} if row["estimate"] == "truth" else {})
+        for row in made.algorithms_table().to_pylist()
+    ]
+    assert "How far the estimates are" in figure_algorithms(pa.Table.from_pylist(scored)).sentence

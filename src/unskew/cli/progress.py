@@ -21,6 +21,7 @@ class CountingProgress(Progress):
         self._total = self._done = 0
 
     def step(self, number: int, total: int, text: str) -> None:
+        CountingProgress.stage(self, text)
         click.echo(f"[{number}/{total}] {text}", err=True)
 
     def stage(self, text: str) -> None:
@@ -53,7 +54,7 @@ class TerminalProgress(CountingProgress):
 
     def step(self, number: int, total: int, text: str) -> None:
         self._step = f"[{number}/{total}] {text}"
-        CountingProgress.stage(self, "")
+        CountingProgress.stage(self, text)
         self._show("")
 
     def stage(self, text: str) -> None:

@@ -24,7 +24,9 @@ _WORLDS = ("paper", "closed-loop", "always-on", "few-items", "growth", "pre-empt
     "--world", default="paper", show_default=True, type=click.Choice(_WORLDS), help="Which world; see below."
 )
 @click.option("--users", type=int, metavar="N", help="How many users.  [default: that of the world, 34 448]")
-@click.option("--items", type=int, metavar="N", help="How many items.  [default: that of the world, 35 741]")
+@click.option(
+    "--items", type=int, metavar="N", help="How many items.  [default: that of the world, mostly 35 741]"
+)
 @click.option(
     "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
 )
@@ -37,11 +39,20 @@ _WORLDS = ("paper", "closed-loop", "always-on", "few-items", "growth", "pre-empt
     type=click.Choice(["s", "ms", "us", "ns", "day"]),
     help="Read integer times of the base log as so many units since 1970.",
 )
-@click.option("--campaign-at", "times", multiple=True, metavar="T", help="When to recommend; repeat for several.")
+@click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
+@click.option(
+    "--campaign-at",
+    "times",
+    multiple=True,
+    metavar="T",
+    help="When to recommend, at the end of a bare date; repeat for several.",
+)
 @click.option("--recommender", metavar="SPEC", help="What makes the lists.  [default: a neighbourhood model]")
 @click.option("--reach", type=float, metavar="SHARE", help="Share of the users who get a list.  [default: 1]")
 @click.option("--shown", type=int, metavar="N", help="Length of a list.  [default: 10]")
-@click.option("--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average.")
+@click.option(
+    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if large)."
+)
 @click.option("--holdout", type=float, metavar="SHARE", help="Share of the users who are never shown anything.")
 @click.option(
     "--chosen-by",
@@ -77,7 +88,7 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
     from unskew.worlds.world import check_folder
 
     columns = {name: given.pop(name) for name in ("user", "item", "time", "time_unit")}
-    base = given.pop("base")
+    base, drop_nulls = given.pop("base"), given.pop("drop_nulls")
     settings = {name: given.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
     if base is None and any(columns.values()):
         name = next(name for name, value in columns.items() if value)
@@ -85,10 +96,10 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
     campaigns = _campaigns(given["world"], given.pop("times"), settings, is_base=base is not None)
     if not folder:
         raise InputError("the name of the folder is empty: say where to write, such as 'world'")
-    if base is not None and Path(base).resolve().parent == Path(folder).resolve():
-        raise InputError(f"--base {base} lies in {folder}, where it could be lost: give another folder")
+    if base is not None:
+        _check_base(base, Path(folder))
     check_folder(folder)
-    log = None if base is None else _read(base, columns)
+    log = None if base is None else _read(base, columns, drop_nulls=drop_nulls)
     world = simulated(given.pop("world"), base=log, campaigns=campaigns, **given)
     paths = [str(path) for path in world.save(folder)]
     if as_json:
@@ -97,8 +108,17 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
         _show(world, paths, folder)
 
 
-def _read(base: str, columns: dict[str, Any]) -> Any:
-    return LogOptions(log=base, **columns, removed=None, drop_nulls=False, p_user=None, p_item=None).read()
+def _read(base: str, columns: dict[str, Any], *, drop_nulls: bool) -> Any:
+    return LogOptions(log=base, **columns, removed=None, drop_nulls=drop_nulls, p_user=None, p_item=None).read()
+
+
+def _check_base(base: str, folder: Path) -> None:
+    """Refuse to write over a file of the base log."""
+    from unskew.sources import expand
+
+    for path in expand(base):
+        if path.resolve().parent == folder.resolve():
+            raise InputError(f"{path} of --base lies in {folder}, where it could be lost: give another folder")
 
 
 def _campaigns(

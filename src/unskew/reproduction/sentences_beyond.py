@@ -41,8 +41,9 @@ def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
         own = [row for row in rows if row["question"] == question and row["estimate"] != "truth"]
         said = []
         for estimate in dict.fromkeys(row["estimate"] for row in own):
-            off = [abs(row["value"] / truth[_key(row)] - 1) for row in own if row["estimate"] == estimate]
-            said.append(f"{estimate} by {_from_to(off)}")
+            these = [row for row in own if row["estimate"] == estimate and truth[_key(row)] > 0]
+            off = [abs(row["value"] / truth[_key(row)] - 1) for row in these]
+            said += [f"{estimate} by {_from_to(off)}"] if off else []
         parts.append(f"{question}: {listed(said)}")
     text = "; ".join(parts)
     return f"How far the estimates are from the truth, as a part of it. {text[:1].upper()}{text[1:]}."
@@ -68,10 +69,11 @@ def _one_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
     swings = sum(shown[a] != shown[b] for a, b in pairwise(sorted(shown)))
     start = "throughout" if since == min(shown) else f"from round {since} on, after {_times(swings)}"
     first = min(own)
-    change = own[last]["score"] / own[first]["score"] - 1
+    before = own[first]["score"]
+    became = moved(own[last]["score"] / before - 1) if before > 0 else "went up from nothing"
     return (
         f"Chosen by the {chosen_by}, {winner} is in production {start}; since round {first} its score "
-        f"{moved(change)}, to {percent(own[last]['score'])} where the truth is "
+        f"{became}, to {percent(own[last]['score'])} where the truth is "
         f"{percent(now[winner]['truth'])}, and in truth it is {place} of {len(now)}."
     )
 

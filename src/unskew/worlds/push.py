@@ -22,7 +22,7 @@ from unskew.worlds.recipe import Campaign
 
 _AT_A_TIME = 50_000  # users
 _CELLS = 6_000_000  # of lists in memory at a time
-_DEEPER = 12  # how much longer than what is shown a list is, so that (nearly always) enough of it may be shown
+_DEEPER = 12  # how much longer than what is shown a list is, so that most often enough of it may be shown
 
 
 @dataclass(frozen=True)

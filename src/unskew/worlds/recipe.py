@@ -30,10 +30,10 @@ class Campaign:
     reach
         Share of the users with a profile who get one.
     shown
-        Length of a list.
+        Length of a list; less where fewer of the first ``12 * shown`` that the recommender gives may be shown.
     acceptance
         Share of its list that a user takes, on average. Each item is taken with this probability times how much
-        the user likes it, compared with the rest of its list.
+        the user likes it, compared with the rest of its list, but at most with 1: large shares come out smaller.
     catalogue
         Share of all items that can be recommended: those that most users hold on that day; at least 20 items.
     excluded
