@@ -46,7 +46,7 @@ LAYERS = [
     {"weights", "shift"},
     {"quality", "intervals", "score"},
     {"recommend"},
-    {"heldout"},
+    {"heldout", "means"},
     {"ranking"},
     {"evaluation"},
     {

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.figures import Share
 from unskew.heldout import HoldOut, Later, all_pairs, draw, entry_shares, number_of_draws, pairs_of
-from unskew.intervals import Interval, by_draws, by_users, critical, wilson
+from unskew.intervals import Interval, critical
+from unskew.means import mean_of_draws, mean_of_users, summed
 from unskew.quality import Quality
 from unskew.quality import qualities as named_qualities
 from unskew.quality import quality as named_quality
@@ -336,29 +337,6 @@ class HeldOutRanks:
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=users_left_out(self.whole, part),
         )
-
-
-def summed(where: Codes, what: Floats, n: int) -> Floats:
-    """The sum of `what` for each of n users, by whose it is."""
-    return np.asarray(np.bincount(where, weights=what, minlength=n), dtype=np.float64)
-
-
-def mean_of_users(wanted: Quality, mass: Floats, total: Floats, level: float) -> tuple[float, Interval]:
-    """The score from the mass and the summed quality of each user, and its interval."""
-    value = float(total.sum() / mass.sum())
-    return value, _within(wanted, by_users(value, mass, total, level))
-
-
-def mean_of_draws(wanted: Quality, values: Floats, level: float) -> tuple[float, Interval]:
-    """The score from the quality of each draw, and its interval."""
-    hits = wanted.is_hit
-    interval = wilson(float(values.sum()), len(values), level) if hits else by_draws(values, level)
-    return float(values.mean()), _within(wanted, interval)
-
-
-def _within(wanted: Quality, interval: Interval) -> Interval:
-    """The part of an interval that holds values which the quality can have."""
-    return replace(interval, low=max(interval.low, wanted.lowest), high=min(interval.high, wanted.highest))
 
 
 def weighted(snapshot: Snapshot, weights: AnyWeights) -> tuple[Snapshot, Floats]:

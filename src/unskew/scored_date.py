@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unskew.evaluation import mean_of_draws, mean_of_users, summed
 from unskew.heldout import HoldOut, all_pairs, draw, entry_shares, pairs_of
 from unskew.intervals import Interval
+from unskew.means import mean_of_draws, mean_of_users, summed
 from unskew.quality import Quality
 from unskew.ranking import rank_pairs
 from unskew.recommend.base import HeldOutPairs, Recommender

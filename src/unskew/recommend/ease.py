@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.errors import InputError
-from unskew.recommend import kernels, options
+from unskew.recommend import ease_kernels, options
 from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
 from unskew.recommend.blocks import Pairs, Rows, cut
 from unskew.recommend.holders import Holders
@@ -111,18 +111,20 @@ class EASE:
         matrix = np.zeros((n, n), dtype=dtype)
 
         def rows(block: int, lo: int, hi: int) -> None:
-            kernels.gram(lo, hi, modelled, held.start, held.user, p.start, p.stop, p.item, place, matrix)
+            ease_kernels.gram(lo, hi, modelled, held.start, held.user, p.start, p.stop, p.item, place, matrix)
 
         work = held.together[modelled]
         over_blocks(cut(work, 0), int(work.sum()), rows)
         matrix[np.diag_indices(n)] += self.l2
         self._invert(matrix)
         even = cut(np.full(n, n), 0)
-        over_blocks(even, n * n, lambda block, lo, hi: kernels.mirrored(lo, hi, matrix))
+        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.mirrored(lo, hi, matrix))
         diagonal = matrix.diagonal().copy()
-        largest = over_blocks(even, n * n, lambda block, lo, hi: kernels.ease_weights(lo, hi, matrix, diagonal))
+        largest = over_blocks(
+            even, n * n, lambda block, lo, hi: ease_kernels.ease_weights(lo, hi, matrix, diagonal)
+        )
         unit = UNIT * 2.0 ** frexp(max(largest))[1]
-        over_blocks(even, n * n, lambda block, lo, hi: kernels.rounded(lo, hi, matrix, unit))
+        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.rounded(lo, hi, matrix, unit))
         object.__setattr__(self, "_model", _Weights(modelled, place, matrix))
         return self
 
@@ -136,7 +138,7 @@ class EASE:
 
         def block(block: int, lo: int, hi: int) -> None:
             totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
-            kernels.ease_best(
+            ease_kernels.ease_best(
                 lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, order, k, totals, mine, out
             )
 
@@ -153,7 +155,7 @@ class EASE:
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.modelled)
         return some.ranks(
-            lambda lo, hi, out: kernels.ease_ranks(
+            lambda lo, hi, out: ease_kernels.ease_ranks(
                 lo, hi, some.user, some.item, p.start, p.stop, p.item, m.place, m.matrix, k, np.empty(n), out
             ),
             each=n,

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import PolicyError
-from unskew.recommend import kernels, options
+from unskew.recommend import knn_kernels, options
 from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
 from unskew.recommend.blocks import Pairs, Rows, Unsigned, cut
 from unskew.recommend.holders import Holders
@@ -20,7 +20,12 @@ from unskew.sweep import Floats, over_blocks
 UNIT = 2.0**-36
 """What similarities are rounded to, as a part of the largest there can be."""
 
-KINDS = {"cosine": kernels.COSINE, "jaccard": kernels.JACCARD, "cooccurrence": kernels.COOCCURRENCE, "bm25": -1}
+KINDS = {
+    "cosine": knn_kernels.COSINE,
+    "jaccard": knn_kernels.JACCARD,
+    "cooccurrence": knn_kernels.COOCCURRENCE,
+    "bm25": -1,
+}
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ class ItemKNN:
         def block(block: int, lo: int, hi: int) -> None:
             sums = np.zeros(p.n_items, dtype=np.uint32 if value is None else np.float64)
             touched = np.empty(p.n_items, dtype=np.uint32)
-            kernels.neighbour_rows(
+            knn_kernels.neighbour_rows(
                 lo,
                 hi,
                 held.start,
@@ -179,7 +184,7 @@ class ItemKNN:
         def block(block: int, lo: int, hi: int) -> None:
             n = len(m.count)
             totals, mine, touched = np.zeros(n), np.zeros(n, dtype=np.bool_), np.empty(n, dtype=np.uint32)
-            kernels.knn_best(
+            knn_kernels.knn_best(
                 lo,
                 hi,
                 rows.start,
@@ -217,7 +222,7 @@ class ItemKNN:
         def block(lo: int, hi: int, out: Codes) -> None:
             largest = int(sizes[some.user[lo:hi]].max()) if m.together is not None else 0
             steps = largest * min(self.neighbours, largest)
-            kernels.knn_ranks(
+            knn_kernels.knn_ranks(
                 lo,
                 hi,
                 some.user,
