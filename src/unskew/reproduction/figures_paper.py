@@ -130,8 +130,8 @@ def figure_2(table: pa.Table) -> Figure:
     )
     guide = [{"items": float(a), "users": float(b)} for a, b in zip(ends, expected, strict=True)]
     line = alt.Chart(data(guide)).mark_line(color=RAW, strokeWidth=1.6, strokeDash=[6, 3])
-    there = {"items": float(ends[0] ** 0.3 * ends[1] ** 0.7), "label": f"slope −{law.exponent:.2f}"}
-    there["users"] = float(expected[0] ** 0.3 * expected[1] ** 0.7)
+    there = {"items": float(ends[0] ** 0.1 * ends[1] ** 0.9), "label": f"slope −{law.exponent:.2f}"}
+    there["users"] = float(expected[0] ** 0.1 * expected[1] ** 0.9)
     word = alt.Chart(data([there])).mark_text(
         align="right", dx=-14, dy=10, color=RAW, fontSize=12.5, fontWeight="bold"
     )
