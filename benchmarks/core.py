@@ -13,7 +13,7 @@ import unskew as us
 from benchmarks.rivals import ScipyScaling, SqlScaling, read_indices, seconds
 from benchmarks.worlds import Case, case
 from unskew.solve.scaling import scale
-from unskew.sweep import LEVELS, Sweep
+from unskew.arrays.sweep import LEVELS, Sweep
 
 TOL = 1e-4
 SQL_PASSES = 3

@@ -21,9 +21,9 @@ from rich.table import Table
 
 import unskew as us
 from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, Population, population
-from unskew.comparison import change, compare, refitted_change
-from unskew.refit import refit, with_refitted_interval
-from unskew.sweep import threads
+from unskew.evaluation.comparison import change, compare, refitted_change
+from unskew.evaluation.bootstrap import refit, with_refitted_interval
+from unskew.arrays.sweep import threads
 
 USERS, DRAWS = 400, 500
 REPETITIONS = 3000  # of what is computed by a formula

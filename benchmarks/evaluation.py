@@ -12,9 +12,9 @@ from rich.table import Table
 import unskew as us
 from benchmarks.rivals import seconds
 from benchmarks.worlds import quick_world
-from unskew.heldout import HoldOut, all_entries, pairs_of
-from unskew.quality import quality
-from unskew.recommend.base import Batch
+from unskew.evaluation.pairs import HoldOut, all_entries, pairs_of
+from unskew.evaluation.quality import quality
+from unskew.recommend.contract import Batch
 
 K = 10
 NEIGHBOURS = 50
@@ -107,7 +107,7 @@ def _qualities(ranks: us.HeldOutRanks) -> Table:
 
 def _memory(snapshot: us.Snapshot) -> Table:
     """Peak memory of ranking by lists, for two sizes of batch."""
-    from unskew import ranking
+    from unskew.evaluation import ranking
 
     class Lists:
         """Popular without its own ranking, so that lists are made in batches."""

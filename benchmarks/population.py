@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
-from unskew.evaluation import HeldOutRanks
-from unskew.heldout import HoldOut, all_entries, users_of_entries
-from unskew.ids import Ids
-from unskew.times import TimeAxis
+from unskew.evaluation.evaluate import HeldOutRanks
+from unskew.evaluation.pairs import HoldOut, all_entries, users_of_entries
+from unskew.data.ids import Ids
+from unskew.data.times import TimeAxis
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

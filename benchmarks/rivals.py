@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from unskew.solve.problem import Problem
-from unskew.sweep import Floats, over_blocks
+from unskew.arrays.sweep import Floats, over_blocks
 
 
 class ScipyScaling:

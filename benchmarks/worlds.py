@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
-from unskew.scene import Scene
+from unskew.weights.alignment import Scene
 from unskew.solve.problem import Problem
-from unskew.sweep import Floats
+from unskew.arrays.sweep import Floats
 
 USERS, ITEMS, ENTRIES = 34_448, 35_741, 163_000  # the paper's size, and about what it gives
 MOST_ITEMS = int(os.environ.get("BENCH_MOST_ITEMS", "100000"))  # a larger catalogue leaves the caches

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 import unskew as us
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
 
 Floats = npt.NDArray[np.float64]
 Scores = Callable[[Floats, Floats], Floats]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event
-from unskew.ids import Ids
+from unskew.data.ids import Ids
 from unskew.recommend import Batch
-from unskew.recommend.base import Codes
-from unskew.times import TimeAxis
+from unskew.recommend.contract import Codes
+from unskew.data.times import TimeAxis
 
 Pair = tuple[Any, Any]
 Profiles = Mapping[Any, Sequence[Any]]

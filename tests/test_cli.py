@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 import unskew as us
-from unskew.cli import main, show
+from unskew.cli import main, printing as show
 
 CONTRACT = {
     "reference", "at", "method", "top", "items", "status", "converged", "divergence_before", "divergence_after",
@@ -213,7 +213,7 @@ def test_a_bug_is_one_line_and_exit_code_1_with_a_traceback_only_on_request(
     def broken(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("of all things")
 
-    monkeypatch.setattr("unskew.shift.drift", broken)
+    monkeypatch.setattr("unskew.weights.drift.drift", broken)
     arguments = ["drift", log, "--reference", "49", "--at", "99"]
     done = run(*arguments)
     assert done.exit_code == 1

@@ -24,10 +24,10 @@ from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew import ranking
-from unskew.cli.progress import CountingProgress, TerminalProgress
+from unskew.evaluation import ranking
+from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
 from unskew.files import read_parquet
-from unskew.heldout import entry_shares
+from unskew.evaluation.pairs import entry_shares
 
 CONTRACT = {
     "recommender", "quality", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",

@@ -18,7 +18,7 @@ from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.cli import show
+from unskew.cli import printing as show
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",

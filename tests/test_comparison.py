@@ -14,10 +14,10 @@ from scipy import stats
 
 import unskew as us
 from tests.dense import Event, columns, profiles_at, random_events
-from unskew.comparison import Change, change, compare, numbered, refitted_change
+from unskew.evaluation.comparison import Change, change, compare, numbered, refitted_change
 from unskew.errors import PolicyError
-from unskew.evaluation import HeldOutRanks
-from unskew.intervals import holm
+from unskew.evaluation.evaluate import HeldOutRanks
+from unskew.evaluation.intervals import holm
 
 Floats = npt.NDArray[np.float64]
 LISTS = (["i0", "i1"], ["i1", "i2"], ["i3", "i5", "i0"])

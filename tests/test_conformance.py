@@ -9,21 +9,10 @@ import numpy as np
 import pytest
 
 from unskew import testing
-from unskew.recommend import (
-    EASE,
-    Batch,
-    Constant,
-    FunctionRecommender,
-    ImplicitModel,
-    ItemKNN,
-    Popular,
-    Recommender,
-    Table,
-    recommender,
-)
-from unskew.recommend.base import Codes, HeldOutPairs, tie_order, top_k
-from unskew.snapshot import Snapshot
-from unskew.testing import AT, ITEMS, USERS, RecommenderConformance
+from unskew.recommend import Batch, Constant, EASE, FunctionRecommender, ImplicitModel, ItemKNN, Popular, Recommender, Table, recommender
+from unskew.recommend.contract import Codes, HeldOutPairs, tie_order, top_k
+from unskew.data.snapshot import Snapshot
+from unskew.testing import AT, ITEMS, RecommenderConformance, USERS
 
 
 class TestConstant(RecommenderConformance):

@@ -9,7 +9,7 @@ import pytest
 import unskew as us
 from tests.recommending import all_pairs, places, remaining, snapshot_of
 from unskew.errors import InputError, PolicyError, UnskewError
-from unskew.recommend.base import RanksHeldOut, Recommender
+from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.constant import Constant
 
 

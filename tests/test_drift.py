@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.dense import about, columns, item_mix, profiles_at, random_events
 from unskew.errors import PolicyError
-from unskew.figures import Share
+from unskew.data.shares import Share
 
 seeds = st.integers(0, 2**32 - 1)
 

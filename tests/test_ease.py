@@ -21,10 +21,10 @@ from tests.recommending import (
     within,
 )
 from tests.tables import LAW
-from unskew import sweep
+from unskew.arrays import sweep
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.recommend import ease
-from unskew.recommend.base import HeldOutPairs, RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import HeldOutPairs, RanksHeldOut, Recommender, tie_order
 from unskew.recommend.ease import EASE
 
 

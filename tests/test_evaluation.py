@@ -36,7 +36,7 @@ from tests.scoring import (
 from tests.tables import LAW, late
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.recommend import Batch
-from unskew.recommend.base import Codes
+from unskew.recommend.contract import Codes
 
 QUALITIES: dict[str, Callable[[int], float]] = {
     "hit@2": hit(2),

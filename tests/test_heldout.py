@@ -18,8 +18,8 @@ from tests.dense import Event, random_events, random_profiles, table_of
 from tests.scoring import events_of, log_of, pair_shares, taken
 from tests.tables import LAW, late
 from unskew.errors import EmptyError
-from unskew.heldout import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
-from unskew.recommend.base import Batch
+from unskew.evaluation.pairs import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
+from unskew.recommend.contract import Batch
 
 ENOUGH = 1e-4
 """A draw that is right fails a test at this level once in ten thousand seeds; the seeds are fixed."""

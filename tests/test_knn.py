@@ -29,11 +29,11 @@ from tests.recommending import (
     without,
 )
 from tests.tables import LAW
-from unskew import sweep
+from unskew.arrays import sweep
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.base import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
 from unskew.recommend.knn import ItemKNN
-from unskew.snapshot import Snapshot
+from unskew.data.snapshot import Snapshot
 
 EXACT = ["cosine", "jaccard", "cooccurrence"]
 UNIT = 2.0**-36

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from unskew.report.labels import Span, apart, log_ticks, spanning
-from unskew.report.look import digits_of, unbroken, wrapped
+from unskew.drawing.labels import Span, apart, log_ticks, spanning
+from unskew.drawing.theme import digits_of, unbroken, wrapped
 
 PLACES = st.lists(st.floats(-50, 350), min_size=1, max_size=12)
 GAPS = st.floats(1, 40)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from unskew.report.page import Section, write_page
+from unskew.drawing.page import Section, write_page
 
 
 def test_text_on_a_page_cannot_become_markup(tmp_path: Path) -> None:

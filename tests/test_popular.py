@@ -24,9 +24,9 @@ from tests.recommending import (
     without,
 )
 from tests.tables import LAW
-from unskew import sweep
+from unskew.arrays import sweep
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.base import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
 from unskew.recommend.popular import Popular
 
 

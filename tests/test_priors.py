@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import LAW, Row, columns_of, dense, late, rows_of
 from unskew.errors import ColumnError, InputError, PolicyError, TimeError
-from unskew.priors import Policy
+from unskew.data.priors import Policy
 
 TABLE = {
     "user": ["a", "a", "b", "c"],

@@ -16,7 +16,7 @@ import unskew as us
 from tests.scoring import mrr, ndcg
 from tests.tables import LAW
 from unskew.errors import InputError
-from unskew.quality import qualities, quality
+from unskew.evaluation.quality import qualities, quality
 
 DEEP = 60
 """How long the lists are."""

@@ -13,11 +13,11 @@ import unskew as us
 from tests.dense import Event, columns
 from tests.scoring import Spy, events_of, log_of, place, stepping, taken
 from tests.tables import LAW, late
-from unskew import ranking
+from unskew.evaluation import ranking
 from unskew.errors import InputError, UnskewError
-from unskew.heldout import HoldOut, all_entries, pairs_of
+from unskew.evaluation.pairs import HoldOut, all_entries, pairs_of
 from unskew.recommend import Batch
-from unskew.recommend.base import Codes, HeldOutPairs, tie_order, top_k
+from unskew.recommend.contract import Codes, HeldOutPairs, tie_order, top_k
 
 
 class Fixed:

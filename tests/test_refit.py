@@ -11,11 +11,11 @@ import pytest
 
 import unskew as us
 from tests.dense import Event, columns, random_events
-from unskew import refit as module
+from unskew.evaluation import bootstrap as module
 from unskew.errors import InputError, PolicyError
-from unskew.evaluation import HeldOutRanks
-from unskew.refit import Refitted, refit, with_refitted_interval
-from unskew.weights import fit_weights
+from unskew.evaluation.evaluate import HeldOutRanks
+from unskew.evaluation.bootstrap import Refitted, refit, with_refitted_interval
+from unskew.weights.fitting import fit_weights
 
 Floats = npt.NDArray[np.float64]
 BEFORE, NOW = 4, 9

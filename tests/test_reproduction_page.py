@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 
 from tests import reproducing as made
-from unskew.reproduction.figures import Figure
-from unskew.reproduction.figures_beyond import figure_cost
-from unskew.reproduction.figures_paper import figure_2
-from unskew.reproduction.page import Claim, changes_table, claims_table, write_reproduction_page
+from unskew.reproduction.figure import Figure
+from unskew.reproduction.beyond_figures import figure_cost
+from unskew.reproduction.paper_figures import figure_2
+from unskew.reproduction.reproduction_page import Claim, changes_table, claims_table, write_reproduction_page
 
 CLAIMS = [
     Claim("the score of g1 rises", "more than 25 %", "+27.4 %", "+24.0 % .. +29.1 %", True),

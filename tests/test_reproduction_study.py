@@ -13,7 +13,7 @@ import pytest
 import unskew as us
 from unskew.errors import InputError
 from unskew.reproduction.claims import Changes, claims
-from unskew.reproduction.reproduce import Reproduction, reproduce
+from unskew.reproduction.experiment import Reproduction, reproduce
 from unskew.reproduction.study import Study, probabilities, scores
 from unskew.worlds.world import World
 

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event, columns, item_mix, profiles_at, random_events
-from unskew.distances import worst
+from unskew.arrays.distances import worst
 from unskew.errors import InputError
 
 seeds = st.integers(0, 2**32 - 1)

@@ -23,7 +23,7 @@ from tests.dense import (
 )
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale
-from unskew.sweep import Profiles
+from unskew.arrays.sweep import Profiles
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dense import Floats, random_profiles, table_of
-from unskew import sweep as sweep_module
+from unskew.arrays import sweep as sweep_module
 from unskew.errors import InputError
-from unskew.sweep import LEVELS, Profiles, Sweep, over_blocks, threads
+from unskew.arrays.sweep import LEVELS, Profiles, Sweep, over_blocks, threads
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -21,12 +21,13 @@ import pytest
 
 import unskew as us
 from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
-from unskew import over_time, weights
+from unskew.over_time import timeline as over_time
+from unskew.weights import fitting as weights
 from unskew.progress import Progress, reporting
-from unskew.recommend.base import Batch, Codes
-from unskew.scored_date import NEARBY
-from unskew.timeline_options import Asked
-from unskew.times import Moment
+from unskew.recommend.contract import Batch, Codes
+from unskew.over_time.scored_date import NEARBY
+from unskew.over_time.timeline_spec import Asked
+from unskew.data.times import Moment
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import held, late
 from unskew.errors import EmptyError, TimeError, UnskewWarning
-from unskew.times import TimeAxis
+from unskew.data.times import TimeAxis
 
 PARIS = ZoneInfo("Europe/Paris")
 

@@ -24,7 +24,7 @@ from tests.dense import (
     random_events,
     table_of,
 )
-from unskew import sweep
+from unskew.arrays import sweep
 from unskew.errors import InputError, PolicyError
 
 seeds = st.integers(0, 2**32 - 1)

@@ -16,9 +16,9 @@ from tests.tables import LAW
 from tests.worlds import Pair, check_history, first_shown, rows, small, taken
 from unskew.errors import UnskewError
 from unskew.recommend import Batch, recommender
-from unskew.worlds import push
+from unskew.worlds import service as push
 from unskew.worlds.people import Events, organic
-from unskew.worlds.recipe import PAPER, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds.recipe import Campaign, PAPER, Recipe, WORLDS, scaled
 
 EASY: dict[str, Any] = {"recommender": "popular", "catalogue": 1.0, "excluded": 0}
 

@@ -19,7 +19,7 @@ from tests.scoring import events_of
 from tests.tables import LAW
 from tests.worlds import check_history, rows, taken
 from unskew.errors import InputError, UnskewError
-from unskew.worlds.history import History
+from unskew.worlds.tastes import History
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import Campaign, Recipe
 

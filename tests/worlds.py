@@ -11,7 +11,7 @@ import pyarrow as pa
 
 import unskew as us
 from unskew.recommend import Batch
-from unskew.recommend.base import Codes
+from unskew.recommend.contract import Codes
 
 Pair = tuple[Any, Any]
 SMALL: dict[str, Any] = {"users": 600, "items": 300}

@@ -10,28 +10,28 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unskew.comparison import Change, Comparison, change, compare
+    from unskew.evaluation.comparison import Change, Comparison, change, compare
     from unskew.errors import ConvergenceWarning, UnskewError, UnskewWarning
-    from unskew.evaluation import HeldOutRanks, evaluate, rank_held_out
-    from unskew.log import Log
-    from unskew.marginal import Marginal
-    from unskew.over_time import timeline
-    from unskew.priors import Recency
-    from unskew.quality import Quality
-    from unskew.read import read_log
+    from unskew.evaluation.evaluate import HeldOutRanks, evaluate, rank_held_out
+    from unskew.data.log import Log
+    from unskew.data.marginal import Marginal
+    from unskew.over_time.timeline import timeline
+    from unskew.data.priors import Recency
+    from unskew.evaluation.quality import Quality
+    from unskew.reading.reader import read_log
     from unskew.recommend.constant import Constant
     from unskew.recommend.ease import EASE
     from unskew.recommend.implicit_models import ImplicitModel
     from unskew.recommend.knn import ItemKNN
     from unskew.recommend.popular import Popular
     from unskew.recommend.table import Table
-    from unskew.result import ItemWeights
-    from unskew.sampling import sample_pairs
-    from unskew.score import Score
-    from unskew.shift import Drift, drift
-    from unskew.snapshot import Snapshot
-    from unskew.timeline_result import Timeline
-    from unskew.weights import fit_weights
+    from unskew.weights.item_weights import ItemWeights
+    from unskew.evaluation.sampling import sample_pairs
+    from unskew.evaluation.score import Score
+    from unskew.weights.drift import Drift, drift
+    from unskew.data.snapshot import Snapshot
+    from unskew.over_time.timeline_table import Timeline
+    from unskew.weights.fitting import fit_weights
     from unskew.worlds.recipe import Campaign, Recipe
     from unskew.worlds.simulation import simulate
     from unskew.worlds.world import World

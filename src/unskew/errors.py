@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from unskew.result import ItemWeights
+    from unskew.weights.item_weights import ItemWeights
 
 
 class UnskewError(Exception):

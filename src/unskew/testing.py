@@ -18,10 +18,10 @@ from typing import Any
 
 import numpy as np
 
-from unskew.log import Log
-from unskew.read import read_log
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
-from unskew.snapshot import Snapshot
+from unskew.data.log import Log
+from unskew.reading.reader import read_log
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.data.snapshot import Snapshot
 
 USERS = tuple(f"u{k:02}" for k in range(24))
 ITEMS = tuple(f"i{k:02}" for k in range(12))

@@ -5,15 +5,15 @@ from __future__ import annotations
 import click
 
 from unskew import __version__
-from unskew.cli.drift import drift
-from unskew.cli.evaluate import evaluate
-from unskew.cli.marginal import marginal
-from unskew.cli.reproduce import reproduce
-from unskew.cli.running import CarefulGroup
-from unskew.cli.sample import sample
-from unskew.cli.simulate import simulate
-from unskew.cli.timeline import timeline
-from unskew.cli.weights import weights
+from unskew.cli.drift_command import drift
+from unskew.cli.evaluate_command import evaluate
+from unskew.cli.marginal_command import marginal
+from unskew.cli.reproduce_command import reproduce
+from unskew.cli.command_group import CarefulGroup
+from unskew.cli.sample_command import sample
+from unskew.cli.simulate_command import simulate
+from unskew.cli.timeline_command import timeline
+from unskew.cli.weights_command import weights
 
 
 @click.group(

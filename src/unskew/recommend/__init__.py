@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from unskew.recommend.base import Batch, HeldOutPairs, Recommender
+    from unskew.recommend.contract import Batch, HeldOutPairs, Recommender
     from unskew.recommend.constant import Constant
     from unskew.recommend.ease import EASE
     from unskew.recommend.function import FunctionRecommender

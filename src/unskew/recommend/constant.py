@@ -9,9 +9,9 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unskew.errors import InputError
-from unskew.recommend import options
-from unskew.recommend.base import Batch, Codes, HeldOutPairs
-from unskew.snapshot import Snapshot
+from unskew.recommend import checks as options
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs
+from unskew.data.snapshot import Snapshot
 
 
 @dataclass(frozen=True, repr=False)

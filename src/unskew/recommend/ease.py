@@ -11,12 +11,12 @@ import numpy.typing as npt
 from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.errors import InputError
-from unskew.recommend import ease_kernels, options
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.blocks import Pairs, Rows, cut
+from unskew.recommend import checks as options, ease_kernels
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.work_blocks import Pairs, Rows, cut
 from unskew.recommend.holders import Holders
-from unskew.snapshot import Snapshot
-from unskew.sweep import over_blocks
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import over_blocks
 
 UNIT = 2.0**-36
 """What the weights are rounded to, as a part of the largest."""

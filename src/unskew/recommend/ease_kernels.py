@@ -1,12 +1,12 @@
-"""The loops of EASE, compiled with numba; see `unskew.recommend.kernels` for the rules."""
+"""The loops of EASE, compiled with numba; see `unskew.recommend.candidates` for the rules."""
 # mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
 import numpy as np
 
-from unskew.kernels import compiled
-from unskew.recommend.kernels import best_first, offered
+from unskew.arrays.kernels import compiled
+from unskew.recommend.candidates import best_first, offered
 
 
 @compiled

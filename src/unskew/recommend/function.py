@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.base import Batch, Codes
-from unskew.snapshot import Snapshot
+from unskew.recommend.contract import Batch, Codes
+from unskew.data.snapshot import Snapshot
 
 
 class FunctionRecommender:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.recommend import kernels
-from unskew.recommend.base import Codes
-from unskew.snapshot import Snapshot
-from unskew.sweep import Floats
+from unskew.recommend import candidates as kernels
+from unskew.recommend.contract import Codes
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats
 
 
 @dataclass(frozen=True)

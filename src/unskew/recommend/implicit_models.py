@@ -21,9 +21,9 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.base import Batch, Codes, tie_order, top_k
-from unskew.snapshot import Snapshot
-from unskew.sweep import over_blocks, threads
+from unskew.recommend.contract import Batch, Codes, tie_order, top_k
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import over_blocks, threads
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),

@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import PolicyError
-from unskew.recommend import knn_kernels, options
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.blocks import Pairs, Rows, Unsigned, cut
+from unskew.recommend import checks as options, knn_kernels
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.work_blocks import Pairs, Rows, Unsigned, cut
 from unskew.recommend.holders import Holders
-from unskew.snapshot import Snapshot
-from unskew.sweep import Floats, over_blocks
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats, over_blocks
 
 UNIT = 2.0**-36
 """What similarities are rounded to, as a part of the largest there can be."""

@@ -7,10 +7,10 @@ from typing import Self
 
 import numpy as np
 
-from unskew.recommend import kernels, options
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.blocks import Pairs, Rows, Unsigned
-from unskew.snapshot import Snapshot
+from unskew.recommend import candidates as kernels, checks as options
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
+from unskew.recommend.work_blocks import Pairs, Rows, Unsigned
+from unskew.data.snapshot import Snapshot
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from unskew.errors import InputError, UnskewError
 from unskew.files import first_line
-from unskew.recommend.base import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
 from unskew.recommend.constant import Constant
 from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.table import Table
 from unskew.recommend.texts import ids_of_texts
-from unskew.snapshot import Snapshot
+from unskew.data.snapshot import Snapshot
 
 _OWN = {"popular": ("popular", "Popular"), "knn": ("knn", "ItemKNN"), "ease": ("ease", "EASE")}
 _IMPLICIT = ("als", "bm25", "tfidf", "cosine")

@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from unskew.errors import UnskewError, UnskewWarning
-from unskew.recommend.base import Batch, Codes, HeldOutPairs
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs
 from unskew.recommend.table_lists import Lists
-from unskew.recommend.table_source import read_rows
-from unskew.snapshot import Snapshot
-from unskew.sources import expand
+from unskew.recommend.table_rows import read_rows
+from unskew.data.snapshot import Snapshot
+from unskew.reading.sources import expand
 
 
 class Table:

@@ -9,11 +9,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import InputError
-from unskew.ids import Ids, kind_of
-from unskew.recommend.base import Codes, tie_order
-from unskew.recommend.table_source import Rows
+from unskew.data.ids import Ids, kind_of
+from unskew.recommend.contract import Codes, tie_order
+from unskew.recommend.table_rows import Rows
 from unskew.recommend.texts import ids_of_texts
-from unskew.snapshot import Snapshot
+from unskew.data.snapshot import Snapshot
 
 _NUMBERS = {"integers", "decimal numbers"}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from unskew.ids import Ids, kind_of
+from unskew.data.ids import Ids, kind_of
 
 
 def ids_of_texts(texts: pa.Array, ids: Ids) -> pa.Array:

@@ -10,13 +10,13 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.errors import ConvergenceWarning, UnskewWarning
-from unskew.evaluation import HeldOutRanks, rank_held_out
-from unskew.log import Log
+from unskew.evaluation.evaluate import HeldOutRanks, rank_held_out
+from unskew.data.log import Log
 from unskew.progress import progress
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
-from unskew.result import ItemWeights
-from unskew.weights import fit_weights
-from unskew.worlds.recipe import WORLDS, Loop, Recipe
+from unskew.weights.item_weights import ItemWeights
+from unskew.weights.fitting import fit_weights
+from unskew.worlds.recipe import Loop, Recipe, WORLDS
 from unskew.worlds.simulation import simulate
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"

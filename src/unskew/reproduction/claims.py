@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.reproduction.page import Claim
-from unskew.reproduction.study import FIRST, LAST, TOL, Study
+from unskew.reproduction.reproduction_page import Claim
+from unskew.reproduction.study import FIRST, LAST, Study, TOL
 from unskew.reproduction.words import percent, signed, weighting_name
-from unskew.result import ItemWeights
-from unskew.snapshot import Snapshot
-from unskew.weights import fit_weights
+from unskew.weights.item_weights import ItemWeights
+from unskew.data.snapshot import Snapshot
+from unskew.weights.fitting import fit_weights
 
 FEW = 20
 """The p with which the paper is content."""

@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.errors import InputError
-from unskew.log import Log
-from unskew.over_time import timeline
-from unskew.read import read_log
-from unskew.reproduction.sentences import BOTH, NEVER, SECOND
+from unskew.data.log import Log
+from unskew.over_time.timeline import timeline
+from unskew.reading.reader import read_log
+from unskew.reproduction.paper_sentences import BOTH, NEVER, SECOND
 from unskew.reproduction.words import ALL, BASE, weighting_name
-from unskew.timeline_result import Timeline
+from unskew.over_time.timeline_table import Timeline
 from unskew.worlds.world import World
 
 FIRST, LAST = 300, 500

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from unskew.report.look import NAVY, RAW, Stroke
+from unskew.drawing.theme import NAVY, RAW, Stroke
 
 BASE = "raw"
 ALL = "all items"

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from unskew.sweep import LEVELS, Floats, Sweep
+from unskew.arrays.sweep import Floats, LEVELS, Sweep
 
 _MIDDLE = LEVELS // 2
 _BITS = 18  # of a 32-bit float that are dropped: 5 bits of mantissa stay, steps of 3 %

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from unskew.solve.fit import Fit, Point
 from unskew.solve.problem import Problem, Solution
-from unskew.sweep import Floats
+from unskew.arrays.sweep import Floats
 
 _DECREASE = 1e-4  # of what the gradient promises: Armijo's rule
 _LONGEST = 5.0  # a step moves no log-weight by more than this

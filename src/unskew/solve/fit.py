@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unskew import kernels
+from unskew.arrays import kernels
 from unskew.progress import progress
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem, Solution, Status
-from unskew.sweep import Floats, Sweep, over_items
+from unskew.arrays.sweep import Floats, Sweep, over_items
 
 _NATS = 30.0  # while passes are left, D is brought within so many tol of the least as well, in nats
 

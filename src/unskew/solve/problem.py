@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from unskew.sweep import Floats, Profiles
+from unskew.arrays.sweep import Floats, Profiles
 
 Status = Literal["solved", "certified", "unfinished"]
 

@@ -7,17 +7,17 @@ product weighted by T. A step is accepted only if D does not rise; else the plai
 rounding can make D rise then, at the very end; such a point is passed through but never returned.
 
 Where no exact solution exists theta runs off to infinity while q and D converge. So theta is never
-clipped, and a pass copes with any spread (`unskew.sweep`).
+clipped, and a pass copes with any spread (`unskew.arrays.sweep`).
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from unskew import kernels
+from unskew.arrays import kernels
 from unskew.solve.fit import Fit, Point
 from unskew.solve.problem import Problem, Solution
-from unskew.sweep import Floats, over_items
+from unskew.arrays.sweep import Floats, over_items
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
 _LONGER = 5.0  # times the last step is as far as one may go: from a corner far out there is hardly a way back

@@ -1,6 +1,6 @@
 """Campaigns injected into a real log: its people are real, what is recommended to them is simulated.
 
-The untouched log is the truth. What its people like is left to `unskew.worlds.history`.
+The untouched log is the truth. What its people like is left to `unskew.worlds.tastes`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import ColumnError, InputError, PolicyError
-from unskew.log import Log
+from unskew.data.log import Log
 from unskew.progress import progress
-from unskew.read import read_log
-from unskew.times import PER_SECOND, TimeAxis
-from unskew.worlds.given import sendable
-from unskew.worlds.history import History
-from unskew.worlds.people import HOLDOUT, Events
-from unskew.worlds.push import Service, Shown, shown_before
+from unskew.reading.reader import read_log
+from unskew.data.times import PER_SECOND, TimeAxis
+from unskew.worlds.recipe_json import sendable
+from unskew.worlds.tastes import History
+from unskew.worlds.people import Events, HOLDOUT
+from unskew.worlds.service import Service, Shown, shown_before
 from unskew.worlds.recipe import Campaign, Recipe
 from unskew.worlds.world import World, described
 

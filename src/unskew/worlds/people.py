@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.read import read_log
-from unskew.snapshot import Snapshot
-from unskew.sweep import Floats
+from unskew.reading.reader import read_log
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats
 from unskew.worlds.recipe import Recipe
 
 Codes = npt.NDArray[np.int64]

@@ -11,10 +11,10 @@ from string import ascii_lowercase
 from typing import Any
 
 from unskew.errors import InputError, PolicyError
-from unskew.quality import quality as named_quality
+from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
-from unskew.recommend.options import number, one_of, whole_number
-from unskew.worlds.given import parameters, sendable, several
+from unskew.recommend.checks import number, one_of, whole_number
+from unskew.worlds.recipe_json import parameters, sendable, several
 
 
 @dataclass(frozen=True)

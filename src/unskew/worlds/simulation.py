@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from unskew.errors import InputError, PolicyError
 from unskew.progress import progress
-from unskew.recommend.options import number, one_of, whole_number
-from unskew.worlds.given import several
+from unskew.recommend.checks import number, one_of, whole_number
+from unskew.worlds.recipe_json import several
 from unskew.worlds.injection import inject
-from unskew.worlds.loop import run_loop
-from unskew.worlds.people import HOLDOUT, Events, organic
-from unskew.worlds.push import Service, Shown, shown_before
-from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds.closed_loop import run_loop
+from unskew.worlds.people import Events, HOLDOUT, organic
+from unskew.worlds.service import Service, Shown, shown_before
+from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, WORLDS, scaled
 from unskew.worlds.world import World, described
 
 

@@ -1,0 +1,91 @@
+"""``unskew drift``: what moved between two dates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+
+if TYPE_CHECKING:
+    from unskew.weights.alignment import Reference
+    from unskew.weights.drift import Drift
+    from unskew.data.snapshot import Snapshot
+
+
+@click.command()
+@log_options
+@click.option(
+    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+)
+@click.option(
+    "--at", required=True, metavar="T1", help="Date of the profiles; a bare date is the end of that day."
+)
+@click.option("--top", default=20, show_default=True, type=click.IntRange(min=1), help="How many items to list.")
+@click.option(
+    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
+)
+@show_options
+def drift(source: LogOptions, reference: str, at: str, top: int, names: str | None, as_json: bool) -> None:
+    """Show which items gained and lost between two dates.
+
+    \b
+    Example:
+      unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
+    """
+    from unskew.weights import drift as shift
+    from unskew.cli.printing import print_json, read_names
+
+    log = source.read()
+    now = source.snapshot(log, at)
+    before = source.reference(log, reference)
+    found = shift.drift(now, before)
+    called = read_names(names, found.items.slice(0, top))
+    if as_json:
+        result = found.to_dict(top)
+        for row, name in zip(result["top"], called or [], strict=False):
+            row["name"] = name
+        print_json(result)
+    else:
+        _show(found, now, before, top, called)
+
+
+def _show(found: Drift, now: Snapshot, before: Reference, top: int, called: list[str] | None) -> None:
+    from unskew.cli.printing import number, percent, points, print_figures, print_table, times
+    from unskew.data.snapshot import Snapshot
+
+    figures = []
+    if isinstance(before, Snapshot):
+        for name, old, new in (
+            ("users", before.n_users, now.n_users),
+            ("items", before.n_items, now.n_items),
+            ("interactions", len(before), len(now)),
+        ):
+            figures.append((name, f"{number(old)} → {number(new)}", ""))
+    fresh, gone = found.new_items, found.vanished_items
+    figures += [
+        ("new items", number(fresh.count), f"{percent(fresh.mass)} of the mass now"),
+        ("vanished items", number(gone.count), f"{percent(gone.mass)} of the mass then"),
+        (
+            "total variation",
+            f"{found.bound:.4f}",
+            "no constant algorithm's score in [0, 1] can have moved by more",
+        ),
+        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of any constant list of 5 items by more than this"),
+        ("divergence", f"{found.divergence:.4f}", "nats"),
+    ]
+    print_figures(f"Item mix at {found.at} against {found.reference}", figures)
+    rows = [
+        [
+            *([called[k]] if called else []),
+            str(row["item"]),
+            percent(row["p_reference"], 3),
+            percent(row["p_now"], 3),
+            points(row["change"]),
+            times(row["p_now"], row["p_reference"]),
+        ]
+        for k, row in enumerate(found.to_arrow().slice(0, top).to_pylist())
+    ]
+    head = [*(["name"] if called else []), "item", "reference", "now", "points", "ratio"]
+    print_table(head, rows, left=2 if called else 1)

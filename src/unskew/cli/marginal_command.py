@@ -1,0 +1,40 @@
+"""``unskew marginal``: the item mix at a date, kept in a file."""
+
+from __future__ import annotations
+
+import click
+
+from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+
+
+@click.command()
+@log_options
+@click.option("--at", required=True, metavar="T0", help="The date; a bare date is the end of that day.")
+@click.option(
+    "--min-items", default=1, show_default=True, type=click.IntRange(min=1), help="Only users with so many items."
+)
+@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@show_options
+def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: bool) -> None:
+    """Save the item mix at a date, so that the old log is not needed later.
+
+    The file says how it was made (P(u), P(i|u), which users); using it under other options is refused.
+
+    \b
+    Example:
+      unskew marginal events.parquet --at 2024-03-01 -o march.parquet
+      unskew weights events.parquet --reference march.parquet --at 2024-09-01
+    """
+    from unskew.cli.printing import number, print_json, print_line
+
+    source.check_outputs(output)
+    snapshot = source.snapshot(source.read(), at)
+    result = snapshot.marginal(min_items=min_items)
+    result.save(output)
+    policy = result.policy.to_dict() if result.policy else None
+    if as_json:
+        print_json(
+            {"at": result.at, "items": len(result), "users": snapshot.n_users, "policy": policy, "output": output}
+        )
+    else:
+        print_line(f"Item mix of {number(len(result))} items at {result.at} written to {output}")

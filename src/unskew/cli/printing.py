@@ -1,0 +1,143 @@
+"""Tables and figures for people, and JSON for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.errors import InputError
+from unskew.progress import progress
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One JSON object on standard output; a number that JSON does not have becomes null."""
+    progress().close()
+    click.echo(json.dumps(_sendable(value), ensure_ascii=False, default=str, allow_nan=False))
+
+
+def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
+    """A title, then one line for each (name, value, remark)."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(justify="left", style="cyan", no_wrap=True)
+    grid.add_column(justify="right", no_wrap=True)
+    grid.add_column(justify="left", style="dim")
+    for name, value, remark in figures:
+        grid.add_row("  " + name, value, Text(remark))
+    console = _console()
+    console.print(Text(title, style="bold"))
+    console.print(grid)
+
+
+_LEAST_NAME = 12  # to this a first column of text may shrink; others keep their width
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
+    """A table; the first `left` columns are text. Where room is short, names are shortened and numbers never."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console = _console()
+    widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(columns)]
+    widths[:left] = [min(width, 44) for width in widths[:left]]
+    least = min(widths[0], _LEAST_NAME) if left > 0 else widths[0]
+    loose = least + sum(widths[1:]) + 3 * len(columns) <= console.width
+    room = console.width - sum(widths[1:]) - (3 if loose else 1) * len(columns)  # for the first column
+    if left > 0:
+        widths[0] = min(widths[0], max(room, least))
+    console.width = max(console.width, sum(widths) + len(columns))  # a line too long is broken by the terminal
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, int(loose)), show_edge=loose)
+    for k, name in enumerate(columns):
+        side: Any = "left" if k < left else "right"
+        table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=widths[k])
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console.print(table)
+
+
+def print_line(text: str) -> None:
+    """A sentence, wrapped to the terminal."""
+    from rich.text import Text
+
+    _console().print(Text(text))
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A probability in percent."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def points(change: float) -> str:
+    """A change of a probability, in percentage points."""
+    return f"{100 * change:+.3f}"
+
+
+def times(new: float, old: float) -> str:
+    """How many times as much."""
+    if old == 0:
+        return "new"
+    return "gone" if new == 0 else f"×{new / old:.2f}"
+
+
+def number(n: int) -> str:
+    """A count with its thousands apart."""
+    return f"{n:,}".replace(",", " ")
+
+
+def read_names(path: str | None, items: pa.Array) -> list[str] | None:
+    """The names of items from a file with the column item and one of text; None if not asked for."""
+    if path is None:
+        return None
+    import pyarrow as pa
+
+    from unskew.data.ids import Ids, kind_of
+    from unskew.reading.sources import opened
+
+    with opened(path if Path(path).exists() else [path]) as source:
+        table = source.connection.sql(f"SELECT * FROM {source.relation}").to_arrow_table()
+    texts = [f.name for f in table.schema if f.name != "item" and pa.types.is_string(f.type)]
+    if "item" not in table.column_names or not texts:
+        have = ", ".join(map(repr, table.column_names))
+        raise InputError(f"{path} must have the column 'item' and one of text; it has {have}")
+    ids = table.column("item").combine_chunks()
+    wanted = Ids.of(items).values
+    if (kind_of(ids.type) == "text") != (kind_of(wanted.type) == "text"):  # numbers in a text file
+        ids, wanted = ids.cast(pa.string()), wanted.cast(pa.string())
+    named = table.column(texts[0]).to_pylist()
+    codes = Ids.of(ids).codes(wanted)
+    return [
+        str(named[c]) if c >= 0 and named[c] is not None else str(i)
+        for c, i in zip(codes, items.to_pylist(), strict=True)
+    ]
+
+
+def _console() -> Any:
+    from rich import console as rich_console
+
+    class Console(rich_console.Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError  # and not exit code 1: whoever read our output has seen enough
+
+    progress().close()
+    console = Console(highlight=False)
+    # without a terminal the width is a guess: leave long lines alone instead of cutting them
+    return console if console.is_terminal else Console(highlight=False, width=140)
+
+
+def _sendable(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {k: _sendable(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [_sendable(v) for v in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

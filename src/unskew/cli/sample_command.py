@@ -1,0 +1,53 @@
+"""``unskew sample``: a debiased test set for any framework."""
+
+from __future__ import annotations
+
+import click
+
+from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+
+
+@click.command()
+@log_options
+@click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
+@click.option(
+    "--weights",
+    "weights_file",
+    type=FILE,
+    metavar="FILE",
+    help="Weights from 'unskew weights'; without, a raw sample.",
+)
+@click.option("-n", "n", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
+@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@show_options
+def sample(
+    source: LogOptions, at: str, weights_file: str | None, n: int, seed: int, output: str, as_json: bool
+) -> None:
+    """Draw a test set under item weights, to score with any library.
+
+    One row a draw: user, item (held out), probability, profile (what is left, a list). The mean of any quality
+    over the rows estimates the weighted score.
+
+    \b
+    Example:
+      unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
+    """
+    from unskew.cli.printing import number, percent, print_json, print_line
+    from unskew.weights.item_weights import ItemWeights
+    from unskew.evaluation.sampling import sample_pairs
+
+    source.check_outputs(output, inputs=[weights_file])
+    weights = ItemWeights.load(weights_file) if weights_file else None
+    snapshot = source.snapshot(source.read(), at)
+    drawn = sample_pairs(snapshot, weights, n=n, seed=seed)
+    drawn.save(output)
+    users = len(drawn.table.column("user").unique())
+    if as_json:
+        print_json({**drawn.about, "users": users, "output": output})
+    else:
+        out = drawn.about["users_left_out"]
+        left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
+        print_line(
+            f"{number(n)} held-out pairs of {number(users)} users at {drawn.about['at']} written to {output}{left}"
+        )

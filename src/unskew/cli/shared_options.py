@@ -1,0 +1,217 @@
+"""Options that commands share, and the log that they describe."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.errors import InputError
+from unskew.progress import progress
+
+if TYPE_CHECKING:
+    from unskew.data.log import Log
+    from unskew.data.priors import ItemPrior
+    from unskew.weights.alignment import Reference
+    from unskew.data.snapshot import Snapshot
+
+Function = Callable[..., Any]
+
+FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
+
+_LOG_OPTIONS = [
+    click.argument("log", type=FILE, metavar="LOG"),
+    click.option("--user", metavar="COLUMN", help="Column of users.  [default: user]"),
+    click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
+    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),
+    click.option(
+        "--time-unit",
+        type=click.Choice(["s", "ms", "us", "ns", "day"]),
+        help="Read integer times as so many units since 1970, so that dates work on them.",
+    ),
+    click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
+    click.option("--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing."),
+    click.option(
+        "--p-user", metavar="COLUMN", help="Column with P(u), the importance of the user.  [default: uniform]"
+    ),
+    click.option(
+        "--p-item",
+        metavar="HOW",
+        help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
+    ),
+]
+_SCORE_OPTIONS = [
+    click.option(
+        "-r",
+        "--recommender",
+        "specs",
+        required=True,
+        multiple=True,
+        metavar="SPEC",
+        help="What to score; repeat for several.",
+    ),
+    click.option(
+        "-q",
+        "--quality",
+        "names",
+        multiple=True,
+        default=("hit@5",),
+        show_default=True,
+        metavar="NAME",
+        help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
+    ),
+]
+_SHOW_OPTIONS = [
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
+    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+]
+
+
+@dataclass(frozen=True)
+class LogOptions:
+    """Where the log is and how it is read; the same for every command."""
+
+    log: str
+    user: str | None
+    item: str | None
+    time: str | None
+    time_unit: str | None
+    removed: str | None
+    drop_nulls: bool
+    p_user: str | None
+    p_item: str | None
+
+    def read(self, labels: Sequence[str] = ()) -> Log:
+        """Read the log, with columns of texts to split scores by."""
+        from unskew.reading.reader import read_log
+
+        by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
+        log = read_log(
+            self.log,
+            self.user,
+            self.item,
+            self.time,
+            removed=self.removed,
+            columns=by_column,
+            labels=labels,
+            time_unit=self.time_unit,
+            drop_nulls=self.drop_nulls,
+        )
+        progress().close()  # what follows stays on the terminal
+        if log.reading.folded:
+            click.echo(
+                f"folded {log.reading.folded} repeated rows into the earliest of their user and item", err=True
+            )
+        if log.reading.dropped:
+            click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
+        return log
+
+    def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:
+        """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice."""
+        from unskew.files import check_writable
+        from unskew.reading.sources import expand
+
+        given = [Path(path) for path in outputs if path is not None]
+        for path in given:
+            check_writable(path)
+        if not given:
+            return
+        used = [(path, "a file of the log") for path in expand(self.log)]
+        used += [(Path(name), "read as well") for name in inputs if name is not None and _is_file(name)]
+        for path in given:
+            for other, what in used:
+                if _is_same(path, other):
+                    raise InputError(f"{path} is {what} and would be lost: write to another file")
+            used.append((path, "written twice"))
+
+    def snapshot(self, log: Log, at: str) -> Snapshot:
+        """The profiles at a date, with the P(u) and P(i|u) asked for."""
+        return log.at(at, **self.priors())
+
+    def priors(self) -> dict[str, Any]:
+        """P(u) and P(i|u), as `Log.at` takes them."""
+        return {"p_user": self.p_user, "p_item": _item_prior(self.p_item)}
+
+    def reference(self, log: Log, given: str) -> Reference:
+        """A date of the log, or a file with a marginal."""
+        from unskew.data.marginal import Marginal
+
+        if Path(given).suffix == ".parquet" or _is_file(given):
+            return Marginal.load(given)
+        return self.snapshot(log, given)
+
+
+def log_options(function: Function) -> Function:
+    """Add LOG and the options that say how to read it; the command gets them as one `source`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__}
+        return function(source=LogOptions(**mine), **given)
+
+    return _decorated(command, _LOG_OPTIONS)
+
+
+def score_options(function: Function) -> Function:
+    """Add -r and -q: the command gets `specs` and `names`."""
+    return _decorated(function, _SCORE_OPTIONS)
+
+
+def show_options(function: Function) -> Function:
+    """Add --json and --debug; the command gets only the first."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        given.pop("debug")
+        return function(**given)
+
+    return _decorated(command, _SHOW_OPTIONS)
+
+
+def item_ids(text: str, log: Log) -> list[object]:
+    """Ids that --items names, in the type of the log's."""
+    import pyarrow as pa
+
+    kind = log.items.values.type
+    wanted = [part.strip() for part in text.split(",") if part.strip()]
+    try:
+        ids: list[object] = pa.array(wanted, type=pa.string()).cast(kind).to_pylist()
+    except pa.ArrowInvalid:
+        raise InputError(f"--items {text!r}: the items of this log are {kind}") from None
+    return ids
+
+
+def _decorated(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # a name longer than names can be
+        return False
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve() or (one.exists() and other.exists() and one.samefile(other))
+
+
+def _is_named(prior: str) -> bool:
+    return prior == "uniform" or prior.startswith("recency:")
+
+
+def _item_prior(text: str | None) -> ItemPrior:
+    from unskew.data.priors import Recency
+
+    if text is None or not text.startswith("recency:"):
+        return text
+    try:
+        return Recency(float(text.removeprefix("recency:")))
+    except ValueError:
+        raise InputError(f"--p-item {text!r}: give a number after the colon, such as recency:30") from None

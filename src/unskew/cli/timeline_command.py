@@ -1,0 +1,190 @@
+"""``unskew timeline``: scores over time, raw and weighted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.cli.shared_options import FILE, LogOptions, item_ids, log_options, score_options, show_options
+from unskew.errors import InputError
+
+if TYPE_CHECKING:
+    from unskew.over_time.timeline_table import Timeline
+
+
+@click.command()
+@log_options
+@click.option(
+    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+)
+@click.option("--from", "start", metavar="A", help="First date of the grid.  [default: the date of --reference]")
+@click.option("--to", "end", metavar="B", help="Last date; always part of the grid.  [default: the log's last]")
+@click.option(
+    "--every",
+    metavar="STEP",
+    help="Step: a number (of days, if the log has dates), or 12h, 7d, 2w, 1mo.  [default: 1]",
+)
+@score_options
+@click.option(
+    "--top",
+    "tops",
+    multiple=True,
+    metavar="P,...",
+    help="Also with weights of the P items of largest change alone; several with commas, or repeated.",
+)
+@click.option(
+    "--method",
+    default="descent",
+    show_default=True,
+    type=click.Choice(["descent", "lbfgs"]),
+    help="How the weights of --top are fitted; lbfgs needs fewer passes.",
+)
+@click.option("--sample", type=int, metavar="N", help="Draw N pairs at each date instead of taking all.")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
+@click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
+@click.option("--tol", default=1e-4, show_default=True, type=float, help="Tolerance of the fits, in score units.")
+@click.option("--items", multiple=True, metavar="A,B,...", help="Record the probability of these items.")
+@click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these to.")
+@click.option(
+    "--resume",
+    is_flag=True,
+    help="Go on with the file of -o: compute only the dates that it lacks; those it has stay.",
+)
+@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to.")
+@show_options
+def timeline(
+    source: LogOptions,
+    reference: str,
+    start: str | None,
+    end: str | None,
+    every: str | None,
+    specs: tuple[str, ...],
+    names: tuple[str, ...],
+    tops: tuple[str, ...],
+    method: str,
+    sample: int | None,
+    seed: int,
+    level: float,
+    tol: float,
+    items: tuple[str, ...],
+    probabilities: str | None,
+    resume: bool,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Score recommenders on a grid of dates, raw and weighted to the item mix of T0.
+
+    The table has one row for each date, recommender, quality and weighting: none, all items, and the P items
+    of largest change for each --top. It is written every few seconds, so that --resume can go on after an
+    interruption; without it a file that is there is replaced once all dates are done. SPEC is as for 'unskew
+    evaluate'.
+
+    \b
+    Examples:
+      unskew timeline events.parquet --reference 2024-03-01 --every 1w -r popular -o timeline.parquet
+      unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
+    """
+    from unskew.cli.printing import print_json
+    from unskew.over_time.timeline import timeline as make
+    from unskew.evaluation.quality import qualities
+    from unskew.recommend.specs import recommender
+
+    if resume and output is None:
+        raise InputError("--resume goes on with a file: name it with -o")
+    if probabilities is not None and not items:
+        raise InputError("--probabilities needs --items: say whose")
+    if probabilities is not None and output is None:
+        raise InputError("--probabilities goes beside the file of the rows: name it with -o")
+    for spec in specs:
+        recommender(spec)  # so that a slip is found before the log is read
+    qualities(names)
+    top = [_number(part) for text in tops for part in text.split(",")]
+    tables = [spec.removeprefix("table:").strip() for spec in specs if spec.startswith("table:")]
+    source.check_outputs(output, probabilities, inputs=[reference, *tables])
+    log = source.read()
+    made = make(
+        log,
+        specs,
+        reference=source.reference(log, reference),
+        start=start,
+        end=end,
+        every=every,
+        qualities=names,
+        top=top,
+        method=method,
+        items=[item for text in items for item in item_ids(text, log)],
+        sample=sample,
+        seed=seed,
+        level=level,
+        tol=tol,
+        output=output,
+        probabilities=probabilities,
+        resume=resume,
+        **source.priors(),
+    )
+    if as_json:
+        print_json({**made.to_dict(), "output": output})
+    else:
+        _show(made, output)
+
+
+def _number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise InputError(f"--top {text!r}: give a whole number of items, such as 20") from None
+
+
+def _show(made: Timeline, output: str | None) -> None:
+    from unskew.cli.printing import number, percent, print_line, print_table
+
+    dates = made.dates
+    columns = ["first", "last", "low", "high", "change", "least", "most", "bound"]
+    tables: dict[str, list[list[str]]] = {}
+    for name, group in _series(made.rows.to_pylist(), ("quality", "recommender", "weighting", "top")):
+        first, last, values = group[0], group[-1], [row["value"] for row in group]
+        figures = [first["value"], last["value"], last["low"], last["high"]]
+        change = last["value"] - first["value"]
+        spread = [min(values), max(values), last["bound"]]
+        told = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
+        tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *told])
+    for quality, rows in tables.items():
+        print_line(f"{quality} from {dates[0]} (first) to {dates[-1]} (last)")
+        print_table(["recommender", "weighting", *columns], rows, left=2)
+    if len(made.probabilities):
+        print_line(f"Probabilities from {dates[0]} (first) to {dates[-1]} (last)")
+        rows = []
+        for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
+            values = [row["probability"] for row in group]
+            told = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
+            rows.append([str(name[0]), _weighting(*name[1:]), *told])
+        print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
+    several = f"{number(len(dates))} date{'s' * (len(dates) != 1)}"
+    print_line(
+        f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
+        "more than the bound. Item weights alone do not repair personalised algorithms."
+    )
+    if output is not None and made.computed == 0:
+        print_line(f"All dates were in {output} already: nothing was computed")
+    elif output is not None:
+        print_line(f"{number(len(made))} rows written to {output} (dates computed: {number(made.computed)})")
+
+
+def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:
+    """The rows of each series, in the order of dates."""
+    found: dict[tuple[Any, ...], list[Any]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in by), []).append(row)
+    return list(found.items())
+
+
+def _figure(value: float) -> str:
+    """A score; nothing where there is none, such as the interval of a single user."""
+    return "" if math.isnan(value) else f"{value:z.4f}"
+
+
+def _weighting(name: str, top: int | None) -> str:
+    return name if top is None else f"top {top}"

@@ -1,0 +1,277 @@
+"""The log: all of history as one time-sorted table of profiles.
+
+A `Log` is arrays (per user, the items in the order in which they were taken) plus the two
+dictionaries that turn codes back into the caller's ids. Reading files is in `unskew.reading.reader`, keeping it
+on disk in `unskew.data.saved_log`, the profiles at a date in `unskew.data.snapshot`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from unskew.arrays import kernels
+from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
+from unskew.data.ids import Ids
+from unskew.arrays.sweep import Offsets, Profiles, over_blocks
+from unskew.data.times import Label, Moment, TimeAxis
+
+if TYPE_CHECKING:
+    from unskew.data.priors import ItemPrior, UserPrior
+    from unskew.data.snapshot import Snapshot
+
+
+@dataclass(frozen=True)
+class Columns:
+    """What the columns were called where the log came from; used again in what is written."""
+
+    user: str = "user"
+    item: str = "item"
+    time: str = "time"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What reading did to the rows.
+
+    Attributes
+    ----------
+    rows
+        Rows of the source.
+    folded
+        Rows that repeat a (user, item) and were folded into its earliest (with `removed`: into a stay
+        that they overlap), or whose item left the moment it came.
+    dropped
+        Rows dropped because of a null, with `drop_nulls`.
+    """
+
+    rows: int
+    folded: int = 0
+    dropped: int = 0
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of texts, one for each entry: ``values[codes[e]]``."""
+
+    values: pa.Array
+    codes: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> Labels:
+        """Number the texts in their order."""
+        found = column.combine_chunks().dictionary_encode()
+        order = pc.sort_indices(found.dictionary)
+        place = np.empty(len(order), dtype=np.int32)
+        place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
+        return cls(found.dictionary.take(order), place[found.indices.to_numpy()])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Log:
+    """Who took which item when. Made by `unskew.read_log` or `Log.load`.
+
+    Attributes
+    ----------
+    users, items
+        The ids; a code is a position in these. Users are numbered largest profile first and items
+        most frequent first, which makes passes faster and shows nowhere.
+    start
+        The entries of user u are ``start[u]`` to ``start[u + 1]``, sorted by time.
+    item, time
+        Item code and tick of each entry.
+    axis
+        What the ticks mean.
+    removed
+        Tick at which the item left the profile again, or None if nothing ever leaves.
+        An item that never left has the largest tick there is.
+    exposed
+        Whether the entry came from a row marked as exposed, or None if that was not asked for.
+    extra
+        Further columns of numbers, one per entry.
+    labels
+        Further columns of texts, to split scores by.
+    view
+        Which view of the history this is: ``all`` or ``organic``.
+    """
+
+    users: Ids
+    items: Ids
+    start: Offsets
+    item: npt.NDArray[np.uint32]
+    time: npt.NDArray[Any]
+    axis: TimeAxis
+    columns: Columns = Columns()
+    reading: Reading = Reading(0)
+    removed: npt.NDArray[Any] | None = None
+    exposed: npt.NDArray[np.bool_] | None = None
+    extra: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    labels: Mapping[str, Labels] = field(default_factory=dict)
+    view: str = "all"
+    source: str = "log"
+    frames: str | None = None
+    _organic: Log | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Log:
+        """Open a saved log; its arrays are mapped from the file, not read into memory."""
+        from unskew.data.saved_log import load_log
+
+        return load_log(Path(path))
+
+    def save(self, path: str | Path) -> None:
+        """Write the log to one columnar file that `Log.load` and `read_log` open at once.
+
+        >>> import tempfile, unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     log.save(folder + "/log.arrow")
+        ...     us.Log.load(folder + "/log.arrow")
+        Log(2 users, 2 items, 3 interactions from 3 to 5)
+        """
+        from unskew.data.saved_log import save_log
+
+        save_log(self, Path(path))
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    def __repr__(self) -> str:
+        view = "" if self.view == "all" else f", {self.view} view"
+        return (
+            f"Log({len(self.users)} users, {len(self.items)} items, "
+            f"{len(self)} interactions from {self.first} to {self.last}{view})"
+        )
+
+    @property
+    def first(self) -> Label:
+        """The time of the first interaction."""
+        return self.axis.show(self._span[0])
+
+    @property
+    def last(self) -> Label:
+        """The time of the last interaction."""
+        return self.axis.show(self._span[1])
+
+    def at(
+        self,
+        time: Any,
+        *,
+        p_user: UserPrior = None,
+        p_item: ItemPrior = None,
+    ) -> Snapshot:
+        """The profiles at a date: everything taken up to it, itself included.
+
+        Parameters
+        ----------
+        time
+            A number for a log with numbers, a date or datetime (or text of one) for the others. A
+            bare date means the end of that day, in the log's zone.
+        p_user
+            P(u): None for uniform, a mapping from user id to a number, the name of a column read with
+            ``read_log(columns=...)``, or an array in the order of `users`. Any positive scale.
+        p_item
+            P(i|u): None for uniform, ``Recency(half_life)``, or the name of a column.
+
+        Examples
+        --------
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+        >>> log.at(4)
+        Snapshot(at 4: 1 users, 2 items, 2 interactions)
+        """
+        from unskew.data.snapshot import Snapshot
+
+        moment = self._moment(time)
+        self._check_range(moment)
+        snapshot = Snapshot.of(self, moment)
+        return snapshot.with_priors(p_user, p_item)
+
+    def between(self, start: Any, end: Any) -> Snapshot:
+        """What was taken after `start` and up to `end` (a time, or a snapshot of this log): a window.
+
+        Not profiles but what came to them; to hold out what users took later, nothing earlier.
+
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+        >>> log.between(3, 5)
+        Snapshot(at 5: 2 users, 2 items, 2 interactions)
+        """
+        from unskew.data.snapshot import Snapshot
+
+        last = end if isinstance(end, Snapshot) else self.at(end)
+        if last.log.item is not self.item:
+            raise InputError(f"{last} is of another log or view: give a time, or a snapshot of this log")
+        return last.since(self._moment(start))
+
+    def organic(self) -> Log:
+        """The log without the rows marked as exposed: a view, itself a log.
+
+        Rows are dropped before repeats are folded, so an item that a user first took when exposed
+        and took again by itself stays, at the later time.
+        """
+        if self.exposed is None:
+            raise InputError("this log has no exposure marks: read it with exposed=COLUMN")
+        if self._organic is None:
+            raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
+        return self._organic
+
+    def column(self, name: str) -> npt.NDArray[np.float64]:
+        """A further column that was read with the log."""
+        if name not in self.extra:
+            have = ", ".join(map(repr, self.extra)) or "none"
+            raise ColumnError(f"no column {name!r} was read with the log (read: {have}): name it in columns=")
+        return self.extra[name]
+
+    def label(self, name: str) -> Labels:
+        """A column of texts that was read with the log."""
+        if name not in self.labels:
+            have = ", ".join(map(repr, self.labels)) or "none"
+            raise ColumnError(f"no labels {name!r} were read with the log (read: {have}): name it in labels=")
+        return self.labels[name]
+
+    def profiles(self, stop: Offsets) -> Profiles:
+        """The rows up to `stop`, as plain arrays."""
+        return Profiles(self.start[:-1], stop, self.item, len(self.items))
+
+    def stops_at(self, tick: int | float) -> Offsets:
+        """Where each row ends at `tick`. The only thing that a snapshot allocates."""
+        stop = np.empty(len(self.users), dtype=self.start.dtype)
+        edges = np.linspace(0, len(self.users), 9).astype(np.int64)
+        over_blocks(
+            edges,
+            len(self),
+            lambda k, lo, hi: kernels.prefix_stops(lo, hi, self.start, self.time, tick, stop),
+        )
+        return stop
+
+    def _moment(self, time: Any) -> Moment:
+        return time if isinstance(time, Moment) else self.axis.moment(time)
+
+    @cached_property
+    def _span(self) -> tuple[Any, Any]:
+        """The first and the last tick; looked for once, since every snapshot asks."""
+        return self.time.min(), self.time.max()
+
+    def _check_range(self, moment: Moment) -> None:
+        first, last = self._span
+        if moment.tick < first:
+            raise EmptyError(
+                f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}"
+            )
+        same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
+        if moment.tick > last and not same_day:
+            warnings.warn(
+                f"{moment.label} is after the log ends: it runs from {self.first} to {self.last}",
+                UnskewWarning,
+                stacklevel=3,
+            )

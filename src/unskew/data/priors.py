@@ -1,0 +1,202 @@
+"""P(u) and P(i|u): how a user, and then an item of its profile, is chosen to be held out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays import kernels
+from unskew.errors import ColumnError, InputError, PolicyError
+from unskew.data.ids import require_mapping_codes
+from unskew.arrays.sweep import Floats, over_blocks
+from unskew.data.times import plain
+
+if TYPE_CHECKING:
+    from unskew.data.snapshot import Snapshot
+
+MOST_HALF_LIVES = 300.0  # 2^-300: beyond this, older is no longer told from old
+
+
+@dataclass(frozen=True)
+class Recency:
+    """P(i|u) that favours items taken recently: it halves with every half-life of age.
+
+    Attributes
+    ----------
+    half_life
+        A timedelta, or a number: of days where the log has dates, else in the log's own unit.
+    """
+
+    half_life: float | timedelta
+
+    def __str__(self) -> str:
+        length = plain(self.half_life)
+        days = length / timedelta(days=1) if isinstance(length, timedelta) else length
+        return f"recency:{float(days)!r}".removesuffix(".0")
+
+
+UserPrior = Mapping[Any, float] | npt.ArrayLike | str | None
+ItemPrior = Recency | str | None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a marginal was made. Two marginals can be compared only under the same policy.
+
+    Attributes
+    ----------
+    p_user, p_item
+        How P(u) and P(i|u) were chosen, in words.
+    min_items
+        Only users with at least this many items took part.
+    users
+        ``all``, or ``both`` for the users who exist at both dates.
+    view
+        Which view of the log was used.
+    held
+        What items are held out from: whole ``profiles``, or what came to them ``later`` than some time.
+    """
+
+    p_user: str = "uniform"
+    p_item: str = "uniform"
+    min_items: int = 1
+    users: str = "all"
+    view: str = "all"
+    held: str = "profiles"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Policy:
+        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})
+
+    def require_same(self, other: Policy, what: str) -> None:
+        """Refuse a reference that was made under another policy than this one."""
+        differences = [
+            f"{f.name} is {getattr(other, f.name)!r} there and {getattr(self, f.name)!r} here"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(other, f.name)
+        ]
+        if differences:
+            raise PolicyError(
+                f"{what} was made under another policy: {'; '.join(differences)}. "
+                "Make it again with the options used here, or use the options it was made with"
+            )
+
+
+def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str]:
+    """P(u) as an array over all users of the log (None for uniform), and its name."""
+    log = snapshot.log
+    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+        return None, "uniform"
+    if isinstance(prior, str):
+        return _checked(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
+    if isinstance(prior, Mapping):
+        codes, numbers = require_mapping_codes(log.users, prior, "p_user")
+        shares = np.full(len(log.users), np.nan)
+        known = codes >= 0
+        shares[codes[known]] = numbers[known]
+        missing = np.isnan(shares) & (snapshot.sizes() > 0)
+        if missing.any():
+            first = log.users[int(np.argmax(missing))]
+            raise InputError(
+                f"p_user has no number for {int(missing.sum())} of the users, such as {first!r}: "
+                "give every user of the snapshot one"
+            )
+        return _checked(snapshot, np.where(np.isnan(shares), 0.0, shares)), "given"
+    if hasattr(prior, "index") and hasattr(prior, "to_dict"):
+        raise InputError(
+            "p_user is a Series, whose order may not be that of log.users: give p_user.to_dict() if its index is "
+            "the user, or p_user.to_numpy() if it is in that order"
+        )
+    try:
+        shares = np.asarray(prior, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"p_user must be numbers: {error}") from None
+    if shares.shape != (len(log.users),):
+        raise InputError(
+            f"p_user has shape {shares.shape}, but the log has {len(log.users)} users: "
+            "give one number per user, in the order of log.users"
+        )
+    return _checked(snapshot, shares.copy()), "given"
+
+
+def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str]:
+    """P(i|u) as an array over the entries (None for uniform), and its name."""
+    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+        return None, "uniform"
+    log, p = snapshot.log, snapshot.profiles
+    if isinstance(prior, Recency):
+        half_life = log.axis.duration(prior.half_life)
+        time = snapshot.per_entry(log.time)
+        b = np.ones(len(p.item))
+        over_blocks(
+            p.edges(),
+            len(p.item),
+            lambda k, lo, hi: kernels.recency(lo, hi, p.start, p.stop, time, half_life, MOST_HALF_LIVES, b),
+        )
+        return b, str(prior)
+    if isinstance(prior, str):
+        values = snapshot.per_entry(log.column(prior))
+        bad = ~(np.isfinite(values) & (values > 0))
+        if bad.any():
+            bad &= snapshot.inside()  # what comes after the date does not matter
+        if bad.any():
+            entry = int(np.argmax(bad))
+            raise ColumnError(
+                f"column {prior!r} cannot be P(i|u): {int(bad.sum())} values are not positive numbers, such as "
+                f"{values[entry]} for item {log.items[int(p.item[entry])]!r}. Drop such rows from the log"
+            )
+        return values, f"column {prior}"
+    raise InputError(f"p_item is {prior!r}; it can be None, Recency(half_life) or the name of a column")
+
+
+def _constant_per_user(snapshot: Snapshot, column: str) -> Floats:
+    values = snapshot.per_entry(snapshot.log.column(column))
+    p = snapshot.profiles
+    some = p.stop != p.start
+    rows = np.flatnonzero(some)
+    # the rows of one array, each up to its stop: reduceat over pairs of (start, stop)
+    cuts = np.column_stack([p.start[rows], p.stop[rows]]).astype(np.int64).ravel()
+    padded = np.append(values, np.nan)
+    low = np.minimum.reduceat(padded, cuts)[::2]
+    high = np.maximum.reduceat(padded, cuts)[::2]
+    unknown = np.isnan(low)
+    if unknown.any():
+        user = snapshot.log.users[int(rows[np.argmax(unknown)])]
+        raise ColumnError(f"column {column!r} cannot be P(u): user {user!r} has a row without a number")
+    varying = low != high
+    if varying.any():
+        k = int(np.argmax(varying))
+        user = snapshot.log.users[int(rows[k])]
+        raise ColumnError(
+            f"column {column!r} cannot be P(u): it must be the same in all rows of a user, "
+            f"but user {user!r} has {low[k]:g} and {high[k]:g}"
+        )
+    shares = np.zeros(p.n_users)
+    shares[rows] = low
+    return shares
+
+
+def _checked(snapshot: Snapshot, shares: Floats) -> Floats:
+    here = snapshot.sizes() > 0
+    bad = here & ~(np.isfinite(shares) & (shares >= 0))
+    if bad.any():
+        code = int(np.argmax(bad))
+        raise InputError(
+            f"P(u) must be a finite number that is not negative, but user {snapshot.log.users[code]!r} "
+            f"has {shares[code]:g}"
+        )
+    most = float(shares[here].max(initial=0.0))
+    if not most > 0:
+        raise InputError(
+            f"P(u) is zero for every user who holds anything at {snapshot.at}: give at least one a positive number"
+        )
+    scaled: Floats = np.where(here, shares, 0.0) / most  # so that the sum of huge numbers is finite
+    return scaled

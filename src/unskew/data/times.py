@@ -1,0 +1,232 @@
+"""The time axis of a log: what its times are, how one is read and how it is shown back.
+
+Inside, a time is a number (a *tick*): the integer or decimal number itself for a log with plain
+numbers, else a count of units since 1970-01-01. Reading files is left to `unskew.reading.reader`.
+
+A bare date means the end of that day, so that ``log.at("2013-06-01")`` holds what happened on
+1 June. A date with a clock time means that very moment, included.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from typing import Any, Literal
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from unskew.errors import InputError, TimeError
+
+Kind = Literal["integer", "float", "date", "datetime", "epoch"]
+Label = int | float | str
+
+PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+TIME_UNITS = ("s", "ms", "us", "ns", "day")
+_MICROSECOND = timedelta(microseconds=1)
+_DAY = timedelta(days=1)
+_WHOLE = re.compile(r"[+-]?\d+")
+_BELOW_MICRO = re.compile(r"\.\d{6}(\d{1,3})(?!\d)")
+_LEAST, _MOST = -(2**63), 2**63 - 1  # what a tick can be
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A time on an axis: the number to compare with, and how to show it."""
+
+    tick: int | float
+    label: Label
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """What the times of a log are.
+
+    Attributes
+    ----------
+    kind
+        ``integer`` and ``float``: plain numbers in the log's own unit; ``date`` and ``datetime``:
+        calendar times; ``epoch``: integers read as a count since 1970 because `time_unit` was given.
+    unit
+        What one tick is for the calendar kinds: ``s``, ``ms``, ``us``, ``ns`` or ``day``.
+    zone
+        The zone in which a bare date begins and ends; None for times without a zone.
+    """
+
+    kind: Kind
+    unit: str | None = None
+    zone: str | None = None
+
+    @property
+    def is_calendar(self) -> bool:
+        """Whether dates mean something on this axis."""
+        return self.kind not in ("integer", "float")
+
+    def moment(self, value: Any) -> Moment:
+        """Read a time given by a person: a number, a date, a datetime or text of one of these."""
+        given, nano, value = value, _nanosecond(value), plain(value)
+        if isinstance(value, bool) or not isinstance(value, int | float | str | date):
+            raise TimeError(f"{given!r} is not a time: give a number, a date or a datetime")
+        if isinstance(value, str):
+            value = self._from_text(value.strip())
+        if isinstance(value, int | float):
+            return self._from_number(value)
+        if not self.is_calendar:
+            raise TimeError(
+                f"{value.isoformat()!r} is a date, but the times of this log are plain numbers: give a "
+                'number, or say what the numbers count with time_unit="s", "ms", "us", "ns" or "day" '
+                "(--time-unit s) so that dates work"
+            )
+        if isinstance(value, datetime):
+            return Moment(_within(self._tick(value, nano)), _iso(value, nano))
+        return Moment(_within(self._end_of_day(value)), value.isoformat())
+
+    def show(self, tick: int | float) -> Label:
+        """A tick in the form in which the log's times came (a date or datetime as ISO text)."""
+        if self.kind == "float":
+            return float(tick)
+        tick = int(tick)
+        if self.kind == "integer":
+            return tick
+        if self.unit == "day":
+            return (date(1970, 1, 1) + timedelta(days=tick)).isoformat()
+        per = PER_SECOND[self.unit or "s"]
+        seconds, rest = divmod(tick, per)
+        micro, nano = divmod(rest * 10**9 // per, 1000)
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds, microseconds=micro)
+        moment = moment.astimezone(self._tzinfo())
+        if self.zone is None:
+            moment = moment.replace(tzinfo=None)
+        return _iso(moment, nano)
+
+    def duration(self, value: Any) -> float:
+        """A length of time in ticks: a timedelta, or a number (of days on a calendar axis)."""
+        value = plain(value)
+        if isinstance(value, timedelta):
+            if not self.is_calendar:
+                raise TimeError("this log has plain numbers as times: give the length as a number")
+            days = value / _DAY
+        elif isinstance(value, int | float) and not isinstance(value, bool):
+            days = float(value) if abs(value) < 2**1023 else math.inf
+        else:
+            raise TimeError(f"{value!r} is not a length of time: give a number or a timedelta")
+        if not (math.isfinite(days) and days > 0):
+            raise TimeError(f"a length of time must be positive, not {value!r}")
+        if not self.is_calendar or self.unit == "day":
+            return days
+        return days * 86400 * PER_SECOND[self.unit or "s"]
+
+    def to_dict(self) -> dict[str, str | None]:
+        """For the metadata of a saved log."""
+        return {"kind": self.kind, "unit": self.unit, "zone": self.zone}
+
+    def _from_text(self, text: str) -> int | float | date:
+        if self.kind in ("integer", "epoch") and _WHOLE.fullmatch(text):
+            return int(text)
+        if not self.is_calendar:
+            try:
+                number = float(text)
+            except ValueError:
+                pass
+            else:
+                return number
+        for read in (date.fromisoformat, datetime.fromisoformat):
+            try:
+                return read(text)
+            except ValueError:
+                continue
+        wanted = "a date such as 2013-06-01" if self.is_calendar else "a number such as 330"
+        raise TimeError(f"{text!r} is not a time of this log: give {wanted}")
+
+    def _from_number(self, value: int | float) -> Moment:
+        if isinstance(value, int) and not _LEAST <= value <= _MOST:
+            raise TimeError("an integer beyond 64 bits is not a time of any log")
+        if not math.isfinite(value):
+            raise TimeError(f"{value!r} is not a time")
+        if self.kind == "float":
+            return Moment(float(value), float(value))
+        if self.kind in ("integer", "epoch"):
+            tick = math.floor(value)
+            return Moment(_within(tick), tick if tick == value else value)
+        raise TimeError(f"{value!r} is a number, but the times of this log are dates: give 2013-06-01")
+
+    def _tzinfo(self) -> tzinfo:
+        return zone_of(self.zone) if self.zone else UTC
+
+    def _tick(self, value: datetime, nano: int = 0) -> int:
+        if value.tzinfo is None:
+            value = value.replace(tzinfo=self._tzinfo())
+        elif self.kind == "date" or (self.kind == "datetime" and self.zone is None):
+            raise TimeError(
+                f"{value.isoformat()!r} has a zone, but the times of this log have none: give it without"
+            )
+        if self.unit == "day":
+            return (value.astimezone(self._tzinfo()).date() - date(1970, 1, 1)).days
+        micro = (value - datetime(1970, 1, 1, tzinfo=UTC)) // _MICROSECOND
+        return (micro * 1000 + nano) * PER_SECOND[self.unit or "s"] // 10**9
+
+    def _end_of_day(self, day: date) -> int:
+        if self.unit == "day":
+            return (day - date(1970, 1, 1)).days
+        if day == date.max:
+            return self._tick(datetime(day.year, day.month, day.day)) + 86400 * PER_SECOND[self.unit or "s"] - 1
+        following = day + _DAY
+        return self._tick(datetime(following.year, following.month, following.day)) - 1
+
+
+def zone_of(name: str) -> tzinfo:
+    """The zone called `name`: a name such as Europe/Paris, or a fixed offset such as +02:00."""
+    offset = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
+    if offset:
+        minutes = int(offset[2]) * 60 + int(offset[3])
+        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise TimeError(f"the time zone {name!r} is not known on this machine: {error}") from None
+
+
+def check_time_unit(unit: str | None) -> None:
+    """Refuse a time unit that is none of those documented."""
+    if unit is not None and unit not in TIME_UNITS:
+        raise InputError(f"time_unit is {unit!r}; it can be {', '.join(TIME_UNITS)}")
+
+
+def plain(value: Any) -> Any:
+    """The Python value that a scalar of numpy or pandas stands for; None for one that is missing."""
+    if isinstance(value, np.datetime64):
+        by_day = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")
+        return value.astype("datetime64[D]" if by_day else "datetime64[us]").item()
+    if isinstance(value, np.timedelta64):
+        return value.astype("timedelta64[us]").item()
+    if str(value) == "NaT":
+        return None
+    if hasattr(value, "to_pydatetime"):
+        return value.to_pydatetime(warn=False)
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _nanosecond(value: Any) -> int:
+    """What a time has below its microseconds, which a datetime of Python cannot hold."""
+    if isinstance(value, str):
+        found = _BELOW_MICRO.search(value)
+        return int(found[1].ljust(3, "0")) if found else 0
+    if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "ns" and not np.isnat(value):
+        return int(value.astype(np.int64) % 1000)
+    nano = getattr(value, "nanosecond", 0)
+    return nano if isinstance(nano, int) else 0
+
+
+def _iso(moment: datetime, nano: int) -> str:
+    """ISO text of a datetime and the nanoseconds that it cannot hold."""
+    if not nano:
+        return moment.isoformat()
+    zone = moment.isoformat()[len(moment.replace(tzinfo=None).isoformat()) :]
+    return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}{nano:03d}{zone}"
+
+
+def _within(tick: int) -> int:
+    """A tick within 64 bits: a date beyond them is before or after every time there is."""
+    return min(max(tick, _LEAST), _MOST)

@@ -1,0 +1,66 @@
+"""One self-contained page: text, tables and charts, readable without a network."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import vl_convert
+
+from unskew.files import replacing
+from unskew.drawing.theme import unbroken
+
+
+@dataclass(frozen=True)
+class Section:
+    """A heading, a paragraph of plain text, and a chart or a table (rows of cells, the first its head).
+
+    Attributes
+    ----------
+    title, text
+        Of the section; each may be empty.
+    chart
+        An altair chart.
+    table
+        Rows of cells.
+    caption, number
+        Stand under the chart; the caption is read to those who cannot see it.
+    links
+        Files beside the page, as words and addresses.
+    worded
+        How many columns of the table, from the left, hold words rather than numbers.
+    """
+
+    title: str
+    text: str
+    chart: Any = None
+    table: list[list[str]] | None = None
+    caption: str = ""
+    number: str = ""
+    links: Sequence[tuple[str, str]] = ()
+    worded: int = 1
+
+
+def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
+    """Write the page; the chart library is embedded once, whatever the number of charts."""
+    source = files("unskew.drawing").joinpath("templates/page.html").read_text(encoding="utf-8")
+    environment = jinja2.Environment(
+        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["unbroken"] = unbroken
+    specs = [_embeddable(s.chart.to_json(indent=None)) if s.chart is not None else None for s in sections]
+    bundle = vl_convert.javascript_bundle() if any(specs) else ""  # type: ignore[call-arg]
+    shown = list(zip(sections, specs, strict=True))
+    html = environment.from_string(source).render(title=title, lead=lead, sections=shown, bundle=bundle)
+    with replacing(path) as temporary:
+        temporary.write_text(html, encoding="utf-8")
+
+
+def _embeddable(spec: str) -> str:
+    """JSON that is safe inside a script element."""
+    return json.dumps(json.loads(spec)).replace("<", "\\u003c")

@@ -1,0 +1,197 @@
+"""Intervals that know that the weights were fitted: users are resampled and the weights fitted again.
+
+A fitted weight depends on who is in the sample at both dates. Resampling t1 alone against a target that is itself
+an estimate gives intervals that are far too short; here a user who is drawn twice counts twice at t0 and at t1.
+Recommenders are not fitted again: the interval is about these recommenders.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unskew.evaluation.comparison import numbered, population, require_same_pairs
+from unskew.errors import ConvergenceWarning, InputError, PolicyError
+from unskew.evaluation.evaluate import AnyQuality, HeldOutRanks
+from unskew.evaluation.pairs import entry_shares
+from unskew.evaluation.intervals import by_bootstrap
+from unskew.data.population import Mask
+from unskew.progress import Progress, progress, reporting
+from unskew.evaluation.quality import quality as named_quality
+from unskew.recommend.contract import Codes
+from unskew.weights.item_weights import ItemWeights
+from unskew.weights.alignment import Reference
+from unskew.evaluation.score import Score
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats
+from unskew.weights.fitting import fit_weights
+
+
+@dataclass(frozen=True)
+class Refitted:
+    """Bootstrap repetitions of scores, all from the same draws of users.
+
+    Attributes
+    ----------
+    now, raw
+        Arrays (repetition, ranks, quality) of scores at t1, with weights fitted again and without.
+    before
+        Scores at t0, None unless ranks of t0 and a date to draw users at were given.
+    target_known
+        Whether the target was taken as known, because nobody can be drawn from a saved marginal.
+    """
+
+    now: Floats
+    raw: Floats
+    before: Floats | None
+    target_known: bool
+
+
+def refit(
+    ranks: Sequence[HeldOutRanks],
+    reference: Reference,
+    weights: ItemWeights,
+    qualities: Sequence[AnyQuality],
+    *,
+    before: Sequence[HeldOutRanks] = (),
+    repeats: int = 200,
+    seed: int = 0,
+) -> Refitted:
+    """Draw users again and again, at both dates together; fit the weights and score each time.
+
+    Parameters
+    ----------
+    ranks
+        Of the recommenders at t1, on the same pairs.
+    reference
+        What the weights were fitted to. Of a snapshot users are drawn as well; with a saved marginal the target
+        is taken as known, and only t1 is drawn.
+    weights
+        The fitted weights; they are fitted again by the same method and policy.
+    qualities
+        What to score.
+    before
+        Ranks at the reference date, for the change since then.
+    repeats, seed
+        Number and seed of the repetitions.
+    """
+    _check(ranks, reference, weights, before, repeats)
+    snapshot = ranks[0].snapshot
+    there = reference if isinstance(reference, Snapshot) else None
+    rng = np.random.default_rng(seed)
+    wanted = [named_quality(q) for q in qualities]
+    values = [[r.values(q) for q in wanted] for r in ranks]
+    part_now, part_before = (None, None) if there is None else population(weights, snapshot, there)
+    sums_now = _sums(ranks, wanted, part_now)
+    sums_before = _sums(before, wanted, part_before) if there is not None else []
+    now, raw, then = (np.empty((repeats, len(some), len(wanted))) for some in (ranks, ranks, sums_before))
+    draws = _Draws(snapshot, there)
+    progress().begin("fitting again", repeats, "samples")
+    for k in range(repeats):
+        times_now, times_before = draws.counts(rng)
+        at_t1 = _counted(snapshot, times_now)
+        at_t0 = None if there is None else _counted(there, times_before)
+        fitted = _fitted_again(at_t1, reference if at_t0 is None else at_t0, weights)
+        part, theta = fitted.applied_to(at_t1, at_t0)
+        shares = entry_shares(part, theta)
+        for i, r in enumerate(ranks):
+            own = shares[r.entries]
+            now[k, i] = [(own @ value) / own.sum() for value in values[i]]
+        raw[k] = _means(sums_now, times_now)
+        if sums_before:
+            then[k] = _means(sums_before, times_before)
+        progress().advance(1)
+    return Refitted(now, raw, then if sums_before else None, there is None)
+
+
+def with_refitted_interval(score: Score, repeats: Floats, *, target_known: bool = False) -> Score:
+    """The same score with the interval of its bootstrap repetitions."""
+    method = "bootstrap, target known" if target_known else "bootstrap"
+    interval = by_bootstrap(score.value, repeats, score.level, method)
+    return replace(score, low=interval.low, high=interval.high, method=interval.method)
+
+
+class _Draws:
+    """Draws of as many users, with repetition, as there are at either date."""
+
+    def __init__(self, now: Snapshot, before: Snapshot | None) -> None:
+        self._now, self._before = numbered(now, now if before is None else before)
+        anyone = np.zeros(max(self._now.max(), self._before.max()) + 1, dtype=bool)
+        anyone[self._now] |= now.shares() > 0
+        if before is not None:
+            anyone[self._before] |= before.shares() > 0
+        self._users = np.flatnonzero(anyone)
+        self._size = len(anyone)
+
+    def counts(self, rng: np.random.Generator) -> tuple[Codes, Codes]:
+        """How often each user of `now`, and each of `before`, is drawn: the same user as often at both."""
+        drawn = self._users[rng.integers(0, len(self._users), len(self._users))]
+        times = np.bincount(drawn, minlength=self._size)
+        return times[self._now], times[self._before]
+
+
+def _counted(snapshot: Snapshot, times: Codes) -> Snapshot:
+    """The snapshot with every user counted so many times."""
+    shares = snapshot.shares() * times
+    if not shares.any():
+        raise InputError(f"in a repetition nobody who holds anything at {snapshot.at} was drawn: too few users")
+    return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))
+
+
+def _fitted_again(now: Snapshot, reference: Reference, weights: ItemWeights) -> ItemWeights:
+    with warnings.catch_warnings(), reporting(Progress()):  # a fit is one step of the work that is reported
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        try:
+            return fit_weights(
+                now,
+                reference,
+                top=weights.top,
+                method=weights.method,
+                tol=weights.tol,
+                new_items=weights.new_items_policy,
+                min_items=weights.policy.min_items,
+                users=weights.policy.users,
+                warm_start=weights,
+            )
+        except InputError as error:
+            raise InputError(f"the weights could not be fitted again to users drawn at random: {error}") from error
+
+
+def _sums(ranks: Sequence[HeldOutRanks], wanted: Sequence[AnyQuality], part: Mask | None) -> list[Floats]:
+    """Of each of the ranks, the mass of every user and then its mass times each quality, unweighted."""
+    found = []
+    for r in ranks:
+        sums = [r.user_sums(q, None) for q in wanted]
+        rows = np.array([sums[0][0], *(total for _, total in sums)])
+        found.append(rows if part is None else np.where(part, rows, 0.0))
+    return found
+
+
+def _means(sums: list[Floats], times: Codes) -> list[Floats]:
+    """Scores when every user counts so many times: they are linear in that, and nothing has to be swept."""
+    counted = [rows @ times for rows in sums]
+    return [row[1:] / row[0] for row in counted]
+
+
+def _check(
+    ranks: Sequence[HeldOutRanks],
+    reference: Reference,
+    weights: ItemWeights,
+    before: Sequence[HeldOutRanks],
+    repeats: int,
+) -> None:
+    if repeats < 2:
+        raise InputError(f"repeats is {repeats}; a bootstrap needs at least 2")
+    if weights.restricted and weights.top is None:
+        raise PolicyError("weights of chosen items cannot be fitted again from their file: use top or all items")
+    for other in ranks[1:]:
+        require_same_pairs(ranks[0], other)
+    if isinstance(reference, Snapshot):
+        for r in before:
+            if r.snapshot.log.users is not reference.log.users or r.snapshot.tick != reference.tick:
+                raise PolicyError(
+                    f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {reference.at}"
+                )

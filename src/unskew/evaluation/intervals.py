@@ -1,0 +1,154 @@
+"""Intervals and tests: how sure a score is. Users are the independent units.
+
+A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
+m_u its share of P(u). If users are drawn independently, user u moves it by its *influence*
+``h_u = m_u (x_u - L) / sum m``, and its variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as for any
+ratio of sums over users. Pairs of one user are never taken as independent.
+
+n is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on
+those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
+
+Influences add up: that on a difference of two scores is the difference of those on each, so that what the two
+share cancels. With a sampled score the draws are the independent units in place of the users: its interval is
+about the score of all pairs of this very snapshot, and does not know who else might have been in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtr, stdtrit
+
+from unskew.errors import InputError
+from unskew.arrays.sweep import Floats
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A confidence interval, and how it was made."""
+
+    low: float
+    high: float
+    level: float = 0.95
+    method: str = "users"
+
+    def __iter__(self) -> Iterator[float]:
+        return iter((self.low, self.high))
+
+
+def critical(level: float, n: float | None = None) -> float:
+    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
+
+    >>> [round(critical(0.95, n), 3) for n in (None, 1000, 10)]
+    [1.96, 1.962, 2.262]
+    """
+    known: Any = level
+    if not isinstance(known, Real) or not 0 < level < 1:
+        raise InputError(f"the level of an interval must lie between 0 and 1, not {level!r}")
+    upper = 0.5 + level / 2
+    return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
+
+
+def influences(mass: Floats, total: Floats) -> Floats:
+    """What each user adds to the error of ``sum total / sum mass``: ``(total_u - L mass_u) / sum mass``."""
+    everything = float(mass.sum())
+    if everything <= 0:
+        return np.zeros(len(mass))
+    score = float(total.sum()) / everything
+    return (total - score * mass) / everything
+
+
+def effective(mass: Floats) -> float:
+    """How many units of equal mass tell as much: ``(sum m)^2 / sum m^2``; of two or more at least 2.
+
+    >>> effective(np.array([1.0, 1.0, 1.0, 0.0])), effective(np.array([2.0, 1.0, 1.0]))
+    (3.0, 2.6666666666666665)
+    """
+    n = int(np.count_nonzero(mass))
+    if n < 2:
+        return float(n)
+    share = mass / mass.sum()
+    return max(1.0 / float((share * share).sum()), 2.0)
+
+
+def standard_error(influence: Floats, n: float) -> float:
+    """The standard error of a sum of the influences of n independent units; NaN if there are fewer than 2.
+
+    `n` is of all who take part: an influence can be 0 because someone is exactly average.
+    """
+    return math.sqrt(n / (n - 1) * float((influence * influence).sum())) if n > 1 else math.nan
+
+
+def around(value: float, error: float, n: float, level: float, method: str = "users") -> Interval:
+    """The interval of a value whose error was estimated from n units."""
+    half = critical(level, n) * error if n > 1 else math.nan
+    return Interval(value - half, value + half, level, method)
+
+
+def by_users(value: float, mass: Floats, total: Floats, level: float, method: str = "users") -> Interval:
+    """The interval of a score from the mass and the summed quality of each user."""
+    n = effective(mass)
+    return around(value, standard_error(influences(mass, total), n), n, level, method)
+
+
+def by_draws(values: Floats, level: float) -> Interval:
+    """The interval of the mean of independent draws."""
+    return by_users(float(values.mean()), np.ones(len(values)), values, level, "draws")
+
+
+def wilson(hits: float, n: int, level: float) -> Interval:
+    """Wilson's interval of a proportion: hits out of n independent draws."""
+    z = critical(level)
+    p = hits / n
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return Interval(max(middle - half, 0.0), min(middle + half, 1.0), level, "wilson")
+
+
+def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "bootstrap") -> Interval:
+    """The interval from the spread of bootstrap repetitions around the score.
+
+    Around the score, not around their own mean: where repetitions come out higher than the score that they repeat,
+    that score is likely to be too high itself, by as much. Student's t makes up for a spread that is known from
+    few repetitions only; percentiles would need thousands.
+    """
+    n = len(repeats)
+    if n < 2:
+        raise InputError("a bootstrap needs at least 2 repetitions")
+    error = math.sqrt(float(np.mean((repeats - value) ** 2)))
+    return around(value, error, n + 1, level, method)
+
+
+def p_value(difference: float, error: float, n: float) -> float:
+    """Of no difference, two-sided, the error being estimated from n units; NaN where there is no error.
+
+    It is below ``1 - level`` exactly where the interval `around` the difference leaves out 0.
+    """
+    if math.isnan(error):
+        return math.nan
+    if error == 0:
+        return 1.0 if difference == 0 else 0.0
+    return float(2 * stdtr(n - 1, -abs(difference) / error))
+
+
+def holm(p: npt.ArrayLike) -> Floats:
+    """Holm's correction: p-values that stay valid however many comparisons are looked at.
+
+    The smallest of m is taken times m, the next times m - 1, and so on, none below the one before. NaN (no test
+    was possible) stays NaN and still counts as looked at.
+
+    >>> holm([0.01, 0.04, 0.03]).round(6).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values, kind="stable")
+    steps = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
+    corrected = np.empty(len(values))
+    corrected[order] = np.minimum(steps, 1.0)
+    return corrected

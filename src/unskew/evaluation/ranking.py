@@ -1,0 +1,162 @@
+"""Driving a recommender over held-out pairs, in batches, and checking what it gives."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays import kernels
+from unskew.errors import InputError, UnskewError, UnskewWarning
+from unskew.files import first_line
+from unskew.evaluation.pairs import HoldOut
+from unskew.data.log import Log
+from unskew.progress import progress
+from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats
+
+ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
+PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
+
+_FAULTS = {
+    1: "recommends the item code {item}, which does not exist",
+    2: "recommends item {item!r} twice",
+    3: "recommends item {item!r}, which the profile holds",
+}
+
+
+def rank_pairs(
+    model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int, *, with_grades: bool = False
+) -> tuple[Codes, Floats | None]:
+    """Fit the recommender and rank every pair; with grades if they are wanted and it gives any."""
+    snapshot = held.profiles
+    fit(model, snapshot)
+    depth = min(depth, snapshot.profiles.n_items)
+    if held.together > 1 and getattr(model, "is_exact", False):
+        warnings.warn(
+            f"{model} leaves a pair out of its model only when items are held out one at a time; with leave_out="
+            f"{held.together} they leave the profile alone, and scores are higher",
+            UnskewWarning,
+            stacklevel=4,
+        )
+    alone = held.together == 1 and held.profiles is pairs.snapshot
+    progress().begin(f"ranking {model}", len(pairs), "pairs")
+    if alone and isinstance(model, RanksHeldOut):
+        ranks = _ranked_by_itself(model, pairs, depth)
+    else:
+        ranks = _ranked_by_lists(model, held, pairs, depth)
+    if getattr(model, "made_elsewhere", False) and len(ranks) and not ranks.any():
+        warnings.warn(
+            f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
+            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
+            "after=",
+            UnskewWarning,
+            stacklevel=4,
+        )
+    if not with_grades or not hasattr(model, "grades"):
+        return ranks, None
+    progress().begin(f"grading by {model}", len(pairs), "pairs")
+    return ranks, _grades(model, held, pairs)
+
+
+def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
+    ranks = np.empty(len(pairs), dtype=np.int64)
+    for at in range(0, len(pairs), PAIRS):
+        end = min(at + PAIRS, len(pairs))
+        some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
+        given = _call(model, "held_out_ranks", model.held_out_ranks, some, depth)
+        found = _whole_numbers(model, "held_out_ranks", given, (end - at,))
+        wrong = (found < 0) | (found > depth)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            log = pairs.snapshot.log
+            user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
+            raise InputError(
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks gives {found[k]}, which "
+                f"must lie between 0 and {depth}"
+            )
+        ranks[at:end] = found
+        progress().advance(end - at)
+    return ranks
+
+
+def _ranked_by_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
+    ranks = np.zeros(len(pairs), dtype=np.int64)
+    for part, batch in held.batches(pairs, ENTRIES):
+        _, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
+        progress().advance(len(batch))
+    return ranks
+
+
+def fit(model: Recommender, snapshot: Snapshot) -> None:
+    """Fit a recommender; say whose fault it is if it fails."""
+    progress().stage(f"fitting {model}")
+    _call(model, "fit", model.fit, snapshot)
+
+
+def lists_for(
+    model: Recommender, snapshot: Snapshot, batch: Batch, depth: int, wanted: Codes
+) -> tuple[Codes, Codes]:
+    """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
+    given = _call(model, "recommend", model.recommend, batch, depth)
+    lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
+    ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    free = bool(getattr(model, "may_recommend_profile", False))
+    kernels.list_ranks(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
+    if fault[0]:
+        raise _refused(model, snapshot.log, batch, fault)
+    return lists, ranks
+
+
+def _refused(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
+    kind, row, code = (int(x) for x in fault)
+    item = log.items[code] if 0 <= code < len(log.items) else code
+    user = log.users[int(batch.user[row])]
+    return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
+
+
+def _grades(model: Any, held: HoldOut, pairs: HeldOutPairs) -> Floats:
+    grades = np.full(len(pairs), np.nan)
+    for part, batch in held.batches(pairs, ENTRIES):
+        given = _call(model, "grades", model.grades, batch, pairs.item[part])
+        found = _array(model, "grades", given)
+        if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
+            raise InputError(
+                f"{model}: grades must give one number for each of the {len(batch)} profiles, not {_seen(found)}"
+            )
+        grades[part] = found
+        progress().advance(len(batch))
+    return grades
+
+
+def _whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
+    found = _array(model, what, given)
+    if found.shape != shape or found.dtype.kind not in "iu":
+        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_seen(found)}")
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def _array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{model}: {what} must give an array of numbers: {first_line(error)}") from error
+
+
+def _seen(found: npt.NDArray[Any]) -> str:
+    return f"{found.dtype} of shape {found.shape}"
+
+
+def _call(model: Any, what: str, method: Any, *arguments: Any) -> Any:
+    """Call a recommender's method; say whose fault it is if it fails."""
+    try:
+        return method(*arguments)
+    except UnskewError:
+        raise
+    except Exception as error:
+        raise UnskewError(
+            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}"
+        ) from error

@@ -1,0 +1,100 @@
+"""A debiased test set for any framework: pairs drawn with the weights, and what is left of the profiles."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.evaluation.evaluate import AnyWeights, users_left_out, weighted
+from unskew.files import write_parquet
+from unskew.frames import to_native
+from unskew.evaluation.pairs import HoldOut, draw, entry_shares, number_of_draws, pairs_of
+from unskew.recommend.checks import whole_number
+from unskew.data.snapshot import Snapshot
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TestSet:
+    """Held-out pairs to score any recommender on.
+
+    Attributes
+    ----------
+    table
+        Columns user, item (held out), probability (P(u) P(i|u,w) of the pair) and profile (what is left, a list
+        in the order in which it was taken). One row a draw; a pair may come several times.
+    about
+        How it was made, and whom the weights left out: what `save` writes beside the table.
+    """
+
+    __test__ = False  # not a test, whatever its name
+
+    table: pa.Table
+    about: dict[str, Any]
+    frames: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        return f"TestSet({len(self)} held-out pairs at {self.about['at']})"
+
+    def to_arrow(self) -> pa.Table:
+        """The table."""
+        return self.table
+
+    def to_frame(self) -> Any:
+        """The table in the dataframe library that the log came in."""
+        return to_native(self.table, self.frames)
+
+    def save(self, path: str | Path) -> None:
+        """Write the table as Parquet, with how it was made in the metadata."""
+        write_parquet(Path(path), self.table, "sample", self.about)
+
+
+def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_000, seed: int = 0) -> TestSet:
+    """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
+
+    The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
+    any more. Pairs are drawn as for ``evaluate(sample=n)`` with the same seed.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": [1, 1, 2], "item": ["a", "b", "a"], "time": [1, 2, 3]})
+    >>> us.sample_pairs(log.at(3), n=2).to_arrow().column_names
+    ['user', 'item', 'probability', 'profile']
+    """
+    number_of_draws("n", n)
+    whole_number("seed", seed, "where the draws begin", 0)
+    part, theta = weighted(snapshot, weights)
+    entries = np.sort(draw(part, theta, n, seed))
+    pairs = pairs_of(snapshot, entries)
+    shares = entry_shares(part, theta)
+    log = snapshot.log
+    items, offsets = [], [np.zeros(1, dtype=np.int64)]
+    for _, batch in HoldOut(snapshot).batches(pairs, 10**6):
+        items.append(batch.item)
+        offsets.append(batch.start[1:] + offsets[-1][-1])
+    table = pa.table(
+        {
+            "user": log.users.take(pairs.user),
+            "item": log.items.take(pairs.item),
+            "probability": shares[entries],
+            "profile": pa.LargeListArray.from_arrays(
+                pa.array(np.concatenate(offsets)), log.items.values.take(pa.array(np.concatenate(items)))
+            ),
+        }
+    )
+    about = {
+        "at": snapshot.at,
+        "reference": getattr(weights, "reference", None),
+        "n": n,
+        "seed": seed,
+        "policy": getattr(weights, "policy", snapshot.policy).to_dict(),
+        "users_left_out": asdict(users_left_out(snapshot, part)),
+    }
+    return TestSet(table, about, log.frames)

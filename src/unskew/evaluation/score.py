@@ -1,0 +1,73 @@
+"""A score: its value, how sure it is, and what stands behind it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from unskew.data.shares import Share
+from unskew.data.times import Label
+
+
+@dataclass(frozen=True)
+class Score:
+    """The quality of a recommender at a date.
+
+    Attributes
+    ----------
+    recommender, quality, view, weighting, top, at
+        What was scored, how and when; `weighting` is ``raw`` or ``weighted``, `top` the number of fitted weights
+        if not all.
+    value, low, high
+        The score and its interval at `level`.
+    pairs, users
+        How many held-out pairs and users it rests on.
+    method
+        How the interval was made: ``users`` (users are the independent units), ``wilson`` or ``draws`` (of a
+        sample), ``bootstrap`` (users resampled at both dates, weights fitted again each time).
+    effective_pairs
+        ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
+    largest_item
+        The largest share of one item among the held-out ones.
+    users_left_out
+        Users of the snapshot who take no part.
+    segment
+        The value of the column by which scores were split, None for all.
+    """
+
+    recommender: str
+    quality: str
+    view: str
+    weighting: str
+    top: int | None
+    at: Label
+    value: float
+    low: float
+    high: float
+    pairs: int
+    users: int
+    level: float = 0.95
+    method: str = "users"
+    effective_pairs: float = 0.0
+    largest_item: float = 0.0
+    users_left_out: Share = Share()
+    segment: str | None = None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Low and high."""
+        return self.low, self.high
+
+    def __repr__(self) -> str:
+        where = "" if self.segment is None else f", {self.segment}"
+        return (
+            f"Score({self.recommender}, {self.quality} at {self.at}, {self.weighting}{where}: {self.value:.4f} "
+            f"[{self.low:.4f}, {self.high:.4f}], {self.pairs} pairs of {self.users} users)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON: a row of what ``unskew evaluate --json`` prints."""
+        row = asdict(self)
+        if self.segment is None:
+            del row["segment"]
+        return row

@@ -1,0 +1,315 @@
+"""Scores over time: every recommender at every date of a grid, raw and weighted.
+
+At each date the weights start from those of the date before, and models are fitted to the profiles of that date.
+The grid is in `unskew.over_time.date_grid`, the work at one date in `unskew.over_time.scored_date`, the table and its file in
+`unskew.over_time.timeline_table`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from unskew.errors import FileError, InputError, UnskewError, UnskewWarning
+from unskew.evaluation.evaluate import AnyQuality
+from unskew.over_time.date_grid import grid_of
+from unskew.data.log import Log
+from unskew.data.priors import ItemPrior, UserPrior
+from unskew.progress import WithinAStep, progress, reporting
+from unskew.over_time.scored_date import Starts, scores_of, weightings_of
+from unskew.over_time.timeline_spec import Asked, Files, Recommenders
+from unskew.over_time.timeline_table import Timeline, counted, damaged, probabilities_table, scores_table
+from unskew.data.times import Label, Moment
+
+EVERY = 5.0  # seconds between two writings of what is done
+
+
+def timeline(
+    log: Log,
+    recommenders: Recommenders,
+    *,
+    reference: Any,
+    start: Any = None,
+    end: Any = None,
+    every: Any = None,
+    dates: Iterable[Any] | None = None,
+    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    top: int | Iterable[int] = (),
+    method: str = "descent",
+    items: Iterable[Any] = (),
+    sample: int | None = None,
+    seed: int = 0,
+    level: float = 0.95,
+    tol: float = 1e-4,
+    p_user: UserPrior = None,
+    p_item: ItemPrior = None,
+    output: str | Path | None = None,
+    probabilities: str | Path | None = None,
+    resume: bool = False,
+) -> Timeline:
+    """Scores of recommenders on a grid of dates, raw and weighted to the item mix of one reference date.
+
+    Parameters
+    ----------
+    log
+        All of history.
+    recommenders
+        One or several, as for `evaluate`, or a mapping from the name that each is to have in the table. Each is
+        fitted again at every date.
+    reference
+        The date to compare with (t0), or whatever else `fit_weights` takes: a snapshot, a `Marginal`, a mapping.
+    start, end, every
+        The grid: from the date `start` (by default the reference date) to `end` (by default the log's last
+        time), in steps of `every`: a number in the log's unit, of days if the log has dates (1 by default), a
+        timedelta, or text such as ``"12h"``, ``"7d"``, ``"2w"``, ``"1mo"``. `end` is always part of it, even
+        where the steps do not meet it.
+    dates
+        The dates themselves, in place of these three.
+    qualities
+        One or several, as for `evaluate`.
+    top
+        For each number p here, also weights of the p items of largest change alone. Rows without weights and with
+        weights of all items are always there.
+    method
+        How those of `top` are fitted: by ``descent``, the paper's way, or by ``lbfgs``, which needs fewer passes.
+    items
+        Ids of items whose probability is to be recorded.
+    sample, seed
+        Draw so many pairs at each date, anew each time: the draws of a date follow from `seed` and the date, and
+        are shared by all recommenders and weightings there.
+    level
+        Of the intervals.
+    tol
+        Of the fits.
+    p_user, p_item
+        As for `Log.at`.
+    output, probabilities
+        Parquet files for the rows and for the probabilities of `items`, written every few seconds and at the end.
+    resume
+        Go on with what is in `output`: only dates that it lacks are computed. A run that was interrupted and
+        resumed gives the same numbers, to the last bit, as one that was not. Without it an `output`
+        that is there already is replaced, but only once all dates are done.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log(us.simulate(users=300, items=60, seed=2).log)
+    >>> made = us.timeline(log, {"g1": "constant:1,3,5"}, reference=300, end=450, every=60, top=[5])
+    >>> made
+    Timeline(4 dates from 300 to 450: 12 rows of g1)
+    >>> made.rows.column_names[:6]
+    ['at', 'recommender', 'quality', 'view', 'weighting', 'top']
+    """
+    asked = Asked.of(
+        log,
+        recommenders,
+        reference=reference,
+        qualities=qualities,
+        top=top,
+        method=method,
+        items=items,
+        sample=sample,
+        seed=seed,
+        level=level,
+        tol=tol,
+        p_user=p_user,
+        p_item=p_item,
+    )
+    begin = asked.first if start is None and dates is None else None
+    grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
+    files = Files.of(output, probabilities, resume=resume, items=len(asked.codes) > 0)
+    made = _Run(asked, grid, files, resume).finish()
+    if made.unfinished:
+        warnings.warn(
+            f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
+            "of passes before it was solved or certified; the rows have what it reached: give a larger tol",
+            UnskewWarning,
+            stacklevel=2,
+        )
+    return made
+
+
+@dataclass(frozen=True)
+class _Done:
+    """A date that is done.
+
+    Attributes
+    ----------
+    rows, probabilities
+        Its rows of the two tables.
+    converged
+        Whether all its fits did.
+    starts
+        Its weights, as long as it is the last date that was computed.
+    """
+
+    tick: int | float
+    at: Label
+    rows: list[tuple[Any, ...]]
+    probabilities: list[tuple[Any, ...]]
+    converged: bool
+    starts: Starts | None = None
+
+
+class _Run:
+    """The work on the dates that are missing, from the first to the last."""
+
+    def __init__(self, asked: Asked, grid: list[Moment], files: Files, resume: bool) -> None:
+        self.asked = asked
+        self.grid = grid
+        self.files = files
+        self.options = asked.options(grid[0])
+        self.known: list[_Done] = []  # from the file; the weights of the date computed last are beside it
+        self.starts: Starts = {}
+        self.new: list[_Done] = []  # a date is there at once with its weights, or not at all
+        self.replaces = False  # an older file, which may hold more than this run so far
+        if files.rows is not None and files.rows.exists():
+            self.replaces = not resume
+            if resume:
+                self._take_up(files.rows)
+
+    def finish(self) -> Timeline:
+        """Do what is missing. What is done is in the file then, whatever stops the rest."""
+        have = {date.tick for date in self.known}
+        missing = [moment for moment in self.grid if moment.tick not in have]
+        if not missing:
+            return self._made()
+        reporter = progress()
+        reporter.begin("timeline", len(missing), "dates")
+        written, took = time.monotonic(), 0.0
+        try:
+            for moment in missing:
+                with reporting(WithinAStep(reporter)):
+                    self.new.append(self._computed(moment))
+                if len(self.new) > 1:
+                    self.new[-2] = replace(self.new[-2], starts=None)
+                reporter.advance(1)
+                if time.monotonic() - written > max(EVERY, 20 * took):
+                    began = time.monotonic()
+                    self._write()
+                    written = time.monotonic()
+                    took = written - began
+        except KeyboardInterrupt:
+            self._write()
+            raise KeyboardInterrupt(*self._kept()) from None
+        except BaseException:
+            with contextlib.suppress(FileError):
+                self._write()
+            raise
+        self._write()
+        return self._made()
+
+    def _computed(self, moment: Moment) -> _Done:
+        """Score at one date."""
+        asked = self.asked
+        starts = self.new[-1].starts if self.new else self.starts
+        try:
+            snapshot = asked.snapshot(moment)
+            weightings = weightings_of(
+                snapshot, asked.reference, asked.tops, asked.tol, starts or {}, asked.method
+            )
+            scores = scores_of(
+                snapshot,
+                weightings,
+                list(asked.models.values()),
+                asked.qualities,
+                level=asked.level,
+                sample=asked.sample,
+                seed=asked.seed_at(moment),
+            )
+        except UnskewError as error:
+            raise type(error)(f"at {moment.label}: {error}") from error
+        at, view = moment.label, snapshot.policy.view
+        rows = [
+            (at, name, quality.name, view, w.name, w.top, *scores[i, j, k], w.divergence, w.bound)
+            for i, name in enumerate(asked.models)
+            for j, quality in enumerate(asked.qualities)
+            for k, w in enumerate(weightings)
+        ]
+        probabilities = [
+            (at, item, w.name, w.top, float(w.q[code]))
+            for item, code in zip(asked.items.to_pylist(), asked.codes, strict=True)
+            for w in weightings
+        ]
+        converged = all(w.converged for w in weightings)
+        reached = {w.top: w.start() for w in weightings if w.name == "weighted"}
+        return _Done(moment.tick, at, rows, probabilities, converged, reached)
+
+    def _made(self) -> Timeline:
+        """What is done so far."""
+        done = sorted([*self.known, *self.new], key=lambda date: date.tick)
+        at = {"integer": pa.int64(), "float": pa.float64()}.get(self.asked.log.axis.kind, pa.string())
+        return Timeline(
+            rows=scores_table([row for date in done for row in date.rows], at),
+            probabilities=probabilities_table(
+                [row for date in done for row in date.probabilities], at, self.asked.log.items.values.type
+            ),
+            options=self.options,
+            unfinished=tuple(date.at for date in done if not date.converged),
+            complete={moment.tick for moment in self.grid} <= {date.tick for date in done},
+            computed=len(self.new),
+            starts=(self.new[-1].starts if self.new else self.starts) or {},
+            frames=self.asked.log.frames,
+        )
+
+    def _write(self) -> None:
+        if self.files.rows is None or not self.new:
+            return
+        made = self._made()
+        if made.complete or not self.replaces:
+            made.save(self.files.rows, probabilities=self.files.probabilities)
+
+    def _kept(self) -> list[str]:
+        """What an interrupted run leaves behind, in words; nothing if there is no file."""
+        done = {date.tick for date in [*self.known, *self.new]}
+        count = sum(moment.tick in done for moment in self.grid)
+        if self.files.rows is None or not count:
+            return []
+        if self.replaces:
+            return [
+                f"{self.files.rows} is as it was, since a file is replaced only once all dates are done; with "
+                "--resume it would be gone on with"
+            ]
+        return [f"{count} of {counted(len(self.grid), 'date')} are in {self.files.rows}; --resume does the rest"]
+
+    def _take_up(self, path: Path) -> None:
+        """Go on from a file."""
+        found = Timeline.load(path)
+        found.require_options(self.options, path)
+        if self.files.probabilities is not None:
+            found = Timeline.load(path, probabilities=self.files.probabilities)
+        if found.starts.keys() != {None, *self.asked.tops} or any(
+            len(theta) != len(self.asked.log.items) for theta in found.starts.values()
+        ):
+            raise damaged(path, "weights to start from are missing")
+        self.starts = found.starts
+        rows, shares = _by_date(found.rows), _by_date(found.probabilities)
+        row_names, share_names = self.asked.names(self.options["view"])
+        for at in found.dates:
+            if [row[1:6] for row in rows[at]] != row_names:
+                raise damaged(path, f"the rows at {at} are not those of its options")
+            if [row[1:4] for row in shares.get(at, [])] != share_names:
+                raise InputError(
+                    f"{self.files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
+                    "that was written with it, or remove both to begin again"
+                )
+            try:
+                tick = self.asked.log.axis.moment(at).tick
+            except InputError as error:
+                raise damaged(path, error) from error
+            self.known.append(_Done(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
+
+
+def _by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
+    """The rows of each date."""
+    found: dict[Label, list[tuple[Any, ...]]] = {}
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        found.setdefault(row[0], []).append(row)
+    return found

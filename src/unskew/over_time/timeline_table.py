@@ -1,0 +1,247 @@
+"""A timeline: one row for each date, recommender, quality and weighting; and the file it is kept in.
+
+The file of a timeline knows with what options it was made and the weights of the last date that was computed, so
+that a run that was interrupted can go on from it, to the last bit as if it had not been.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.errors import InputError, PolicyError
+from unskew.files import first_line, packed, read_parquet, unpacked, write_parquet
+from unskew.frames import to_native
+from unskew.arrays.sweep import Floats
+from unskew.data.times import Label
+
+_SCORES = [
+    ("recommender", pa.string()),
+    ("quality", pa.string()),
+    ("view", pa.string()),
+    ("weighting", pa.string()),
+    ("top", pa.int64()),
+    ("value", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+    ("divergence", pa.float64()),
+    ("bound", pa.float64()),
+]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Timeline:
+    """Scores, item probabilities, divergences and bounds on a grid of dates. Made by `unskew.timeline`.
+
+    Attributes
+    ----------
+    rows
+        An Arrow table, sorted by date, with columns at, recommender, quality, view, weighting (``raw`` or
+        ``weighted``), top (null where all items are weighted, or none), value, low, high, divergence, bound. The
+        last two are about the item mix: of the raw snapshot in raw rows, after weighting in the others.
+    probabilities
+        An Arrow table with columns at, item, weighting, top, probability: of the items asked for.
+    options
+        What it was made with.
+    unfinished
+        The dates at which a fit did not converge.
+    complete
+        Whether every date that was asked for is there.
+    computed
+        How many dates were computed; the others were in the file already.
+    """
+
+    rows: pa.Table
+    probabilities: pa.Table
+    options: Mapping[str, Any]
+    unfinished: tuple[Label, ...] = ()
+    complete: bool = True
+    computed: int = 0
+    starts: Mapping[int | None, Floats] = field(default_factory=dict)
+    frames: str | None = None
+
+    @property
+    def dates(self) -> list[Label]:
+        """The dates, in order."""
+        found: list[Label] = self.rows.column("at").unique().to_pylist()
+        return found
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __repr__(self) -> str:
+        dates = self.dates
+        span = f" from {dates[0]} to {dates[-1]}" if dates else ""
+        names = ", ".join(self.rows.column("recommender").unique().to_pylist())
+        part = "" if self.complete else ", not complete"
+        return f"Timeline({counted(len(dates), 'date')}{span}: {len(self)} rows of {names}{part})"
+
+    def to_arrow(self) -> pa.Table:
+        """The rows."""
+        return self.rows
+
+    def to_frame(self) -> Any:
+        """The rows in the dataframe library that the log came in; see `unskew.frames.to_native`."""
+        return to_native(self.rows, self.frames)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON: what ``unskew timeline --json`` prints."""
+        return {
+            "rows": self.rows.to_pylist(),
+            "probabilities": self.probabilities.to_pylist(),
+            "dates": len(self.dates),
+            "computed": self.computed,
+            "complete": self.complete,
+            "unfinished": list(self.unfinished),
+            "options": dict(self.options),
+        }
+
+    def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
+        """Write the rows as Parquet, and the probabilities of items to a file of their own."""
+        if probabilities is not None:  # first: the file of the rows says which dates are done
+            write_parquet(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
+        starts = {}
+        for top, theta in self.starts.items():
+            some = np.flatnonzero(theta)
+            starts["all" if top is None else str(top)] = [packed(some), packed(theta[some])]
+        about = {
+            "options": self.options,
+            "unfinished": self.unfinished,
+            "complete": self.complete,
+            "starts": starts,
+            "items": len(next(iter(self.starts.values()), ())),
+        }
+        write_parquet(Path(path), self.rows, "timeline", about)
+
+    @classmethod
+    def load(cls, path: str | Path, *, probabilities: str | Path | None = None) -> Timeline:
+        """Read what `save` wrote.
+
+        >>> import tempfile, unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+        >>> made = us.timeline(log, "constant:1", reference=4)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     made.save(folder + "/timeline.parquet")
+        ...     us.Timeline.load(folder + "/timeline.parquet")
+        Timeline(2 dates from 4 to 5: 4 rows of constant:1)
+        """
+        table, told = _read(Path(path), "timeline")
+        if any(name not in told for name in ("options", "unfinished", "complete", "starts", "items")):
+            raise InputError(f"{path} was written by another version of unskew: make the timeline again")
+        with _undamaged(path):
+            _require_columns(table, scores_table([], table.schema.field("at").type))
+            found = cls(
+                rows=table,
+                probabilities=probabilities_table([], table.schema.field("at").type, pa.null()),
+                options=dict(told["options"]),
+                unfinished=tuple(told["unfinished"]),
+                complete=bool(told["complete"]),
+                starts=_starts(told["starts"], told["items"]),
+            )
+        return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
+
+    def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
+        """The probabilities that were saved with it."""
+        table, told = _read(Path(probabilities), "probabilities")
+        if told.get("options") != self.options:
+            raise InputError(
+                f"{probabilities} was not written together with {path}, but with other options: name the file "
+                "that was, or remove both to begin again"
+            )
+        with _undamaged(probabilities):
+            at, item = (table.schema.field(name).type for name in ("at", "item"))
+            _require_columns(table, probabilities_table([], at, item))
+        return table
+
+    def require_options(self, options: Mapping[str, Any], path: str | Path) -> None:
+        """Refuse to go on with other options than those it was made with."""
+        other = self.difference(options)
+        if other is not None:
+            raise PolicyError(
+                f"{path} cannot be resumed: {other}. Use the options it was made with, or begin again in another "
+                "file"
+            )
+
+    def difference(self, options: Mapping[str, Any]) -> str | None:
+        """In what it was made otherwise than with these options, in words; None if in nothing."""
+        for name, wanted in options.items():
+            had = self.options.get(name)
+            if had != wanted:
+                told = "is another" if name == "log" else f"is {_shown(wanted)} here and {_shown(had)} there"
+                return f"{name} {told}"
+        return None
+
+
+def counted(n: int, what: str) -> str:
+    """``1 date``, ``2 dates``."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def damaged(path: str | Path, what: object) -> InputError:
+    """The error about a file that does not hold what it should."""
+    return InputError(f"{path} is damaged ({what}): remove it to begin again")
+
+
+@contextlib.contextmanager
+def _undamaged(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, zlib.error) as error:
+        raise damaged(path, first_line(error)) from error
+
+
+def _require_columns(table: pa.Table, like: pa.Table) -> None:
+    if table.schema.names != like.schema.names or table.schema.types != like.schema.types:
+        raise ValueError(f"its columns must be {', '.join(like.schema.names)}")
+    for name in table.schema.names:
+        if name != "top" and table.column(name).null_count:
+            raise ValueError(f"column {name} has no value in some row")
+
+
+def _starts(told: Mapping[str, Any], items: int) -> dict[int | None, Floats]:
+    starts = {}
+    for name, (codes, values) in told.items():
+        theta = np.zeros(items)
+        theta[unpacked(codes).astype(np.int64)] = unpacked(values)
+        if not np.isfinite(theta).all():
+            raise ValueError("weights to start from are not finite")
+        starts[None if name == "all" else int(name)] = theta
+    return starts
+
+
+def scores_table(rows: list[tuple[Any, ...]], at: pa.DataType) -> pa.Table:
+    """Rows of a timeline as a table."""
+    return _table(rows, pa.schema([("at", at), *_SCORES]))
+
+
+def probabilities_table(rows: list[tuple[Any, ...]], at: pa.DataType, item: pa.DataType) -> pa.Table:
+    """Rows of item probabilities as a table."""
+    columns = [("at", at), ("item", item), ("weighting", pa.string()), ("top", pa.int64())]
+    return _table(rows, pa.schema([*columns, ("probability", pa.float64())]))
+
+
+def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
+    columns = list(zip(*rows, strict=True)) or [()] * len(schema)
+    arrays = [pa.array(column, type=kind) for column, kind in zip(columns, schema.types, strict=True)]
+    return pa.table(arrays, schema=schema)
+
+
+def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
+    table, told = read_parquet(path)
+    if told.get("kind") != kind:
+        had = str(told.get("kind") or "something else")
+        what = had if had in ("something else", "probabilities", "weights") else f"a {had}"
+        raise InputError(f"{path} holds {what}, not the {kind} of 'unskew timeline'")
+    return table.replace_schema_metadata(None), told
+
+
+def _shown(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
+    return text or "none"

@@ -1,0 +1,227 @@
+"""What a column holds: ids, numbers, flags or times, decided from its type or, in text, from all its values."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from unskew.errors import ColumnError, TimeError
+from unskew.reading.sources import Source, quoted
+from unskew.reading.text_times import text_times
+from unskew.data.times import PER_SECOND, TimeAxis
+
+_INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
+_WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
+_DECIMALS = ("FLOAT", "DOUBLE")
+_STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
+_ZONED = "TIMESTAMP WITH TIME ZONE"
+_NOTHING = '"NULL"'  # the type of a column in which there is no value at all
+_MOST = 9.2e18  # decimal numbers up to this become 64-bit integers
+
+
+@dataclass(frozen=True)
+class TimeColumn:
+    """How a column becomes ticks, and what the ticks mean."""
+
+    expression: str
+    axis: TimeAxis
+
+
+def family(kind: str) -> str:
+    """What types of one column in several files must have in common."""
+    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL"):
+        return "numbers"
+    if kind in (*_STAMPS, "TIMESTAMP_NS", "DATE"):
+        return "dates without a zone"
+    names = {"VARCHAR": "text", _ZONED: "dates with a zone", "BOOLEAN": "true or false", _NOTHING: "any"}
+    return "any" if kind == "JSON" else names.get(kind, kind)
+
+
+def json_expression(source: Source, short: str, name: str, table: str) -> str:
+    """SQL for a column of JSON values: all numbers, all texts or all flags; anything else is refused."""
+    found = source.connection.execute(f"SELECT DISTINCT json_type({short}) FROM {table}").fetchall()
+    kinds = {row[0] for row in found} - {None, "NULL"}
+    if kinds <= {"BIGINT", "UBIGINT"}:
+        return f"{short}::{'HUGEINT' if len(kinds) == 2 else 'UBIGINT' if kinds == {'UBIGINT'} else 'BIGINT'}"
+    if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"}:
+        whole = source.connection.execute(
+            f"SELECT {short}::VARCHAR FROM {table} WHERE json_type({short}) = 'DOUBLE' "
+            f"AND regexp_full_match({short}::VARCHAR, '-?[0-9]+') LIMIT 1"
+        ).fetchall()
+        if whole:
+            raise ColumnError(f"column {name!r} holds {whole[0][0]}, an integer beyond 64 bits: write it as text")
+        return f"{short}::DOUBLE"
+    if kinds == {"VARCHAR"}:
+        return f"({short} ->> '$')"
+    if kinds == {"BOOLEAN"}:
+        return f"{short}::BOOLEAN"
+    words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
+    told = " and ".join(sorted({words.get(kind, "numbers") for kind in kinds}))
+    raise ColumnError(f"column {name!r} holds {told}: all its values must be numbers, or all text")
+
+
+def id_expression(source: Source, kind: str, short: str, name: str) -> str:
+    """SQL for a column of ids: null where there is none."""
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
+        raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
+    if kind in _DECIMALS:
+        return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END"
+    if kind == "UUID":
+        return f"{short}::VARCHAR"
+    if (
+        kind == "VARCHAR"
+        and source.is_text
+        and all_values(source, short, f"TRY_CAST({short} AS BIGINT)::VARCHAR = {short}")
+    ):
+        return f"{short}::BIGINT"
+    if kind in ("UBIGINT", "HUGEINT") and "json" in {part.format for part in source.parts}:
+        fits = all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL")
+        return f"{short}::BIGINT" if fits else short
+    return short
+
+
+def number_expression(source: Source, kind: str, short: str, name: str) -> str:
+    """SQL for a further column of numbers; NaN where there is none."""
+    number = f"coalesce({short}::DOUBLE, 'nan'::DOUBLE)"
+    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS, "BOOLEAN", _NOTHING) or kind.startswith("DECIMAL"):
+        return number
+    if kind == "VARCHAR":
+        bad = first_value(source, short, f"TRY_CAST({short} AS DOUBLE) IS NULL")
+        if bad is None:
+            return number
+        raise ColumnError(f"column {name!r} holds {bad!r}: numbers are needed there")
+    raise ColumnError(f"column {name!r} holds {kind.lower()} values: numbers are needed there")
+
+
+def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
+    """SQL for a column that is true or false; false where there is nothing."""
+    if kind in ("BOOLEAN", _NOTHING):
+        return f"coalesce({short}::BOOLEAN, false)"
+    if kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL"):
+        return f"coalesce({short} <> 0 AND NOT isnan({short}::DOUBLE), false)"
+    if kind == "VARCHAR":
+        flag = f"TRY_CAST(trim({short}) AS BOOLEAN)"
+        bad = first_value(source, short, f"{flag} IS NULL AND trim({short}) <> ''")
+        if bad is None:
+            return f"coalesce({flag}, false)"
+        raise ColumnError(f"column {name!r} holds {bad!r}: exposed must be true or false, or 1 or 0")
+    raise ColumnError(f"column {name!r} holds {kind.lower()} values: exposed must be true or false")
+
+
+def time_column(source: Source, kind: str, short: str, name: str, unit: str | None) -> TimeColumn:
+    """How to read a column of times."""
+    zone = source.zone(name)
+    if kind == _NOTHING:
+        return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
+    if kind == "VARCHAR":
+        kind, short, zone = text_times(source, short, name)
+    if kind in _INTEGERS:
+        return _integers(f"{short}::BIGINT", unit)
+    if kind in _WIDE:
+        if not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
+            raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
+        return _integers(f"{short}::BIGINT", unit)
+    if kind in _DECIMALS or kind.startswith("DECIMAL"):
+        return _decimals(source, f"{short}::DOUBLE", name, unit)
+    if unit is not None:
+        raise TimeError(
+            f"time_unit={unit!r} reads numbers as time since 1970, but column {name!r} holds "
+            f"{kind.lower()} values: leave it out"
+        )
+    if kind == "DATE":
+        ticks = _finite(source, short, name, f"date_diff('day', DATE '1970-01-01', {short})")
+        return TimeColumn(ticks, TimeAxis("date", "day"))
+    if kind in _STAMPS:
+        moment = f"TRY_CAST({short} AS TIMESTAMP)"
+        return TimeColumn(_finite(source, moment, name, f"epoch_us({moment})"), TimeAxis("datetime", "us"))
+    if kind == "TIMESTAMP_NS":
+        return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns"))
+    if kind == _ZONED:
+        axis = TimeAxis("datetime", "us", zone or "UTC")
+        return TimeColumn(_finite(source, short, name, f"epoch_us({short})"), axis)
+    raise TimeError(f"column {name!r} holds {kind.lower()} values: times must be numbers, dates or datetimes")
+
+
+def aligned(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_name: str) -> str:
+    """SQL for the ticks of a second time column on the axis of the first; fractions are rounded up.
+
+    That something leaves at 3.5 on an axis of integers means that it is there at 3 and not at 4.
+    """
+    one, other = left.axis, when.axis
+    if all_values(source, left.expression, "false"):  # no value in it
+        return f"NULL::{'DOUBLE' if other.kind == 'float' else 'BIGINT'}"
+    zones = (one.zone is None, other.zone is None)
+    if zones[0] == zones[1]:
+        if (one.kind, one.unit) == (other.kind, other.unit):
+            return left.expression
+        if (one.kind, other.kind) == ("integer", "float"):
+            return f"({left.expression})::DOUBLE"
+        if (one.kind, other.kind) == ("float", "integer"):
+            if not all_values(source, left.expression, f"abs({left.expression}) < {_MOST}"):
+                raise TimeError(f"column {name!r} holds numbers beyond 64 bits, but {time_name!r} holds integers")
+            return f"ceil({left.expression})::BIGINT"
+        if one.kind == other.kind and one.unit in PER_SECOND and other.unit in PER_SECOND:
+            return _rescaled(left.expression, PER_SECOND[one.unit], PER_SECOND[other.unit])
+    told = [
+        f"{axis.kind} times" + (" with a zone" * (axis.zone is not None) or " without a zone") * axis.is_calendar
+        for axis in (one, other)
+    ]
+    raise TimeError(f"column {name!r} holds {told[0]}, but {time_name!r} {told[1]}: give both in the same form")
+
+
+def all_values(source: Source, short: str, test: str) -> bool:
+    """Whether `test` holds for every value that is there."""
+    found = source.connection.execute(
+        f"SELECT count(*) FILTER (WHERE NOT coalesce({test}, false)) FROM raw WHERE {short} IS NOT NULL"
+    ).fetchall()
+    return bool(found[0][0] == 0)
+
+
+def first_value(source: Source, short: str, bad: str) -> str | None:
+    """The smallest text for which `bad` holds, if there is one."""
+    found = source.connection.execute(
+        f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {bad}"
+    ).fetchall()
+    return None if not found else found[0][0]
+
+
+def missing(name: str) -> str:
+    """SQL that is true where a column of the source has no value, or NaN."""
+    column = quoted(name)
+    number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
+    is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE') OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
+    return f"({column} IS NULL OR (({is_number}) AND isnan({number})))"
+
+
+def _integers(expression: str, unit: str | None) -> TimeColumn:
+    if unit is None:
+        return TimeColumn(expression, TimeAxis("integer"))
+    return TimeColumn(expression, TimeAxis("epoch", unit, "UTC"))
+
+
+def _decimals(source: Source, expression: str, name: str, unit: str | None) -> TimeColumn:
+    if not all_values(source, expression, f"isnan({expression}) OR isfinite({expression})"):
+        raise TimeError(f"column {name!r} holds infinite times: remove those rows")
+    present = f"CASE WHEN isnan({expression}) THEN NULL ELSE {expression} END"
+    if unit is None:
+        return TimeColumn(present, TimeAxis("float"))
+    ticks, axis = f"floor({present})", TimeAxis("epoch", "day", "UTC")
+    if unit != "day":
+        ticks, axis = f"floor({present} * {10**6 / PER_SECOND[unit]!r})", TimeAxis("epoch", "us", "UTC")
+    if not all_values(source, present, f"abs({ticks}) < {_MOST}"):
+        raise TimeError(f"column {name!r} holds numbers too large for time_unit={unit!r}: is the unit right?")
+    return TimeColumn(f"({ticks})::BIGINT", axis)
+
+
+def _finite(source: Source, short: str, name: str, expression: str) -> str:
+    plain = re.sub(r"^TRY_CAST\((.*) AS \w+\)$", r"\1", short)
+    if not all_values(source, plain, f"isfinite({short})"):
+        raise TimeError(f"column {name!r} holds times that are infinite or too far off: remove those rows")
+    return expression
+
+
+def _rescaled(ticks: str, per: int, wanted: int) -> str:
+    if wanted >= per:
+        return f"({ticks}) * {wanted // per}"
+    k = per // wanted  # // rounds towards zero, which is up for what is negative
+    return f"(({ticks}) // {k} + CASE WHEN ({ticks}) % {k} > 0 THEN 1 ELSE 0 END)"

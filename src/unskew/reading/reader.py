@@ -1,0 +1,156 @@
+"""Reading a log: find the source and its columns, then have `unskew.reading.encoder` do the work."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unskew.reading.column_types import family
+from unskew.reading.encoder import Encoder
+from unskew.errors import ColumnError, InputError
+from unskew.data.log import Columns, Log
+from unskew.progress import progress
+from unskew.reading.sources import Source, opened
+from unskew.data.saved_log import is_saved_log, load_log
+from unskew.data.times import check_time_unit
+
+_DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
+_FLAGS = {
+    **{role: f"--{role}" for role in (*_DEFAULTS, "removed")},
+    "columns": "--p-user, --p-item",
+    "labels": "--by",
+}
+_ALSO_CALLED = {
+    "user": ("member", "customer", "client", "visitor", "session", "household", "account", "uid", "person"),
+    "item": ("product", "movie", "skill", "article", "song", "track", "book", "sku", "iid", "content"),
+    "time": ("date", "datetime", "ts", "day", "created", "added", "when", "at"),
+    "removed": ("removed", "left", "end", "until", "deleted"),
+    "exposed": ("exposed", "exposure", "recommended", "shown", "campaign"),
+}
+
+
+def read_log(
+    source: Any,
+    user: str | None = None,
+    item: str | None = None,
+    time: str | None = None,
+    *,
+    removed: str | None = None,
+    exposed: str | None = None,
+    columns: Sequence[str] = (),
+    labels: Sequence[str] = (),
+    time_unit: str | None = None,
+    drop_nulls: bool = False,
+) -> Log:
+    """Read who took which item when.
+
+    Parameters
+    ----------
+    source
+        A path or glob of Parquet, CSV (also .gz), JSON lines or Arrow files, a folder of Parquet files,
+        a list of these; a file written by `Log.save`; or a pandas, polars, pyarrow or DuckDB table
+        (anything that narwhals knows), or a dict of columns.
+    user, item, time
+        The names of the columns; by default ``user``, ``item``, and ``time`` or ``timestamp``.
+    removed
+        Column with the time at which the item left the profile again (null: it is still there).
+    exposed
+        Column that is true where the row followed a recommendation or a promotion (null: it did not).
+    columns
+        Further columns of numbers to keep, for P(u) or P(i|u).
+    labels
+        Further columns to keep as texts, to split scores by.
+    time_unit
+        ``s``, ``ms``, ``us``, ``ns`` or ``day``: read integers as time since 1970, so that dates work.
+    drop_nulls
+        Drop rows with a null user, item or time (and say how many) instead of refusing them.
+
+    Notes
+    -----
+    A repeated (user, item) counts once, at its earliest time. With `removed`, the stays of an item in a
+    profile that overlap are joined, and it may come back later. Ids keep their type; ids in text files
+    are integers if every one of them is written as one ("7", but not "007").
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> table = {"member": ["ann", "ann", "bob"], "skill": ["sql", "go", "sql"], "day": [1, 5, 3]}
+    >>> us.read_log(table, user="member", item="skill", time="day")
+    Log(2 users, 2 items, 3 interactions from 1 to 5)
+    """
+    check_time_unit(time_unit)
+    columns = [columns] if isinstance(columns, str) else list(columns)
+    labels = [labels] if isinstance(labels, str) else list(labels)
+    if isinstance(source, str | Path) and is_saved_log(Path(source)):
+        _refuse_options(user=user, item=item, time=time, removed=removed, exposed=exposed, time_unit=time_unit)
+        log = load_log(Path(source))
+        for name in columns:
+            log.column(name)
+        for name in labels:
+            log.label(name)
+        return log
+    with opened(source) as found:
+        progress().stage(f"reading {found.name}")
+        names = _columns(found, {"user": user, "item": item, "time": time})
+        roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
+        roles += [("labels", name) for name in labels]
+        more = [_require(found, name, role) for role, name in roles if name is not None]
+        narrow = found.narrowed(list(dict.fromkeys([names.user, names.item, names.time, *more])))
+        extra = tuple(dict.fromkeys(columns))
+        texts = tuple(dict.fromkeys(labels))
+        return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls).log()
+
+
+def _columns(source: Source, given: dict[str, str | None]) -> Columns:
+    chosen = {}
+    for role, name in given.items():
+        default = next((d for d in _DEFAULTS[role] if d in source.columns), _DEFAULTS[role][0])
+        chosen[role] = _require(source, name or default, role)
+    if len(set(chosen.values())) < 3:
+        raise ColumnError(f"user, item and time must be three columns, not {', '.join(chosen.values())}")
+    return Columns(**chosen)
+
+
+def _require(source: Source, name: str, role: str) -> str:
+    """The name of a column that is there, in every file and everywhere of one kind."""
+    if not isinstance(name, str):
+        raise ColumnError(f"{role}= takes the name of a column, which is text, not {name!r}")
+    if name not in source.columns:
+        likely = _likely(name, role, source.columns)
+        option = f"{role}= ({_FLAGS[role]})" if role in _FLAGS else f"{role}="
+        remedy = (
+            f"did you mean {likely!r}? Say so with {option}" if likely else f"name the right one with {option}"
+        )
+        have = ", ".join(map(repr, source.columns)) or "no columns"
+        raise ColumnError(f"{source.name} has no column {name!r}; it has {have}: {remedy}")
+    files = [part for part in source.parts if part.kinds]
+    for part in files:
+        if name not in part.kinds:
+            have = ", ".join(map(repr, part.kinds))
+            raise ColumnError(f"{part.name} has no column {name!r}, which other files have; it has {have}")
+    if not source.is_text:
+        kinds = {family(part.kinds[name]): part.name for part in reversed(files)}
+        kinds.pop("any", None)
+        if len(kinds) > 1:
+            told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
+            raise ColumnError(f"column {name!r} holds {told}: make them the same")
+    return name
+
+
+def _likely(name: str, role: str, have: Sequence[str]) -> str | None:
+    lowered = {str(c).lower(): c for c in have}
+    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
+    if close:
+        return lowered[close[0]]
+    words = {role, name.lower(), *_ALSO_CALLED.get(role, ())}
+    parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
+    return next((c for c in have if words & parts[c]), None)
+
+
+def _refuse_options(**options: str | None) -> None:
+    given = [name for name, value in options.items() if value is not None]
+    if given:
+        raise InputError(f"a saved log has its columns already: leave out {', '.join(given)}")

@@ -1,0 +1,126 @@
+"""What a recommender is: two methods, on codes.
+
+Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Items and users are codes
+here (positions in ``snapshot.log.items`` and ``.users``); `unskew.evaluate` turns ids into codes and back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from unskew.data.snapshot import Snapshot
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Profiles to recommend for: what is left of each when what is held out has been taken out.
+
+    Attributes
+    ----------
+    user
+        The code of the user of each profile; a user may come several times.
+    start, item
+        Profile k is ``item[start[k]:start[k + 1]]``: item codes, in the order in which they were taken.
+    n_items
+        Number of items; every code is below it.
+    """
+
+    user: Codes
+    start: Codes
+    item: Codes
+    n_items: int
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def profile(self, k: int) -> Codes:
+        """The items of profile k."""
+        return self.item[self.start[k] : self.start[k + 1]]
+
+    def matrix(self) -> sparse.csr_matrix:
+        """The profiles as rows of ones, for libraries that want a matrix."""
+        ones = np.ones(len(self.item), dtype=np.float32)
+        return sparse.csr_matrix((ones, self.item, self.start), shape=(len(self), self.n_items))
+
+
+@runtime_checkable
+class Recommender(Protocol):
+    """Recommends items for profiles.
+
+    ``recommend`` never gives an item that the profile holds, nor one twice; it may give fewer than k, with
+    -1 for none, at the end. Equal scores are told apart by `Ties` or otherwise the same way every time.
+    """
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn from the profiles at a date; returns itself."""
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+
+
+@runtime_checkable
+class RanksHeldOut(Protocol):
+    """A recommender that can tell the rank of held-out items faster than by recommending."""
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+
+
+@dataclass(frozen=True)
+class HeldOutPairs:
+    """Pairs of a user and an item of its profile that is held out; one item at a time.
+
+    Attributes
+    ----------
+    snapshot
+        The profiles, with the held-out items still in them.
+    user, item
+        Codes of each pair, sorted by user.
+    entry
+        Where the pair is in ``snapshot.profiles.item``.
+    """
+
+    snapshot: Snapshot
+    user: Codes
+    item: Codes
+    entry: Codes
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+
+def tie_order(snapshot: Snapshot) -> Codes:
+    """The place of each item when all are sorted by id: who comes first among equals.
+
+    Codes must not decide: they are given by frequency in the whole log, and so know the future.
+    """
+    import pyarrow.compute as pc
+
+    order = pc.sort_indices(snapshot.log.items.values).to_numpy()
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    return place
+
+
+def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
+    """The k items of highest score in each row, ties by `order`; -inf and NaN mean never.
+
+    Shape (n, k), -1 for none.
+    """
+    out = np.full((len(scores), k), -1, dtype=np.int64)
+    for row, all_scores in enumerate(scores):
+        some = np.flatnonzero(all_scores > -np.inf)
+        s = all_scores[some]
+        if k < len(s):
+            near = s >= np.partition(s, len(s) - k)[len(s) - k]
+            some, s = some[near], s[near]
+        best = some[np.lexsort((order[some], -s))][:k]
+        out[row, : len(best)] = best
+    return out

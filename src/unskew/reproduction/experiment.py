@@ -1,0 +1,189 @@
+"""The paper, reproduced: a world, its figures, its claims, one page.
+
+``unskew reproduce`` and ``make demo`` run this.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import pyarrow as pa
+
+from unskew.errors import FileError
+from unskew.files import replacing, write_parquet
+from unskew.progress import progress
+from unskew.reproduction import beyond
+from unskew.reproduction.claims import Changes, RULE, claims
+from unskew.reproduction.claims import table as changes_of
+from unskew.reproduction.loop_figure import figure_loop
+from unskew.reproduction.figure import Figure, save_figure
+from unskew.reproduction.beyond_figures import figure_algorithms, figure_cost
+from unskew.reproduction.paper_figures import figure_1, figure_2, figure_score, figure_weighted
+from unskew.reproduction.reproduction_page import Claim, write_reproduction_page
+from unskew.reproduction.study import DRAWS, FIRST, LAST, Study, probabilities, scores
+from unskew.reproduction.lead import about, lead
+from unskew.worlds.recipe import Recipe
+from unskew.worlds.simulation import simulate
+from unskew.worlds.world import World, check_folder
+
+Made = TypeVar("Made")
+
+PAGE, WORLD = "index.html", "world"
+RACES = (4000, 2000)
+"""Users and items of a closed loop: small, since every candidate is fitted again in every round."""
+
+SEEDS = 5
+"""Worlds in which the claims are checked, the one shown included."""
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What was found.
+
+    Attributes
+    ----------
+    figures
+        In order.
+    changes
+        Of the world shown, then of the others.
+    claims
+        Those of the paper beside ours.
+    """
+
+    world: World
+    figures: list[Figure]
+    changes: list[Changes]
+    claims: list[Claim]
+
+    def save(self, folder: Path) -> Path:
+        """Write figures, data, claims, the world and the page into a folder; returns the path of the page.
+
+        Everything is made beside the folder first, so that it never holds figures of one world and the page of
+        another for longer than it takes to rename them.
+        """
+        total = _steps(len(self.changes))
+        progress().step(total, total, "drawing the figures")
+        check_target(folder)
+        made = _made(folder)
+        with tempfile.TemporaryDirectory(dir=made.parent, prefix=f".{made.name}.") as beside:
+            self._draw(Path(beside))
+            for path in sorted(Path(beside).rglob("*"), key=lambda path: path.name == PAGE):
+                if path.is_file():
+                    target = made / path.relative_to(beside)
+                    target.parent.mkdir(exist_ok=True)
+                    path.replace(target)
+        return folder / PAGE
+
+    def _draw(self, folder: Path) -> None:
+        for figure in self.figures:
+            save_figure(figure, folder)
+        self.world.save(folder / WORLD)
+        with replacing(folder / "claims.json") as temporary:
+            temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
+        table = changes_of(self.changes)
+        write_parquet(folder / "claims-by-seed.parquet", table, "claims", {})
+        bound = f"at most {100 * max(one.bound for one in self.changes):.3f}"
+        write_reproduction_page(
+            folder / PAGE,
+            lead(self.changes[0]),
+            self.figures,
+            self.claims,
+            about(self.world, self.changes),
+            table,
+            rule=RULE.format(first=FIRST, last=LAST, bound=bound),
+        )
+
+
+def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[int, int] = RACES) -> Reproduction:
+    """Measure everything that the figures show.
+
+    Parameters
+    ----------
+    world
+        Made by `simulate`; the paper's or one like it.
+    seeds
+        In how many worlds the claims are checked: the one given, and the same made with the next seeds.
+    every
+        Days between two points of a curve.
+    races
+        The most users and items that a closed loop has.
+    """
+    steps = _Steps(_steps(seeds))
+    study = steps.do("reading the world", lambda: Study.of(world))
+    seed = int(world.about["seed"])
+    told = world.about["parameters"]
+    size = (min(races[0], told["users"]), min(races[1], told["items"]))
+    groups = study.groups()
+    made = steps.do("scoring day by day", lambda: study.daily(every, groups))
+    changes = [steps.do("the claims", lambda: Changes.of(study))]
+    for other in range(seed + 1, seed + seeds):
+        changes.append(steps.do(f"the claims with seed {other}", partial(_changes, world, other)))
+    costs = steps.do("what p costs", lambda: beyond.cost(study))
+    others = steps.do("popular, knn and als", lambda: beyond.algorithms(study, seed))
+    lists = steps.do("a closed loop of lists", lambda: beyond.loop(beyond.LISTS, *size, seed, ("raw", "weighted")))
+    ways = ("raw", "weighted", "organic")
+    race = steps.do("a closed loop of algorithms", lambda: beyond.loop(beyond.RACE, *size, seed, ways))
+    days = study.campaigns
+    by_name = {name: scores(made, study, name) for name in ("g1", "g2")}
+    raw = {name: _only_raw(table) for name, table in by_name.items()}
+    figures = [
+        figure_1(probabilities(made, groups), days),
+        figure_2(study.sizes()),
+        figure_score(raw["g1"], days, number=3, algorithm="g1", draws=DRAWS),
+        figure_score(raw["g2"], days, number=4, algorithm="g2", draws=DRAWS),
+        figure_weighted(by_name["g1"], days, number=5, algorithm="g1", draws=DRAWS),
+        figure_weighted(by_name["g2"], days, number=6, algorithm="g2", draws=DRAWS),
+        figure_cost(costs),
+        figure_algorithms(others),
+        figure_loop(lists),
+        figure_loop(race, number=10, name="figure-10-race", title="The closed loop with algorithms that learn"),
+    ]
+    return Reproduction(world, figures, changes, claims(changes))
+
+
+def check_target(folder: Path) -> None:
+    """Say before the work why the folder cannot be written to."""
+    if folder.exists() and not folder.is_dir():
+        raise FileError(f"cannot write to {folder}: it is a file; give the name of a folder")
+    check_folder(folder / WORLD)
+
+
+def _made(folder: Path) -> Path:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"cannot make the folder {folder}: {error.strerror or error}") from None
+    return folder.resolve()
+
+
+def _steps(seeds: int) -> int:
+    """How many large steps there are, the drawing included."""
+    return 7 + seeds
+
+
+class _Steps:
+    """Tells which of the pieces of work is under way."""
+
+    def __init__(self, total: int) -> None:
+        self._total = total
+        self._done = 0
+
+    def do(self, text: str, work: Callable[[], Made]) -> Made:
+        self._done += 1
+        progress().step(self._done, self._total, text)
+        return work()
+
+
+def _changes(world: World, seed: int) -> Changes:
+    return Changes.of(Study.of(simulate(Recipe.from_dict(world.about["parameters"]), seed=seed)))
+
+
+def _only_raw(table: pa.Table) -> pa.Table:
+    rows = [row for row in table.to_pylist() if row["weighting"] == "raw"]
+    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "weighting"} for row in rows])

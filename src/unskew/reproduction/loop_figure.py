@@ -1,0 +1,134 @@
+"""Figure 9, the closed loop: who wins an evaluation shapes the log on which the next one is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import altair as alt
+import pyarrow as pa
+
+from unskew.drawing.labels import Label, Span, end_labels, spanning
+from unskew.drawing.theme import BLUE, GREEN, GREY, INK, OCHRE, PURPLE, RAW, SKY, Stroke, WEIGHTED, coloured, dashed, data, digits_of, percent_axis, styled, wrapped
+from unskew.reproduction.figure import Figure
+from unskew.reproduction.beyond_sentences import loop_sentence
+
+STROKES = [
+    Stroke(BLUE),
+    Stroke(OCHRE, (8, 3)),
+    Stroke(GREEN, (3, 2)),
+    Stroke(PURPLE, (8, 2, 2, 2)),
+    Stroke(INK, (1, 2)),
+    Stroke(SKY, (12, 4)),
+    Stroke(GREY, (5, 5)),
+]
+HEADS = {"raw": RAW, "weighted": WEIGHTED, "organic": GREEN}
+ROOM = 860  # for all columns
+AXIS = 50  # for its numbers and title
+
+
+def figure_loop(
+    table: pa.Table, *, number: int = 9, name: str = "figure-9-loop", title: str | None = None
+) -> Figure:
+    """Scores and ranks of the candidates round by round, a column for each way to choose.
+
+    Parameters
+    ----------
+    table
+        Columns chosen_by ("raw score", "weighted score" or "organic score"), round, at, candidate, weighting
+        ("raw", "weighted" or "organic"), score, rank, in_production, truth. Shown are the scores by which the
+        candidates were chosen.
+    number, name, title
+        Of the figure.
+    """
+    rows = [row for row in table.to_pylist() if row["chosen_by"].startswith(row["weighting"])]
+    names = list(dict.fromkeys(row["candidate"] for row in rows))
+    strokes = {name: STROKES[k % len(STROKES)] for k, name in enumerate(names)}
+    rows = _with_truth(rows)
+    score = spanning([row["score"] for row in rows], 210, zero=True)
+    rank = Span(len(names) + 0.5, 0.5, 24 * len(names))
+    columns = []
+    ways = list(dict.fromkeys(row["chosen_by"] for row in rows))
+    words = 7 * max(map(len, names))
+    often = len(ways) * (words + AXIS + 30) <= ROOM // 2  # room for the names beside each column, or only the last
+    width = min(290, (ROOM - words * (len(ways) if often else 1)) // len(ways) - AXIS - 30)
+    for k, chosen_by in enumerate(ways):
+        own = [row for row in rows if row["chosen_by"] == chosen_by]
+        columns.append(_column(chosen_by, own, strokes, score, rank, width, named=often or k == len(ways) - 1))
+    title = title or "The closed loop: the winner of each evaluation shapes the log of the next"
+    told = (
+        "Filled dots: in production. At the right: the truth, the score had nothing ever been recommended. Above: "
+        "the score by which the candidates are chosen; below: their ranks by it"
+    )
+    sentence = loop_sentence([row for row in rows if not row["true"]])
+    chart: Any = alt.hconcat(*columns, spacing=30)
+    chart = styled(chart, title, wrapped(told, 860), sentence)
+    return Figure(number, name, title, chart, sentence, table)
+
+
+def _with_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The rows, and one more for each candidate: the truth, drawn after the last round."""
+    last = max(row["round"] for row in rows)
+    result = [row | {"x": float(row["round"]), "true": False} for row in rows]
+    for chosen_by in dict.fromkeys(row["chosen_by"] for row in rows):
+        own = [row for row in rows if row["chosen_by"] == chosen_by and row["round"] == last]
+        order = sorted(own, key=lambda row: -row["truth"])
+        result += [
+            row | {"x": last + 1.5, "true": True, "score": row["truth"], "rank": k + 1, "in_production": False}
+            for k, row in enumerate(order)
+        ]
+    return result
+
+
+def _column(
+    chosen_by: str,
+    rows: list[dict[str, Any]],
+    strokes: dict[str, Stroke],
+    score: Span,
+    rank: Span,
+    width: int,
+    *,
+    named: bool,
+) -> Any:
+    percents = percent_axis(digits_of(score.low, score.high))
+    ranks = alt.Axis(values=list(range(1, len(strokes) + 1)), format="d", grid=False)
+    colour = HEADS.get(chosen_by.split(maxsplit=1)[0], INK)
+    head = alt.TitleParams(f"chosen by the {chosen_by}", color=colour, fontSize=13, anchor="start", offset=10)
+    above = _panel(rows, "score", chosen_by, percents, strokes, score, width, named=named).properties(title=head)
+    below = _panel(rows, "rank", "rank, 1 is best", ranks, strokes, rank, width, named=named)
+    return alt.vconcat(above, below, spacing=16)
+
+
+def _panel(
+    rows: list[dict[str, Any]],
+    field: str,
+    title: str,
+    axis: Any,
+    strokes: dict[str, Stroke],
+    span: Span,
+    width: int,
+    *,
+    named: bool,
+) -> Any:
+    last = max(row["round"] for row in rows)
+    ticks = alt.Axis(
+        values=[*range(last + 1), last + 1.5],
+        labelExpr=f"datum.value > {last} ? 'truth' : format(datum.value, 'd')",
+        title="round" if field == "rank" else None,
+        labelFlush=False,
+    )
+    x = alt.X("x:Q").scale(domain=[-0.3, last + 1.5], nice=False, zero=False).axis(ticks)
+    y = alt.Y(f"{field}:Q", title=title).scale(span.scale()).axis(axis)
+    colour = coloured("candidate", strokes)
+    rounds, truths = [row for row in rows if not row["true"]], [row for row in rows if row["true"]]
+    base = alt.Chart(data(rounds)).encode(x=x, y=y, color=colour)
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("candidate", strokes))
+    rings = base.mark_point(size=26, fill="white", strokeWidth=1.3, opacity=1)
+    dots = base.properties(data=data(row for row in rounds if row["in_production"]))
+    dots = dots.mark_point(filled=True, size=110, opacity=1)
+    links = [row for row in rows if row["true"] or row["round"] == last]
+    to_truth = alt.Chart(data(links)).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
+    ends = alt.Chart(data(truths)).mark_tick(thickness=3, size=14, orient="horizontal")
+    labels = [Label(row[field], row["candidate"], strokes[row["candidate"]].colour) for row in truths]
+    layers = [to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour)]
+    layers += [end_labels(labels, span, width + 7)] if named else []
+    return alt.layer(*layers).properties(width=width, height=span.height)

@@ -1,0 +1,133 @@
+"""Drift: how the item mix of one date differs from that of another, before anything is weighted."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.arrays import distances
+from unskew.data.shares import Share
+from unskew.frames import to_native
+from unskew.weights.alignment import Reference, Scene
+from unskew.data.snapshot import Snapshot
+from unskew.arrays.sweep import Floats
+from unskew.data.times import Label
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Drift:
+    """What moved between a reference date and a snapshot.
+
+    Attributes
+    ----------
+    items, p_reference, p_now
+        Every item of either date, largest change first, with its probability at both.
+    divergence
+        ``D(P_t0 || P_t1)`` in nats, over the items of both dates.
+    bound
+        Total variation: no constant algorithm's score in [0, 1] has changed by more.
+    """
+
+    items: pa.Array
+    p_reference: Floats
+    p_now: Floats
+    reference: Label | None
+    at: Label
+    divergence: float
+    bound: float
+    new_items: Share
+    vanished_items: Share
+    frames: str | None = None
+
+    @property
+    def change(self) -> Floats:
+        """``P_t1(i) - P_t0(i)``."""
+        return self.p_now - self.p_reference
+
+    def worst(self, k: int) -> float:
+        """The most by which hit@k of a constant list has changed."""
+        return distances.worst(self.p_reference, self.p_now, k)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __repr__(self) -> str:
+        return (
+            f"Drift({self.reference} to {self.at}: {len(self)} items, total variation {self.bound:.4g}, "
+            f"divergence {self.divergence:.4g} nats)"
+        )
+
+    def to_arrow(self) -> pa.Table:
+        """Columns item, p_reference, p_now, change; largest change first."""
+        return pa.table(
+            {
+                "item": self.items,
+                "p_reference": self.p_reference,
+                "p_now": self.p_now,
+                "change": self.change,
+            }
+        )
+
+    def to_frame(self) -> Any:
+        """The same in the dataframe library that the log came in."""
+        return to_native(self.to_arrow(), self.frames)
+
+    def to_dict(self, top: int = 20) -> dict[str, Any]:
+        """All figures and the `top` items, ready for JSON: what ``unskew drift --json`` prints."""
+        return {
+            "reference": self.reference,
+            "at": self.at,
+            "divergence": self.divergence,
+            "bound": self.bound,
+            "worst_at_5": self.worst(5),
+            "items": len(self),
+            "new_items": asdict(self.new_items),
+            "vanished_items": asdict(self.vanished_items),
+            "top": self.to_arrow().slice(0, top).to_pylist(),
+        }
+
+
+def drift(snapshot: Snapshot, reference: Reference) -> Drift:
+    """Compare the item mix of `snapshot` with that of `reference`; both as for `fit_weights`.
+
+    >>> import unskew as us
+    >>> log = us.read_log({"user": [1, 2, 1], "item": ["a", "b", "b"], "time": [0, 0, 9]})
+    >>> us.drift(log.at(9), log.at(0))
+    Drift(0 to 9: 2 items, total variation 0.25, divergence 0.1438 nats)
+    """
+    scene = Scene.of(snapshot, reference, min_items=1, users="all", drop=False)
+    here = np.flatnonzero((scene.whole > 0) | scene.held)
+    items = _joined(snapshot.log.items.take(here), scene.outside_items)
+    p = np.concatenate([scene.whole[here], scene.outside])
+    q = np.concatenate([scene.p_before[here], np.zeros(len(scene.outside))])
+    order = np.argsort(-np.abs(q - p), kind="stable")
+    new = scene.held & (scene.whole == 0)
+    gone = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.held], scene.outside])
+    known = np.where(scene.held, scene.whole, 0.0)
+    return Drift(
+        items=items.take(pa.array(order)),
+        p_reference=p[order],
+        p_now=q[order],
+        reference=scene.at,
+        at=snapshot.at,
+        divergence=distances.divergence(known / known.sum(), scene.p_before),
+        bound=distances.total_variation(p, q),
+        new_items=Share(int(new.sum()), float(scene.p_before[new].sum())),
+        vanished_items=Share(len(gone), float(gone.sum())),
+        frames=snapshot.log.frames,
+    )
+
+
+def _joined(items: pa.Array, more: pa.Array) -> pa.Array:
+    """Ids of two origins in one array, of the first's type where that has room for the second's."""
+    if len(more) == 0:
+        return items
+    plain = [a.dictionary_decode() if pa.types.is_dictionary(a.type) else a for a in (items, more)]
+    try:
+        both = pa.concat_arrays([plain[0], plain[1].cast(plain[0].type)])
+    except pa.ArrowInvalid:
+        both = pa.concat_arrays([plain[0].cast(plain[1].type), plain[1]])
+    return both.dictionary_encode() if pa.types.is_dictionary(items.type) else both
