@@ -12,8 +12,8 @@ from rich.table import Table
 import unskew as us
 from benchmarks.rivals import ScipyScaling, SqlScaling, read_indices, seconds
 from benchmarks.worlds import Case, case
-from unskew.solve.scaling import scale
 from unskew.arrays.sweep import LEVELS, Sweep
+from unskew.solve.scaling import scale
 
 TOL = 1e-4
 SQL_PASSES = 3
@@ -77,7 +77,14 @@ def _fit(here: Case, rival: ScipyScaling, console: Console) -> list[list[str]]:
     began = time.perf_counter()
     whole = us.fit_weights(here.now, here.before, tol=TOL)
     rows.append(
-        _row("fit_weights", whole.passes, time.perf_counter() - began, whole.residual, whole.divergence, base)
+        _row(
+            "fit_weights",
+            whole.report.passes,
+            time.perf_counter() - began,
+            whole.report.residual,
+            whole.divergence,
+            base,
+        )
     )
 
     for _ in range(repeats):
@@ -95,7 +102,14 @@ def _fit(here: Case, rival: ScipyScaling, console: Console) -> list[list[str]]:
         began = time.perf_counter()
         paper = us.fit_weights(here.now, here.before, top=20, method="descent", tol=TOL, max_passes=300)
     rows.append(
-        _row("descent, p = 20", paper.passes, time.perf_counter() - began, paper.residual, paper.divergence, base)
+        _row(
+            "descent, p = 20",
+            paper.report.passes,
+            time.perf_counter() - began,
+            paper.report.residual,
+            paper.divergence,
+            base,
+        )
     )
     return rows
 

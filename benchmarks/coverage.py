@@ -21,9 +21,10 @@ from rich.table import Table
 
 import unskew as us
 from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, Population, population
-from unskew.evaluation.comparison import change, compare, refitted_change
-from unskew.evaluation.bootstrap import refit, with_refitted_interval
-from unskew.arrays.sweep import threads
+from unskew.arrays.blocks import threads
+from unskew.evaluation.bootstrap import bootstrap, replace_interval
+from unskew.evaluation.changes import explain_change, refit_change
+from unskew.evaluation.comparison import compare
 
 USERS, DRAWS = 400, 500
 REPETITIONS = 3000  # of what is computed by a formula
@@ -36,7 +37,7 @@ Found = dict[str, bool]
 Study = Callable[[int], Found]
 
 AS_GIVEN = "weighted, fitted weights taken as given"
-ALONE = "weighted, refit with t1 alone resampled, constant list"
+ALONE = "weighted, bootstrap with t1 alone resampled, constant list"
 NOT_MEANT = {AS_GIVEN, f"{AS_GIVEN}, constant list", ALONE}
 """What is not promised to hold the truth in 95 %: --refit is there because of these."""
 
@@ -50,7 +51,7 @@ def by_users(seed: int) -> Found:
     raw, weighted, before = _truths(people, "own")
     uneven = sample.ranked("own", sample.now_uneven).score(HIT)
     segment = own.by_segment(sample.now.profiles.item < SEGMENT, HIT)[1]
-    moved = change(own, sample.ranked("own", sample.before), weights, quality=HIT)
+    moved = explain_change(own, sample.ranked("own", sample.before), weights, quality=HIT)
     found = {
         "raw": _holds(own.score(HIT).interval, raw),
         "raw, P(u) not uniform": _holds(uneven.interval, people.score("own", NOW, uniform=False)),
@@ -74,7 +75,7 @@ def by_draws(seed: int) -> Found:
     cases = (("own", sample.now), ("other", sample.now), ("own", sample.before))
     own, other, then = (sample.ranked(name, at) for name, at in cases)
     some, some_other, some_then = (sample.ranked(name, at, sample=DRAWS, seed=seed) for name, at in cases)
-    moved, moved_true = (change(a, b, weights, quality=HIT) for a, b in ((some, some_then), (own, then)))
+    moved, moved_true = (explain_change(a, b, weights, quality=HIT) for a, b in ((some, some_then), (own, then)))
     [c], [c_true] = (compare(a, b, quality=HIT) for a, b in ((some, some_other), (own, other)))
     found = {
         f"sampled {name}": _holds(some.score(q, weights).interval, own.score(q, weights).value)
@@ -92,27 +93,27 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
     names = ("own", "constant")
     now, then = ([sample.ranked(name, at) for name in names] for at in (sample.now, sample.before))
     weights = us.fit_weights(sample.now, sample.before)
-    again = refit(now, sample.before, weights, [HIT], before=then, repeats=repeats, seed=seed)
+    again = bootstrap(now, sample.before, weights, [HIT], before=then, repeats=repeats, seed=seed)
     assert again.before is not None
     found = {}
     where = ", mass trapped" if trapped else ""
     for k, of in enumerate(("", ", constant list")):
         _, weighted, _ = _truths(people, names[k])
         score = now[k].score(HIT, weights)
-        refitted = with_refitted_interval(score, again.now[:, k, 0])
-        found[f"weighted, refit{of}{where}"] = _holds(refitted.interval, weighted)
+        refitted = replace_interval(score, again.now[:, k, 0])
+        found[f"weighted, bootstrap{of}{where}"] = _holds(refitted.interval, weighted)
         if not trapped:
             found[f"{AS_GIVEN}{of}"] = _holds(score.interval, weighted)
     # of the constant list no change is left unexplained
-    moved = refitted_change(
-        change(now[0], then[0], weights, quality=HIT),
+    moved = refit_change(
+        explain_change(now[0], then[0], weights, quality=HIT),
         again.now[:, 0, 0],
         again.raw[:, 0, 0],
         again.before[:, 0, 0],
     )
     raw, weighted, before = _truths(people, "own")
-    found[f"change not explained, refit{where}"] = _holds((moved.low, moved.high), weighted - before)
-    found[f"raw change, refit{where}"] = _holds((moved.raw_low, moved.raw_high), raw - before)
+    found[f"change not explained, bootstrap{where}"] = _holds((moved.low, moved.high), weighted - before)
+    found[f"raw change, bootstrap{where}"] = _holds((moved.raw_low, moved.raw_high), raw - before)
     return found
 
 
@@ -122,13 +123,17 @@ def to_a_marginal(seed: int, *, repeats: int = REPEATS) -> Found:
     sample = people.drawn(USERS, seed)
     found = {}
     for label, name, target in (
-        ("weighted, refit to a known target", "own", dict(zip(range(ITEMS), people.target.tolist(), strict=True))),
+        (
+            "weighted, bootstrap to a known target",
+            "own",
+            dict(zip(range(ITEMS), people.target.tolist(), strict=True)),
+        ),
         (ALONE, "constant", sample.before.marginal()),
     ):
         ranks = sample.ranked(name, sample.now)
         weights = us.fit_weights(sample.now, target)
-        again = refit([ranks], target, weights, [HIT], repeats=repeats, seed=seed)
-        score = with_refitted_interval(ranks.score(HIT, weights), again.now[:, 0, 0], target_known=True)
+        again = bootstrap([ranks], target, weights, [HIT], repeats=repeats, seed=seed)
+        score = replace_interval(ranks.score(HIT, weights), again.now[:, 0, 0], target_known=True)
         found[label] = _holds(score.interval, people.score(name, NOW, weighted=True))
     return found
 

@@ -12,7 +12,9 @@ from rich.table import Table
 import unskew as us
 from benchmarks.rivals import seconds
 from benchmarks.worlds import quick_world
-from unskew.evaluation.pairs import HoldOut, all_entries, pairs_of
+from unskew.arrays.rows import all_entries
+from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.quality import quality
 from unskew.recommend.contract import Batch
 
@@ -71,7 +73,7 @@ def _implicit(snapshot: us.Snapshot) -> tuple[float, int]:
     began = time.perf_counter()
     model = CosineRecommender(K=NEIGHBOURS + 1, num_threads=2)
     model.fit(whole.matrix(), show_progress=False)
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     hits = 0
     for part, batch in HoldOut(snapshot).batches(pairs, 400_000):
         ids, scores = model.recommend(np.arange(len(batch)), batch.matrix(), N=K, filter_already_liked_items=True)

@@ -15,10 +15,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
-from unskew.evaluation.evaluate import HeldOutRanks
-from unskew.evaluation.pairs import HoldOut, all_entries, users_of_entries
+from unskew.arrays.rows import all_entries, users_of
 from unskew.data.ids import Ids
 from unskew.data.times import TimeAxis
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.hold_out import HoldOut
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -131,8 +132,8 @@ class Sample:
         self, recommender: str, snapshot: us.Snapshot, *, sample: int | None = None, seed: int = 0
     ) -> HeldOutRanks:
         """Held-out ranks, looked up: what a group is shown does not depend on who was drawn."""
-        entries = all_entries(snapshot)
-        users = users_of_entries(snapshot, entries)
+        entries = all_entries(snapshot.profiles)
+        users = users_of(snapshot.profiles, entries)
         table = self.people.ranks[recommender]
         return HeldOutRanks(
             recommender=recommender,

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from scipy import sparse
 
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.types import Floats
 from unskew.solve.problem import Problem
-from unskew.arrays.sweep import Floats, over_blocks
 
 
 class ScipyScaling:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
-from unskew.weights.alignment import Scene
+from unskew.arrays.types import Floats
 from unskew.solve.problem import Problem
-from unskew.arrays.sweep import Floats
+from unskew.weights.alignment import Alignment
 
 USERS, ITEMS, ENTRIES = 34_448, 35_741, 163_000  # the paper's size, and about what it gives
 MOST_ITEMS = int(os.environ.get("BENCH_MOST_ITEMS", "100000"))  # a larger catalogue leaves the caches
@@ -49,7 +49,7 @@ def case(entries: int, growth: float = 0.0) -> Case:
     items = min(int(ITEMS * scale**0.5), MOST_ITEMS)
     log = us.read_log(quick_world(int(USERS * scale), items, growth=growth))
     before, now = log.at(300), log.at(log.last)
-    scene = Scene.of(now, before, min_items=1, users="all", drop=True)
+    scene = Alignment.of(now, before, min_items=1, users="all", drop=True)
     target = scene.target(keep_new=False)
     wanted: Codes = np.flatnonzero(target > 0)
     theta = np.where(target > 0, 0.0, -np.inf)

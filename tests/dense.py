@@ -17,8 +17,8 @@ import pytest
 from scipy.optimize import linprog
 from scipy.special import logsumexp
 
+from unskew.arrays.profiles import Profiles
 from unskew.data.shares import Share
-from unskew.arrays.sweep import Profiles
 
 Floats = npt.NDArray[np.float64]
 Event = tuple[Any, Any, int]

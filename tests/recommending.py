@@ -10,7 +10,8 @@ import numpy.typing as npt
 from hypothesis import strategies as st
 
 import unskew as us
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
+from unskew.arrays.types import Codes
+from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
 
 Floats = npt.NDArray[np.float64]
 Scores = Callable[[Floats, Floats], Floats]

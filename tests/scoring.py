@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event
+from unskew.arrays.types import Codes
 from unskew.data.ids import Ids
-from unskew.recommend import Batch
-from unskew.recommend.contract import Codes
 from unskew.data.times import TimeAxis
+from unskew.recommend import Batch
 
 Pair = tuple[Any, Any]
 Profiles = Mapping[Any, Sequence[Any]]

@@ -99,8 +99,8 @@ def test_a_window_can_be_fitted_to_a_window() -> None:
     events = [(int(u), int(8 * rng.random() ** 2), int(t)) for u in range(40) for t in rng.integers(0, 10, 4)]
     log = log_of(events)
     weights = us.fit_weights(log.between(5, 9), log.between(0, 4))
-    assert weights.converged
-    assert weights.bound_after < weights.bound_before
+    assert weights.report.converged
+    assert weights.bound < weights.report.bound_before
     before = pair_shares(taken(events, 4, 0))
     for item, p in zip(weights.items.to_pylist(), weights.p_reference, strict=True):
         assert p == pytest.approx(sum(s for (_, i), s in before.items() if i == item), abs=1e-12)
@@ -108,7 +108,7 @@ def test_a_window_can_be_fitted_to_a_window() -> None:
 
 def test_a_user_who_was_left_out_stays_left_out() -> None:
     log = log_of([("a", 0, 0), ("a", 1, 5), ("b", 0, 0), ("b", 1, 6)])
-    only = log.at(6).restricted(np.array([u == "b" for u in log.users]))
+    only = log.at(6).restrict(np.array([u == "b" for u in log.users]))
     assert held(log.between(2, only)) == {"b": [1]}
 
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dense import Floats, Table, least_divergence, least_total_variation, random_profiles, table_of
-from unskew.data.shares import Certificate
+from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale
-from unskew.arrays.sweep import LEVELS, Sweep
+from unskew.weights.fit_report import Certificate
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -17,7 +17,8 @@ from click.testing import CliRunner, Result
 from rich.console import Console
 
 import unskew as us
-from unskew.cli import main, printing as show
+from unskew.cli import main
+from unskew.cli import printing as show
 
 CONTRACT = {
     "reference", "at", "method", "top", "items", "status", "converged", "divergence_before", "divergence_after",

@@ -24,10 +24,10 @@ from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.evaluation import ranking
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.files import read_parquet
+from unskew.evaluation import ranking
 from unskew.evaluation.pairs import entry_shares
+from unskew.files import read_parquet
 
 CONTRACT = {
     "recommender", "quality", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",
@@ -200,7 +200,7 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
     alone = answer(*given)["scores"]
     assert [s["value"] for s in alone] == [us.evaluate("popular", history.at(99), after=79).value]
     found = answer(*given, "--reference", "49")
-    now, then = (history.between(a, b).restricted(history.at(a).sizes() > 0) for a, b in ((79, 99), (29, 49)))
+    now, then = (history.between(a, b).restrict(history.at(a).sizes() > 0) for a, b in ((79, 99), (29, 49)))
     w = us.fit_weights(now, then)
     mine = [
         us.evaluate("popular", history.at(49), after=29),
@@ -211,7 +211,7 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
         (s.at, s.weighting, s.value) for s in mine
     ]
     assert found["scores"][0]["users_left_out"]["count"] == mine[0].users_left_out.count > 0
-    assert found["weights"]["bound_after"] == w.bound_after
+    assert found["weights"]["bound_after"] == w.bound
     assert len(found["changes"]) == 1
 
 
@@ -386,7 +386,7 @@ def test_a_sample_is_a_file_of_the_contract(log: str, weights: str, tmp_path: Pa
     assert rows.column_names == ["user", "item", "probability", "profile"]
     assert len(rows) == 300
     history = us.read_log(log)
-    mine = us.sample_pairs(history.at(99), us.ItemWeights.load(weights), n=300, seed=5)
+    mine = us.sample_pairs(history.at(99), us.ItemWeights.load(weights), sample=300, seed=5)
     assert rows.to_pylist() == mine.to_arrow().to_pylist()
     assert told["users"] == len(set(rows.column("user").to_pylist()))
     assert (told["at"], told["n"], told["seed"], told["reference"], told["output"]) == (99, 300, 5, 49, str(path))

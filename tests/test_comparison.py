@@ -14,10 +14,12 @@ from scipy import stats
 
 import unskew as us
 from tests.dense import Event, columns, profiles_at, random_events
-from unskew.evaluation.comparison import Change, change, compare, numbered, refitted_change
 from unskew.errors import PolicyError
-from unskew.evaluation.evaluate import HeldOutRanks
+from unskew.evaluation.changes import Change, explain_change, refit_change
+from unskew.evaluation.comparison import compare
+from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.intervals import holm
+from unskew.evaluation.units import number_users
 
 Floats = npt.NDArray[np.float64]
 LISTS = (["i0", "i1"], ["i1", "i2"], ["i3", "i5", "i0"])
@@ -174,7 +176,7 @@ def test_the_parts_of_a_change_are_differences_of_scores_and_sum_to_it(seed: int
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     here, there = ranked(now, weights=[None, weights], sample=sample), ranked(before, sample=sample)
-    found = change(here, there, weights, quality="mrr@3")
+    found = explain_change(here, there, weights, quality="mrr@3")
     assert found.raw == pytest.approx(here.score("mrr@3").value, abs=1e-12)
     assert found.weighted == pytest.approx(here.score("mrr@3", weights).value, abs=1e-12)
     assert found.before == pytest.approx(there.score("mrr@3").value, abs=1e-12)
@@ -193,7 +195,7 @@ def test_users_of_both_dates_are_paired() -> None:
     here, there = (quality_of_users(events, t, LISTS[0]) for t in (NOW, BEFORE))
     assert set(here) == set(there)
     theirs = stats.ttest_rel([here[u] for u in here], [there[u] for u in here]).confidence_interval(0.95)
-    found = change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
+    found = explain_change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
     assert (found.raw_low, found.raw_high) == pytest.approx(tuple(theirs), abs=1e-12)
     widths = [high - low for low, high in (r.score("hit@3").interval for r in (ranked(now), ranked(before)))]
     assert found.raw_high - found.raw_low < 0.8 * math.hypot(*widths)
@@ -203,7 +205,7 @@ def test_users_of_one_date_only_add_their_own_part_of_the_error() -> None:
     """Nobody is at both dates: the variances of two independent means add up."""
     mine, theirs = ([(f"{name}{u}", *rest) for u, *rest in history(k)] for k, name in ((1, "x"), (2, "y")))
     now, before = log_of(mine).at(NOW), log_of(theirs).at(NOW)
-    found = change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
+    found = explain_change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
     x, y = (list(quality_of_users(e, NOW, LISTS[0]).values()) for e in (mine, theirs))
     error = math.hypot(stats.sem(x), stats.sem(y))
     half = stats.t.ppf(0.975, min(len(x), len(y)) - 1) * error
@@ -216,7 +218,7 @@ def test_a_reference_from_another_log_with_other_codes_gives_the_same() -> None:
     now = whole.at(NOW)
     assert whole.users.to_list()[: len(early.users)] != early.users.to_list()
     one, other = (
-        change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
+        explain_change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3")
         for before in (whole.at(BEFORE), early.at(BEFORE))
     )
     assert figures(other) == pytest.approx(figures(one), rel=1e-9)
@@ -225,12 +227,12 @@ def test_a_reference_from_another_log_with_other_codes_gives_the_same() -> None:
 def test_users_of_two_logs_are_numbered_by_their_ids() -> None:
     one = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [1, 1, 1]}).at(1)
     other = us.read_log({"user": ["c", "c", "c", "b"], "item": [1, 2, 3, 1], "time": [1] * 4}).at(1)
-    here, there = numbered(one, other)
+    here, there = number_users(one, other)
     names = dict(zip(here.tolist(), one.log.users, strict=True))
     for number, name in zip(there.tolist(), other.log.users, strict=True):
         assert names.setdefault(number, name) == name
     assert sorted(names.values()) == ["a", "b", "c"]
-    assert [len(x) for x in numbered(one, one)] == [2, 2]
+    assert [len(x) for x in number_users(one, one)] == [2, 2]
 
 
 @pytest.mark.parametrize("users", ["all", "both"])
@@ -241,7 +243,7 @@ def test_for_a_constant_list_no_more_than_the_bound_is_left_unexplained(users: s
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users=users, min_items=min_items)
     for items in LISTS:
-        found = change(ranked(now, items), ranked(before, items), weights, quality="hit@3")
+        found = explain_change(ranked(now, items), ranked(before, items), weights, quality="hit@3")
         assert abs(found.unexplained) <= weights.bound + 1e-9
         assert found.explained + found.unexplained == pytest.approx(found.raw - found.before, abs=1e-12)
 
@@ -252,7 +254,7 @@ def test_all_three_scores_are_of_the_users_whom_the_policy_leaves_in(users: str,
     log = log_of(events)
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users=users, min_items=min_items)
-    found = change(ranked(now), ranked(before), weights, quality="hit@3")
+    found = explain_change(ranked(now), ranked(before), weights, quality="hit@3")
     held = {t: {u: p for u, p in profiles_at(events, t).items() if len(p) >= min_items} for t in (BEFORE, NOW)}
     both = set(held[BEFORE]) & set(held[NOW])
     for at, value in ((BEFORE, found.before), (NOW, found.raw)):
@@ -274,9 +276,9 @@ def test_who_has_left_by_now_is_left_out_of_the_reference_date_of_a_cohort() -> 
     log = us.read_log(table, removed="gone")
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users="both")
-    found = change(ranked(now, ["i0"]), ranked(before, ["i0"]), weights, quality="hit@1")
+    found = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), weights, quality="hit@1")
     assert (found.before, found.weighted, found.raw) == pytest.approx((1, 1, 0.9))
-    of_all = change(ranked(now, ["i0"]), ranked(before, ["i0"]), us.fit_weights(now, before))
+    of_all = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), us.fit_weights(now, before))
     assert of_all.before == pytest.approx(0.5)
 
 
@@ -285,7 +287,7 @@ def test_samples_of_the_same_seed_are_paired_by_their_draws() -> None:
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     same, other = (
-        change(
+        explain_change(
             ranked(now, weights=[None, weights], sample=900),
             ranked(before, sample=900, seed=seed),
             weights,
@@ -302,7 +304,7 @@ def test_samples_of_different_sizes_can_be_compared() -> None:
     log = log_of(history(14))
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
-    found = change(ranked(now, weights=[None, weights], sample=50), ranked(before, sample=400), weights)
+    found = explain_change(ranked(now, weights=[None, weights], sample=50), ranked(before, sample=400), weights)
     assert found.raw_low < found.raw - found.before < found.raw_high
 
 
@@ -310,7 +312,7 @@ def test_a_sample_is_not_compared_with_all_pairs() -> None:
     log = log_of(history(14))
     now, before = log.at(NOW), log.at(BEFORE)
     with pytest.raises(PolicyError, match="one date was sampled"):
-        change(ranked(now), ranked(before, sample=50), us.fit_weights(now, before))
+        explain_change(ranked(now), ranked(before, sample=50), us.fit_weights(now, before))
 
 
 CHANGE = Change(
@@ -347,7 +349,7 @@ def test_a_change_claims_nothing_to_be_real_or_true_or_better() -> None:
 def test_repetitions_give_a_change_other_intervals_and_nothing_else() -> None:
     rng = np.random.default_rng(0)
     now, raw, before = (rng.normal(mean, 0.01, 50) for mean in (0.21, 0.45, 0.20))
-    found = refitted_change(CHANGE, now, raw, before)
+    found = refit_change(CHANGE, now, raw, before)
     half = stats.t.ppf(0.975, 50) * np.sqrt(np.mean((now - before - 0.01) ** 2))
     assert (found.low, found.high) == pytest.approx((0.01 - half, 0.01 + half))
     raw_half = stats.t.ppf(0.975, 50) * np.sqrt(np.mean((raw - before - 0.25) ** 2))

@@ -9,10 +9,22 @@ import numpy as np
 import pytest
 
 from unskew import testing
-from unskew.recommend import Batch, Constant, EASE, FunctionRecommender, ImplicitModel, ItemKNN, Popular, Recommender, Table, recommender
-from unskew.recommend.contract import Codes, HeldOutPairs, tie_order, top_k
+from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.testing import AT, ITEMS, RecommenderConformance, USERS
+from unskew.recommend import (
+    EASE,
+    Batch,
+    Constant,
+    FunctionRecommender,
+    ImplicitModel,
+    ItemKNN,
+    Popular,
+    Recommender,
+    Table,
+    recommender,
+)
+from unskew.recommend.contract import HeldOutPairs, tie_order, top_k
+from unskew.testing import AT, ITEMS, USERS, RecommenderConformance
 
 
 class TestConstant(RecommenderConformance):

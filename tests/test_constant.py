@@ -9,8 +9,8 @@ import pytest
 import unskew as us
 from tests.recommending import all_pairs, places, remaining, snapshot_of
 from unskew.errors import InputError, PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.constant import Constant
+from unskew.recommend.contract import RanksHeldOut, Recommender
 
 
 def test_everyone_gets_the_list_even_those_who_hold_its_items() -> None:

@@ -54,4 +54,4 @@ def test_the_populations_are_what_they_are_called() -> None:
     assert population().weights.status == "solved"
     weights = population(trapped=True).weights
     assert weights.status == "certified"
-    assert weights.residual > 0.005
+    assert weights.report.residual > 0.005

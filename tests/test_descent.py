@@ -134,7 +134,7 @@ def test_top_fits_the_items_of_largest_change_among_those_of_both_dates(method: 
             us.fit_weights(log.at(9), log.at(3), top=p, method=method)
         return
     result = us.fit_weights(log.at(9), log.at(3), top=p, method=method, max_passes=5000)
-    assert result.fitted == p
+    assert result.report.fitted == p
     moved = {i for i, w in zip(result.items.to_pylist(), result.log_weights, strict=True) if w != 0}
     least = sorted(change.values(), reverse=True)[p - 1]
     assert all(change[i] >= least - 1e-12 for i in moved)
@@ -149,7 +149,7 @@ def test_items_gives_the_set_and_all_others_keep_weight_one(method: str) -> None
     result = us.fit_weights(log.at(9), log.at(3), items=["i0", "i2"], method=method)
     weights = dict(zip(result.items.to_pylist(), result.log_weights.tolist(), strict=True))
     assert {i for i, w in weights.items() if w != 0} == {"i0", "i2"}
-    assert result.fitted == 2
+    assert result.report.fitted == 2
     assert result.p_after == pytest.approx(
         [item_mix(profiles_at(events, 9), log_weight=weights)[i] for i in weights], abs=1e-12
     )
@@ -166,8 +166,8 @@ def test_new_items_keep_weight_one_under_top_unless_they_are_to_be_dropped(metho
     assert kept.p_after[where] > 0
     assert dropped.weights[where] == 0
     assert dropped.p_after[where] == 0
-    assert kept.new_items_policy == "keep"
-    assert dropped.new_items_policy == "drop"
+    assert kept.options.new_items == "keep"
+    assert dropped.options.new_items == "drop"
 
 
 def test_more_free_items_never_end_with_a_larger_divergence_than_scaling_of_all() -> None:
@@ -176,7 +176,7 @@ def test_more_free_items_never_end_with_a_larger_divergence_than_scaling_of_all(
     everything = us.fit_weights(log.at(9), log.at(2), tol=1e-6, max_passes=5000)
     some = us.fit_weights(log.at(9), log.at(2), top=2, method="lbfgs", new_items="drop")
     assert everything.divergence < some.divergence
-    assert some.gap >= some.divergence - everything.divergence - 1e-9
+    assert some.report.gap >= some.divergence - everything.divergence - 1e-9
 
 
 @pytest.mark.parametrize("options", [{"top": 3}, {"items": ["i0"]}])

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import about, columns, item_mix, profiles_at, random_events
-from unskew.errors import PolicyError
 from unskew.data.shares import Share
+from unskew.errors import PolicyError
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -86,8 +86,8 @@ def test_the_bound_before_weighting_is_the_drift() -> None:
     log = us.read_log(columns(events))
     for reference in (log.at(3), log.at(3).marginal(), {"i0": 0.5, "i1": 0.25, "gone": 0.25}):
         moved, result = us.drift(log.at(9), reference), us.fit_weights(log.at(9), reference)
-        assert moved.bound == pytest.approx(result.bound_before, abs=1e-14)
-        assert moved.divergence == pytest.approx(result.divergence_before, abs=1e-14)
+        assert moved.bound == pytest.approx(result.report.bound_before, abs=1e-14)
+        assert moved.divergence == pytest.approx(result.report.divergence_before, abs=1e-14)
 
 
 def test_dates_of_different_policies_are_not_compared() -> None:

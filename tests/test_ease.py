@@ -21,7 +21,7 @@ from tests.recommending import (
     within,
 )
 from tests.tables import LAW
-from unskew.arrays import sweep
+from unskew.arrays import blocks
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.recommend import ease
 from unskew.recommend.contract import HeldOutPairs, RanksHeldOut, Recommender, tie_order
@@ -163,7 +163,7 @@ def test_every_item_is_a_candidate_even_below_zero() -> None:
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = random_snapshot(2, 4000, 120, 10)
     pairs = all_pairs(snapshot)
-    assert len(pairs) > sweep._SMALL
+    assert len(pairs) > blocks.SMALL
     batch = remaining(pairs)
     seen = []
     for n in (1, 2, 5):

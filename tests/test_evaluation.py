@@ -34,9 +34,9 @@ from tests.scoring import (
     weights_of,
 )
 from tests.tables import LAW, late
+from unskew.arrays.types import Codes
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.recommend import Batch
-from unskew.recommend.contract import Codes
 
 QUALITIES: dict[str, Callable[[int], float]] = {
     "hit@2": hit(2),
@@ -57,7 +57,7 @@ def world(seed: int = 0, users: int = 30, items: int = 8) -> list[Event]:
 def relative(weights: us.ItemWeights) -> Callable[[Any], float]:
     """A weight for each item from fitted weights, whatever their scale."""
     known = dict(zip(weights.items.to_pylist(), weights.weights.tolist(), strict=True))
-    unknown = 0.0 if weights.new_items_policy == "drop" else 1.0
+    unknown = 0.0 if weights.options.new_items == "drop" else 1.0
     return lambda item: float(known.get(item, unknown))
 
 
@@ -126,7 +126,7 @@ def test_the_policies_of_the_weights_apply_and_who_they_leave_out_is_reported(
     assert score.value == pytest.approx(score_by_hand(held, recommend, mrr(3), 3, shares), abs=1e-12)
     assert (score.pairs, score.users) == (len(shares), len(part))
     left_out = len(held) - len(part)
-    assert score.users_left_out.count == left_out == weights.users_left_out.count
+    assert score.report.users_left_out.count == left_out == weights.report.users_left_out.count
     assert score.users_left_out.mass == pytest.approx(left_out / len(held), abs=1e-12)
     assert us.evaluate(recommend, log.at(9), quality="mrr@3").users_left_out.count == 0
 
@@ -380,7 +380,7 @@ def test_after_a_time_users_without_a_profile_are_left_out_with_their_share() ->
 def test_after_a_time_fitted_weights_bring_a_constant_to_the_reference() -> None:
     log = log_of(world(6, 80))
     now, then = log.between(6, 9), log.between(1, 4)
-    weights = us.fit_weights(now.restricted(log.at(6).sizes() > 0), then.restricted(log.at(1).sizes() > 0))
+    weights = us.fit_weights(now.restrict(log.at(6).sizes() > 0), then.restrict(log.at(1).sizes() > 0))
     for item in log.items:
         here = us.evaluate(us.Constant([item]), log.at(9), weights=weights, quality="hit@1", after=6).value
         there = us.evaluate(us.Constant([item]), log.at(4), quality="hit@1", after=1).value
@@ -564,7 +564,7 @@ def test_weights_of_another_policy_are_refused_before_anything_is_ranked() -> No
 def test_weights_under_which_nobody_takes_part_are_refused() -> None:
     log = log_of([*world(1), ("solo", 77, 9)])
     weights = us.fit_weights(log.at(9), log.at(4), min_items=2)
-    alone = log.at(9).restricted(np.array([u == "solo" for u in log.users]))
+    alone = log.at(9).restrict(np.array([u == "solo" for u in log.users]))
     with pytest.raises(EmptyError, match="nobody takes part at 9 under these weights"):
         us.evaluate("popular", alone, weights=weights)
     with pytest.raises(EmptyError, match="nobody takes part at 9 under these weights"):

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import check_readable, check_writable, read_parquet, replacing, write_parquet
+from unskew.files import check_readable, check_writable, read_parquet, replace_file, write_parquet
 
 
 def names(folder: Path) -> list[str]:
@@ -20,13 +20,13 @@ def names(folder: Path) -> list[str]:
 
 def fail_halfway(path: Path, error: BaseException) -> None:
     """A write that stops in the middle."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text("half of the n")
         raise error
 
 
 def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
-    with replacing(tmp_path / "out") as temporary:
+    with replace_file(tmp_path / "out") as temporary:
         temporary.write_text("new")
         assert not (tmp_path / "out").exists()
     assert (tmp_path / "out").read_text() == "new"
@@ -45,14 +45,14 @@ def test_a_failure_leaves_the_old_file_and_no_temporary_one(error: BaseException
 def test_a_link_stays_a_link_to_the_new_content(tmp_path: Path) -> None:
     (tmp_path / "real").write_text("old")
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    with replacing(tmp_path / "link") as temporary:
+    with replace_file(tmp_path / "link") as temporary:
         temporary.write_text("new")
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "real").read_text() == "new"
 
 
 def test_two_writers_do_not_share_a_temporary_file(tmp_path: Path) -> None:
-    with replacing(tmp_path / "out") as one, replacing(tmp_path / "out") as two:
+    with replace_file(tmp_path / "out") as one, replace_file(tmp_path / "out") as two:
         assert one != two
         one.write_text("1")
         two.write_text("2")

@@ -17,8 +17,11 @@ import unskew as us
 from tests.dense import Event, random_events, random_profiles, table_of
 from tests.scoring import events_of, log_of, pair_shares, taken
 from tests.tables import LAW, late
+from unskew.arrays.rows import all_entries
 from unskew.errors import EmptyError
-from unskew.evaluation.pairs import HoldOut, Later, all_entries, draw, entry_shares, pairs_of
+from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pairs import draw, entry_shares, pairs_of
+from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Batch
 
 ENOUGH = 1e-4
@@ -27,7 +30,7 @@ ENOUGH = 1e-4
 
 def named(snapshot: us.Snapshot, values: Mapping[int, Any] | np.ndarray[Any, Any]) -> dict[Any, Any]:
     """Values by entry as values by (user, item); only what belongs to a profile."""
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     users, items = snapshot.log.users, snapshot.log.items
     return {
         (users[int(u)], items[int(i)]): values[int(e)]
@@ -50,8 +53,8 @@ def test_every_pair_of_the_profiles_comes_once(events: list[Event], at: int, wit
     log = log_of(events)
     if not held:
         return
-    snapshot = late(log, at).restricted(np.array([u not in without for u in log.users]))
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    snapshot = late(log, at).restrict(np.array([u not in without for u in log.users]))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     found = [(log.users[int(u)], log.items[int(i)]) for u, i in zip(pairs.user, pairs.item, strict=True)]
     assert sorted(found) == sorted((u, i) for u, items in held.items() for i in items)
     assert (np.diff(pairs.user) >= 0).all()
@@ -183,7 +186,7 @@ def test_an_item_of_no_weight_is_never_drawn_even_at_the_edge_of_a_row(
 def test_what_is_left_is_the_profile_without_the_item_in_its_order(events: list[Event], size: int) -> None:
     log = log_of(events)
     snapshot = late(log, 9)
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     done = 0
     for part, batch in HoldOut(snapshot).batches(pairs, size):
         assert part.start == done
@@ -207,7 +210,7 @@ def test_items_left_out_together_form_groups_of_that_size(
 ) -> None:
     log = log_of(events)
     snapshot = late(log, 9)
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     groups: dict[Any, Counter[Any]] = {}
     for part, batch in HoldOut(snapshot, together, seed).batches(pairs, size):
         for row, (user, left) in enumerate(rows(snapshot, batch)):
@@ -229,7 +232,7 @@ def test_items_left_out_together_form_groups_of_that_size(
 def test_which_items_go_together_depends_on_the_seed_alone() -> None:
     log = log_of([("a", i, i) for i in range(8)])
     snapshot = log.at(7)
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
 
     def left(seed: int, size: int) -> list[Any]:
         return [
@@ -242,7 +245,7 @@ def test_which_items_go_together_depends_on_the_seed_alone() -> None:
 
 def test_a_profile_of_one_item_leaves_nothing() -> None:
     snapshot = log_of([("a", 0, 0)]).at(0)
-    pairs = pairs_of(snapshot, all_entries(snapshot))
+    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
     [(part, batch)] = HoldOut(snapshot).batches(pairs, 100)
     assert (part, rows(snapshot, batch)) == (slice(0, 1), [("a", [])])
 
@@ -259,9 +262,9 @@ def test_a_time_split_knows_the_past_and_holds_out_the_rest(events: list[Event],
     assert snapshot is not None
     if not pairs:
         with pytest.raises(EmptyError):
-            Later.of(snapshot, after)
+            TimeSplit.of(snapshot, after)
         return
-    split = Later.of(snapshot, after)
+    split = TimeSplit.of(snapshot, after)
     for found, expected in ((split.known, past), (split.whole, whole), (split.pairs, pairs)):
         got = {u: sorted(found.profile(u)) for u in log.users if found.profile(u)}
         assert got == {u: sorted(items) for u, items in expected.items()}
@@ -269,8 +272,8 @@ def test_a_time_split_knows_the_past_and_holds_out_the_rest(events: list[Event],
 
 def test_in_a_time_split_the_profile_of_then_is_what_is_seen() -> None:
     log = log_of([("a", 0, 0), ("a", 1, 2), ("a", 2, 5), ("a", 3, 6), ("b", 3, 1), ("b", 0, 7), ("c", 1, 8)])
-    split = Later.of(log.at(8), 3)
-    pairs = pairs_of(split.pairs, all_entries(split.pairs))
+    split = TimeSplit.of(log.at(8), 3)
+    pairs = pairs_of(split.pairs, all_entries(split.pairs.profiles))
     seen = [row for _, batch in HoldOut(split.known).batches(pairs, 3) for row in rows(split.known, batch)]
     assert seen == [("a", [0, 1]), ("a", [0, 1]), ("b", [3])]
 
@@ -278,4 +281,4 @@ def test_in_a_time_split_the_profile_of_then_is_what_is_seen() -> None:
 def test_a_time_split_in_which_only_newcomers_took_something_is_refused() -> None:
     log = log_of([("a", 0, 0), ("b", 1, 5)])
     with pytest.raises(EmptyError, match="nobody who had a profile at 2 took anything between then and 5"):
-        Later.of(log.at(5), 2)
+        TimeSplit.of(log.at(5), 2)

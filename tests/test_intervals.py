@@ -13,7 +13,20 @@ from scipy import stats
 
 from tests.tables import LAW
 from unskew.errors import InputError
-from unskew.evaluation.intervals import Interval, around, by_bootstrap, by_draws, by_users, critical, effective, holm, influences, p_value, standard_error, wilson
+from unskew.evaluation.intervals import (
+    Interval,
+    around,
+    by_bootstrap,
+    by_draws,
+    by_users,
+    critical,
+    effective,
+    holm,
+    influences,
+    p_value,
+    standard_error,
+    wilson,
+)
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 

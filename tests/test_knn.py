@@ -29,11 +29,11 @@ from tests.recommending import (
     without,
 )
 from tests.tables import LAW
-from unskew.arrays import sweep
+from unskew.arrays import blocks
+from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError, UnskewError
 from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
 from unskew.recommend.knn import ItemKNN
-from unskew.data.snapshot import Snapshot
 
 EXACT = ["cosine", "jaccard", "cooccurrence"]
 UNIT = 2.0**-36
@@ -197,7 +197,7 @@ def test_bm25_scores_are_those_of_implicit_to_the_rounding() -> None:
 def test_the_number_of_threads_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = random_snapshot(2, 4000, 300, 10)
     pairs = all_pairs(snapshot)
-    assert len(pairs) > sweep._SMALL
+    assert len(pairs) > blocks.SMALL
     batch = remaining(pairs)
     seen = []
     for n in (1, 2, 5):

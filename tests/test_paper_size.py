@@ -66,14 +66,14 @@ def test_it_is_solved_or_certified_in_25_passes(joining: bool, status: str, seed
     assert len(now) / USERS == pytest.approx(5.3, abs=0.2)
     result = us.fit_weights(now, before, tol=1e-4)
     assert result.status == status
-    assert result.passes <= 25
-    assert result.bound_before > 0.05
+    assert result.report.passes <= 25
+    assert result.report.bound_before > 0.05
     if status == "solved":
-        assert result.residual <= 1e-4
+        assert result.report.residual <= 1e-4
     else:
-        assert result.bound_least > 1e-3
-        assert result.residual - result.bound_least <= 1e-4
-    assert (np.diff(result.history) <= 0).all()
+        assert result.report.bound_least > 1e-3
+        assert result.report.residual - result.report.bound_least <= 1e-4
+    assert (np.diff(result.report.history) <= 0).all()
 
 
 @pytest.mark.parametrize("joining", [False, True])
@@ -90,10 +90,10 @@ def test_the_figures_are_those_of_plain_sums_over_all_entries(joining: bool) -> 
     target = np.where(np.isin(np.arange(len(whole)), codes), whole, 0.0)
     target /= target.sum()
     assert result.divergence == pytest.approx(divergence(target, q), abs=1e-10)
-    assert result.residual == pytest.approx(total_variation(target, q), abs=1e-12)
+    assert result.report.residual == pytest.approx(total_variation(target, q), abs=1e-12)
     assert result.bound == pytest.approx(total_variation(whole, q), abs=1e-12)
     raw = dense_marginal(now, np.zeros(len(log.items)))
-    assert result.bound_before == pytest.approx(total_variation(whole, raw), abs=1e-12)
+    assert result.report.bound_before == pytest.approx(total_variation(whole, raw), abs=1e-12)
 
 
 def test_the_items_of_the_certificate_prove_the_bound() -> None:
@@ -107,7 +107,7 @@ def test_the_items_of_the_certificate_prove_the_bound() -> None:
     part = [row for row in rows if row & known]
     reach = sum(1 for row in part if row & trapped) / len(part)
     mass = float(result.target[result.trapped].sum())
-    assert result.bound_least == pytest.approx(mass - reach, abs=1e-10)
+    assert result.report.bound_least == pytest.approx(mass - reach, abs=1e-10)
     assert f"these {len(trapped)} items" in result.explanation
 
 
@@ -115,7 +115,7 @@ def test_the_cohort_of_both_dates_is_solved_where_all_users_are_not() -> None:
     log = world(True, 0)
     result = us.fit_weights(log.at(DAYS), log.at(300), users="both")
     assert result.status == "solved"
-    assert result.users_left_out.mass > 0.3
+    assert result.report.users_left_out.mass > 0.3
 
 
 def test_a_thousand_passes_overflow_nothing() -> None:
@@ -126,6 +126,6 @@ def test_a_thousand_passes_overflow_nothing() -> None:
     assert np.isfinite(result.log_weights[some]).all()
     assert np.isfinite(result.p_after).all()
     assert result.p_after.sum() == pytest.approx(1, abs=1e-12)
-    assert np.isfinite(result.history).all()
-    assert (np.diff(result.history) <= 0).all()
-    assert result.passes <= 1000
+    assert np.isfinite(result.report.history).all()
+    assert (np.diff(result.report.history) <= 0).all()
+    assert result.report.passes <= 1000

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event, about, columns, item_mix, profiles_at, random_events
-from unskew.errors import PolicyError
 from unskew.data.shares import Share
+from unskew.errors import PolicyError
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -40,10 +40,10 @@ def test_dropped_new_items_get_weight_zero_and_a_user_left_with_nothing_leaves()
     assert by_item(result, result.weights)["new"] == 0
     assert by_item(result, result.log_weights)["new"] == -np.inf
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25, "new": 0.0}, abs=1e-4)
-    assert result.users_left_out == about(1, 1 / 3)
-    assert result.users_left_out_reference == Share(0, 0.0)
-    assert result.new_items == about(1, 1 / 3 / 3 + 1 / 3)
-    assert result.vanished_items == Share(0, 0.0)
+    assert result.report.users_left_out == about(1, 1 / 3)
+    assert result.report.users_left_out_reference == Share(0, 0.0)
+    assert result.report.new_items == about(1, 1 / 3 / 3 + 1 / 3)
+    assert result.report.vanished_items == Share(0, 0.0)
     assert result.status == "solved"
     assert result.bound == pytest.approx(0, abs=1e-4)
 
@@ -55,8 +55,8 @@ def test_new_items_that_are_kept_keep_their_mass_and_the_others_share_the_rest_a
     rest = 1 - mass
     expected = {"a": 0.5 * rest, "b": 0.25 * rest, "c": 0.25 * rest, "new": mass}
     assert by_item(result, result.target) == pytest.approx(expected, abs=1e-12)
-    assert result.users_left_out == Share(0, 0.0)
-    assert result.bound_after >= mass - 1e-9
+    assert result.report.users_left_out == Share(0, 0.0)
+    assert result.bound >= mass - 1e-9
     assert "new items keep their mass" in result.explanation or result.status == "certified"
 
 
@@ -71,7 +71,7 @@ def test_keep_says_that_nothing_is_claimed_against_the_reference() -> None:
 
 def test_drop_is_the_default() -> None:
     log = us.read_log(NEW)
-    assert us.fit_weights(log.at(9), log.at(0)).new_items_policy == "drop"
+    assert us.fit_weights(log.at(9), log.at(0)).options.new_items == "drop"
 
 
 def test_vanished_items_leave_the_target_and_stay_in_the_bound() -> None:
@@ -80,12 +80,14 @@ def test_vanished_items_leave_the_target_and_stay_in_the_bound() -> None:
     result = us.fit_weights(log.at(0), reference, tol=1e-9)
     assert by_item(result, result.target) == pytest.approx({"a": 2 / 3, "b": 1 / 3}, abs=1e-12)
     assert by_item(result, result.p_reference) == {"a": 0.5, "b": 0.25}
-    assert result.vanished_items == about(2, 0.25)
+    assert result.report.vanished_items == about(2, 0.25)
     assert result.vanished.tolist() == [0.2, 0.05]
-    assert result.residual <= 1e-9
+    assert result.report.residual <= 1e-9
     assert result.bound == pytest.approx(0.25, abs=1e-9)
-    assert result.bound_before == pytest.approx(0.25, abs=1e-12)  # a .5/.5, b .5/.25, gone .25
-    assert result.divergence_before == pytest.approx(2 / 3 * np.log(4 / 3) + 1 / 3 * np.log(2 / 3), abs=1e-12)
+    assert result.report.bound_before == pytest.approx(0.25, abs=1e-12)  # a .5/.5, b .5/.25, gone .25
+    assert result.report.divergence_before == pytest.approx(
+        2 / 3 * np.log(4 / 3) + 1 / 3 * np.log(2 / 3), abs=1e-12
+    )
 
 
 def test_items_whose_holders_all_left_are_counted_as_vanished_and_keep_their_row() -> None:
@@ -104,9 +106,9 @@ def test_items_whose_holders_all_left_are_counted_as_vanished_and_keep_their_row
     rows = by_item(result, result.p_after)
     assert rows == pytest.approx({"a": 2 / 3, "b": 1 / 3, "c": 0.0}, abs=1e-9)
     assert by_item(result, result.p_reference) == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25})
-    assert result.vanished_items == about(1, 0.25)
+    assert result.report.vanished_items == about(1, 0.25)
     assert len(result.vanished) == 0
-    assert result.users_left_out == Share(1, 0.5)
+    assert result.report.users_left_out == Share(1, 0.5)
     assert result.bound == pytest.approx(0.25, abs=1e-9)
     assert result.worst(1) == pytest.approx(0.25, abs=1e-9)
 
@@ -125,10 +127,10 @@ def test_small_profiles_are_left_out_at_both_dates_and_counted(seed: int, m: int
     known = {u: {i: t for i, t in held.items() if new_items == "keep" or i in before} for u, held in now.items()}
     now_in = {u: held for u, held in known.items() if len(held) >= m}
     result = us.fit_weights(log.at(9), log.at(4), min_items=m, new_items=new_items, max_passes=3000)
-    assert result.users_left_out.count == len(now) - len(now_in)
-    assert result.users_left_out.mass == pytest.approx(1 - len(now_in) / len(now), abs=1e-12)
-    assert result.users_left_out_reference.count == len(then) - len(then_in)
-    assert result.users_left_out_reference.mass == pytest.approx(1 - len(then_in) / len(then), abs=1e-12)
+    assert result.report.users_left_out.count == len(now) - len(now_in)
+    assert result.report.users_left_out.mass == pytest.approx(1 - len(now_in) / len(now), abs=1e-12)
+    assert result.report.users_left_out_reference.count == len(then) - len(then_in)
+    assert result.report.users_left_out_reference.mass == pytest.approx(1 - len(then_in) / len(then), abs=1e-12)
     assert by_item(result, result.p_reference) == pytest.approx(
         {i: before.get(i, 0.0) for i in item_mix(now)}, abs=1e-12
     )
@@ -147,12 +149,12 @@ def test_the_cohort_of_both_dates_of_an_append_only_log_is_always_solved(seed: i
         return
     result = us.fit_weights(log.at(9), log.at(4), users="both", min_items=m)
     assert result.status == "solved"
-    assert result.residual <= 1e-4
-    assert result.bound_least == 0
+    assert result.report.residual <= 1e-4
+    assert result.report.bound_least == 0
     now = profiles_at(events, 9)
-    assert result.users_left_out.count == len(set(now) - then)
-    assert result.users_left_out.mass == pytest.approx(1 - len(then) / len(now), abs=1e-12)
-    assert result.users_left_out_reference.count == len(profiles_at(events, 4)) - len(then)
+    assert result.report.users_left_out.count == len(set(now) - then)
+    assert result.report.users_left_out.mass == pytest.approx(1 - len(then) / len(now), abs=1e-12)
+    assert result.report.users_left_out_reference.count == len(profiles_at(events, 4)) - len(then)
 
 
 REMOVALS = {
@@ -171,8 +173,8 @@ def test_with_removals_the_cohort_is_who_holds_something_that_counts_at_both_dat
     # then: ann a b, eve a b -> a 1/2, b 1/2; now: ann a, eve a b
     assert by_item(result, result.p_reference) == pytest.approx({"a": 0.5, "b": 0.5, "new": 0.0})
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.5, "b": 0.5, "new": 0.0}, abs=1e-4)
-    assert result.users_left_out == about(2, 0.5)  # cat and dan, of ann, cat, dan, eve
-    assert result.users_left_out_reference == about(2, 0.5)  # bob and dan, of ann, bob, dan, eve
+    assert result.report.users_left_out == about(2, 0.5)  # cat and dan, of ann, cat, dan, eve
+    assert result.report.users_left_out_reference == about(2, 0.5)  # bob and dan, of ann, bob, dan, eve
     assert log.at(9).marginal(result).to_dict() == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-4)
 
 
@@ -189,7 +191,7 @@ def test_the_cohort_is_found_by_the_ids_of_users_when_the_reference_is_another_l
     other = us.read_log(columns([e for e in events if e[2] <= 4][::-1]))
     same = us.fit_weights(log.at(9), log.at(4), users="both")
     result = us.fit_weights(log.at(9), other.at(4), users="both")
-    assert result.users_left_out == same.users_left_out
+    assert result.report.users_left_out == same.report.users_left_out
     assert result.p_after == pytest.approx(same.p_after, abs=1e-10)
 
 
@@ -235,9 +237,9 @@ def test_priors_enter_every_figure(name: str, seed: int) -> None:
     known = {u: {i: t for i, t in held.items() if i in before} for u, held in now.items()}
     left = {u for u, held in known.items() if not held}
     share = options.get("p_user") or dict.fromkeys(now, 1.0)
-    assert result.users_left_out.count == len(left)
+    assert result.report.users_left_out.count == len(left)
     total = sum(share[u] for u in now)
-    assert result.users_left_out.mass == pytest.approx(sum(share[u] for u in left) / total, abs=1e-12)
+    assert result.report.users_left_out.mass == pytest.approx(sum(share[u] for u in left) / total, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -257,8 +259,8 @@ def test_applying_the_weights_to_the_snapshot_gives_the_marginal_after(
         found = now.marginal(result).to_dict()
         expected = {i: q for i, q in by_item(result, result.p_after).items() if q > 0}
         assert found == pytest.approx(expected, abs=1e-12)
-        part, theta = result.applied_to(now)
-        assert part.n_users == now.n_users - result.users_left_out.count
+        part, theta = result.apply(now)
+        assert part.n_users == now.n_users - result.report.users_left_out.count
         kept = theta[log.items.codes(result.items)]
         assert np.array_equal(np.isneginf(kept), np.isneginf(result.log_weights))
 
@@ -317,8 +319,8 @@ def test_users_without_a_share_take_no_part_and_items_that_only_they_hold_do_not
     log = us.read_log(table)
     now = log.at(0, p_user={1: 1.0, 2: 1.0, 3: 0.0})
     result = us.fit_weights(now, {"a": 0.5, "b": 0.3, "ghost": 0.2}, tol=1e-9)
-    assert np.isfinite(result.divergence_before)
+    assert np.isfinite(result.report.divergence_before)
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.625, "b": 0.375}, abs=1e-9)
-    assert result.vanished_items == about(1, 0.2)
+    assert result.report.vanished_items == about(1, 0.2)
     assert result.bound == pytest.approx(0.2, abs=1e-9)
-    assert result.users_left_out.mass == 0
+    assert result.report.users_left_out.mass == 0

@@ -24,7 +24,7 @@ from tests.recommending import (
     without,
 )
 from tests.tables import LAW
-from unskew.arrays import sweep
+from unskew.arrays import blocks
 from unskew.errors import PolicyError, UnskewError
 from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
 from unskew.recommend.popular import Popular
@@ -99,7 +99,7 @@ def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_noth
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     snapshot = random_snapshot(2, 4000, 300, 10)
     pairs = all_pairs(snapshot)
-    assert len(pairs) > sweep._SMALL
+    assert len(pairs) > blocks.SMALL
     batch = remaining(pairs)
     seen = []
     for n in (1, 2, 5):

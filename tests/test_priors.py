@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.tables import LAW, Row, columns_of, dense, late, rows_of
+from unskew.data.policy import Policy
 from unskew.errors import ColumnError, InputError, PolicyError, TimeError
-from unskew.data.priors import Policy
 
 TABLE = {
     "user": ["a", "a", "b", "c"],

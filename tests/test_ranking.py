@@ -13,11 +13,14 @@ import unskew as us
 from tests.dense import Event, columns
 from tests.scoring import Spy, events_of, log_of, place, stepping, taken
 from tests.tables import LAW, late
-from unskew.evaluation import ranking
+from unskew.arrays.rows import all_entries
+from unskew.arrays.types import Codes
 from unskew.errors import InputError, UnskewError
-from unskew.evaluation.pairs import HoldOut, all_entries, pairs_of
+from unskew.evaluation import ranking
+from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pairs import pairs_of
 from unskew.recommend import Batch
-from unskew.recommend.contract import Codes, HeldOutPairs, tie_order, top_k
+from unskew.recommend.contract import HeldOutPairs, tie_order, top_k
 
 
 class Fixed:
@@ -324,5 +327,7 @@ def test_a_batch_is_a_matrix_of_ones_for_libraries_that_want_one() -> None:
 def test_pairs_can_be_ranked_without_an_evaluation() -> None:
     snapshot = LOG.at(3)
     model = Fixed(rows([code("x")], [], [], [code("z")]))
-    found, grades = ranking.rank_pairs(model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot)), 2)
+    found, grades = ranking.rank_pairs(
+        model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot.profiles)), 2
+    )
     assert (found.tolist(), grades) == ([1, 0, 0, 1], None)

@@ -11,10 +11,10 @@ import pytest
 
 import unskew as us
 from tests.dense import Event, columns, random_events
-from unskew.evaluation import bootstrap as module
 from unskew.errors import InputError, PolicyError
-from unskew.evaluation.evaluate import HeldOutRanks
-from unskew.evaluation.bootstrap import Refitted, refit, with_refitted_interval
+from unskew.evaluation import bootstrap as module
+from unskew.evaluation.bootstrap import Repetitions, bootstrap, replace_interval
+from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.weights.fitting import fit_weights
 
 Floats = npt.NDArray[np.float64]
@@ -37,9 +37,9 @@ class Case:
     earlier: list[HeldOutRanks]
     weights: us.ItemWeights
 
-    def again(self, reference: Any = None, **options: Any) -> Refitted:
+    def again(self, reference: Any = None, **options: Any) -> Repetitions:
         reference = self.before if reference is None else reference
-        return refit(self.ranks, reference, self.weights, QUALITIES, **{"before": self.earlier, **options})
+        return bootstrap(self.ranks, reference, self.weights, QUALITIES, **{"before": self.earlier, **options})
 
 
 def case(now: us.Snapshot, before: us.Snapshot, **options: Any) -> Case:
@@ -179,7 +179,7 @@ def test_everyone_drawn_once_repeats_the_scores(monkeypatch: pytest.MonkeyPatch)
         again = here.again(repeats=2)
         assert again.before is not None
         for i, (now, then) in enumerate(zip(here.ranks, here.earlier, strict=True)):
-            found = us.change(now, then, here.weights, quality="hit@2")
+            found = us.explain_change(now, then, here.weights, quality="hit@2")
             assert again.now[:, i, 0] == pytest.approx([found.weighted] * 2, abs=2e-4)
             assert again.raw[:, i, 0] == pytest.approx([found.raw] * 2, abs=1e-12)
             assert again.before[:, i, 0] == pytest.approx([found.before] * 2, abs=1e-12)
@@ -213,12 +213,12 @@ def test_a_refitted_interval_is_that_of_the_repetitions_and_says_so() -> None:
     here = of_one_log(8)
     again = here.again(repeats=30)
     score = here.ranks[0].score("hit@2", here.weights)
-    found = with_refitted_interval(score, again.now[:, 0, 0])
+    found = replace_interval(score, again.now[:, 0, 0])
     assert found.low < score.value < found.high
     assert found.high - found.low == pytest.approx(2 * 2.042 * again.now[:, 0, 0].std(), rel=0.1)
     assert replace(found, low=score.low, high=score.high, method=score.method) == score
     assert found.method == "bootstrap"
-    known = with_refitted_interval(score, again.now[:, 0, 0], target_known=True)
+    known = replace_interval(score, again.now[:, 0, 0], target_known=True)
     assert known == replace(found, method="bootstrap, target known")
 
 
@@ -251,7 +251,7 @@ def test_too_few_users_to_fit_again_is_an_error_that_says_so() -> None:
     weights = us.fit_weights(now, before, top=2, method="descent")
     ranks = us.rank_held_out("constant:i0", now)
     with pytest.raises(InputError, match="could not be fitted again to users drawn at random: top is 2"):
-        refit([ranks], before, weights, ["hit@5"], repeats=50)
+        bootstrap([ranks], before, weights, ["hit@5"], repeats=50)
 
 
 def test_nobody_drawn_who_holds_anything_is_an_error_that_says_so() -> None:
@@ -259,4 +259,4 @@ def test_nobody_drawn_who_holds_anything_is_an_error_that_says_so() -> None:
     now, before = log.at(5), log.at(1)
     ranks = us.rank_held_out("constant:i0", now)
     with pytest.raises(InputError, match="nobody who holds anything at 1 was drawn"):
-        refit([ranks], before, us.fit_weights(now, before), ["hit@5"], repeats=50)
+        bootstrap([ranks], before, us.fit_weights(now, before), ["hit@5"], repeats=50)

@@ -14,9 +14,9 @@ import pytest
 
 from tests import reproducing as made
 from unskew.files import read_parquet
-from unskew.reproduction.loop_figure import figure_loop
-from unskew.reproduction.figure import Figure, save_figure
 from unskew.reproduction.beyond_figures import figure_algorithms, figure_cost
+from unskew.reproduction.figure import Figure, save_figure
+from unskew.reproduction.loop_figure import figure_loop
 from unskew.reproduction.paper_figures import figure_1, figure_2, figure_score, figure_weighted
 from unskew.reproduction.paper_sentences import score_sentence
 from unskew.reproduction.words import few, listed, moved, moved_all, percent, signed, weighting_strokes

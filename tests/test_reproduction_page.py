@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 from tests import reproducing as made
-from unskew.reproduction.figure import Figure
 from unskew.reproduction.beyond_figures import figure_cost
+from unskew.reproduction.figure import Figure
 from unskew.reproduction.paper_figures import figure_2
 from unskew.reproduction.reproduction_page import Claim, changes_table, claims_table, write_reproduction_page
 

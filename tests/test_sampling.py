@@ -37,7 +37,7 @@ def test_each_row_is_a_pair_with_its_probability_and_the_rest_of_the_profile(wei
     weights = us.fit_weights(now, log.at(4)) if weighted else None
     share = {i: float(w) for i, w in zip(log.items, np.exp(now.weighted(weights)[1]), strict=True)}
     expected = pair_shares(held, share.__getitem__)
-    found = rows(us.sample_pairs(now, weights, n=500, seed=3))
+    found = rows(us.sample_pairs(now, weights, sample=500, seed=3))
     assert len(found) == 500
     for row in found:
         assert row["probability"] == pytest.approx(expected[row["user"], row["item"]], rel=1e-10)
@@ -47,7 +47,7 @@ def test_each_row_is_a_pair_with_its_probability_and_the_rest_of_the_profile(wei
 def test_pairs_come_as_often_as_their_probability_says() -> None:
     log = log_of(history(1, 10))
     weights = us.fit_weights(log.at(9), log.at(4))
-    found = rows(us.sample_pairs(log.at(9), weights, n=30_000, seed=2))
+    found = rows(us.sample_pairs(log.at(9), weights, sample=30_000, seed=2))
     p = {(r["user"], r["item"]): r["probability"] for r in found}
     counts = Counter((r["user"], r["item"]) for r in found)
     assert sum(p.values()) == pytest.approx(1, abs=1e-3)  # all but the rarest have come
@@ -62,7 +62,7 @@ def test_the_mean_over_the_rows_is_the_score_of_the_same_sample(seed: int) -> No
     log = log_of(history(2))
     recommend = stepping(log.items.to_list())
     weights = us.fit_weights(log.at(9), log.at(4))
-    drawn = us.sample_pairs(log.at(9), weights, n=400, seed=seed)
+    drawn = us.sample_pairs(log.at(9), weights, sample=400, seed=seed)
     values = [mrr(3)(place(recommend(r["profile"], 3), r["item"])) for r in rows(drawn)]
     score = us.evaluate(Spy(recommend), log.at(9), weights=weights, quality="mrr@3", sample=400, seed=seed)
     assert score.value == pytest.approx(float(np.mean(values)), abs=1e-12)
@@ -71,41 +71,41 @@ def test_the_mean_over_the_rows_is_the_score_of_the_same_sample(seed: int) -> No
 def test_the_same_seed_gives_the_same_file(tmp_path: Path) -> None:
     log = log_of(history())
     for name, seed in (("a", 1), ("b", 1), ("c", 2)):
-        us.sample_pairs(log.at(9), n=50, seed=seed).save(tmp_path / name)
+        us.sample_pairs(log.at(9), sample=50, seed=seed).save(tmp_path / name)
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() != (tmp_path / "c").read_bytes()
 
 
 def test_the_file_has_exactly_the_columns_of_the_contract_and_tells_how_it_was_made(tmp_path: Path) -> None:
     log = log_of([*history(), ("newcomer", 77, 9)])
     weights = us.fit_weights(log.at(9), log.at(4))
-    us.sample_pairs(log.at(9), weights, n=50, seed=4).save(tmp_path / "t.parquet")
+    us.sample_pairs(log.at(9), weights, sample=50, seed=4).save(tmp_path / "t.parquet")
     table, about = read_parquet(tmp_path / "t.parquet")
     assert table.column_names == ["user", "item", "probability", "profile"]
     assert table.schema.field("probability").type == pa.float64()
     assert pa.types.is_large_list(table.schema.field("profile").type)
     assert (about["kind"], about["n"], about["seed"], about["at"], about["reference"]) == ("sample", 50, 4, 9, 4)
-    assert about["users_left_out"]["count"] == weights.users_left_out.count > 0
-    assert about["users_left_out"]["mass"] == pytest.approx(weights.users_left_out.mass, abs=1e-12)
+    assert about["users_left_out"]["count"] == weights.report.users_left_out.count > 0
+    assert about["users_left_out"]["mass"] == pytest.approx(weights.report.users_left_out.mass, abs=1e-12)
     assert about["policy"] == weights.policy.to_dict()
     assert "newcomer" not in table.column("user").to_pylist()
 
 
 def test_a_raw_sample_needs_no_weights() -> None:
     log = log_of(history())
-    drawn = us.sample_pairs(log.at(9), n=10)
+    drawn = us.sample_pairs(log.at(9), sample=10)
     assert (drawn.about["reference"], drawn.about["users_left_out"]["count"], len(drawn)) == (None, 0, 10)
     assert repr(drawn) == "TestSet(10 held-out pairs at 9)"
 
 
 def test_profiles_of_one_item_leave_an_empty_list() -> None:
-    drawn = us.sample_pairs(log_of([("a", "x", 0)]).at(0), n=3)
+    drawn = us.sample_pairs(log_of([("a", "x", 0)]).at(0), sample=3)
     assert rows(drawn) == [{"user": "a", "item": "x", "probability": 1.0, "profile": []}] * 3
 
 
 def test_the_table_comes_back_in_the_library_of_the_log_and_ids_keep_their_type(tmp_path: Path) -> None:
     frame = pd.DataFrame(columns(history())).astype({"user": "category", "item": "int16"})
     log = us.read_log(frame)
-    drawn = us.sample_pairs(log.at(9), n=20)
+    drawn = us.sample_pairs(log.at(9), sample=20)
     assert isinstance(drawn.to_frame(), pd.DataFrame)
     assert drawn.to_arrow().schema.field("item").type == pa.int16()
     assert pa.types.is_dictionary(drawn.to_arrow().schema.field("user").type)
@@ -116,7 +116,7 @@ def test_the_table_comes_back_in_the_library_of_the_log_and_ids_keep_their_type(
 @pytest.mark.parametrize("n", [0, -1])
 def test_fewer_than_one_pair_is_refused(n: int) -> None:
     with pytest.raises(InputError, match=f"n is {n}"):
-        us.sample_pairs(log_of(history()).at(9), n=n)
+        us.sample_pairs(log_of(history()).at(9), sample=n)
 
 
 def test_weights_of_another_policy_are_refused() -> None:
@@ -128,5 +128,5 @@ def test_weights_of_another_policy_are_refused() -> None:
 
 def test_a_file_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="does not exist"):
-        us.sample_pairs(log_of(history()).at(9), n=5).save(tmp_path / "no" / "t.parquet")
+        us.sample_pairs(log_of(history()).at(9), sample=5).save(tmp_path / "no" / "t.parquet")
     assert list(tmp_path.iterdir()) == []

@@ -21,9 +21,9 @@ from tests.dense import (
     table_of,
     total_variation,
 )
+from unskew.arrays.profiles import Profiles
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale
-from unskew.arrays.sweep import Profiles
 
 seeds = st.integers(0, 2**32 - 1)
 

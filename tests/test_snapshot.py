@@ -128,7 +128,7 @@ def test_a_snapshot_in_which_everything_has_left_is_an_error_with_the_range() ->
 
 def test_a_restricted_snapshot_has_only_these_users() -> None:
     snapshot = us.read_log(TABLE).at(3)
-    only = snapshot.restricted(np.array([user != "c" for user in snapshot.log.users]))
+    only = snapshot.restrict(np.array([user != "c" for user in snapshot.log.users]))
     assert only.n_users == 2
     assert only.marginal().to_dict() == pytest.approx({"x": 0.75, "y": 0.25})
 

@@ -11,12 +11,24 @@ import pytest
 from implicit.nearest_neighbours import CosineRecommender
 
 import unskew as us
+from unskew.arrays.types import Codes
+from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend import Batch, Constant, EASE, FunctionRecommender, ImplicitModel, ItemKNN, Popular, Recommender, Table, recommender
-from unskew.recommend.contract import Codes, RanksHeldOut
+from unskew.recommend import (
+    EASE,
+    Batch,
+    Constant,
+    FunctionRecommender,
+    ImplicitModel,
+    ItemKNN,
+    Popular,
+    Recommender,
+    Table,
+    recommender,
+)
+from unskew.recommend.contract import RanksHeldOut
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.specs import KNOWN
-from unskew.data.snapshot import Snapshot
 from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out
 
 

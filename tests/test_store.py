@@ -15,8 +15,8 @@ from hypothesis import given
 
 import unskew as us
 from tests.tables import LAW, Row, columns_of, held, rows_of
-from unskew.errors import ColumnError, FileError, InputError
 from unskew.data.saved_log import is_saved_log
+from unskew.errors import ColumnError, FileError, InputError
 
 TABLE = {
     "user": ["ann", "ann", "bob"],

@@ -12,9 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dense import Floats, random_profiles, table_of
-from unskew.arrays import sweep as sweep_module
+from unskew.arrays import blocks
+from unskew.arrays.blocks import over_blocks, threads
+from unskew.arrays.profiles import Profiles
+from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.errors import InputError
-from unskew.arrays.sweep import LEVELS, Profiles, Sweep, over_blocks, threads
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -154,7 +156,7 @@ def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(
 ) -> None:
     rng = np.random.default_rng(5)
     profiles = large(rng, priors)
-    assert profiles.sizes().sum() > sweep_module._SMALL
+    assert profiles.sizes().sum() > blocks.SMALL
     theta = rng.uniform(-700, 700, profiles.n_items)  # some rows take the shifted path
     level = rng.integers(0, LEVELS, profiles.n_items).astype(np.uint16)
     results: list[list[Floats]] = []

@@ -21,13 +21,14 @@ import pytest
 
 import unskew as us
 from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
-from unskew.over_time import timeline as over_time
-from unskew.weights import fitting as weights
-from unskew.progress import Progress, reporting
-from unskew.recommend.contract import Batch, Codes
-from unskew.over_time.scored_date import NEARBY
-from unskew.over_time.timeline_spec import Asked
+from unskew.arrays.types import Codes
 from unskew.data.times import Moment
+from unskew.over_time import timeline as over_time
+from unskew.over_time.scored_date import NEARBY
+from unskew.over_time.timeline_spec import TimelineSpec
+from unskew.progress import Progress, reporting
+from unskew.recommend.contract import Batch
+from unskew.weights import fitting as weights
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -95,8 +96,8 @@ def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_dat
             fitted = last[row["top"]]
             assert fitted is not None
             after = used is not None
-            assert row["divergence"] == (fitted.divergence_after if after else fitted.divergence_before)
-            assert row["bound"] == (fitted.bound_after if after else fitted.bound_before)
+            assert row["divergence"] == (fitted.divergence if after else fitted.report.divergence_before)
+            assert row["bound"] == (fitted.bound if after else fitted.report.bound_before)
 
 
 def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, made: us.Timeline) -> None:
@@ -167,7 +168,7 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
         "p_user": None,
         "p_item": None,
     }
-    asked = Asked.of(log, LISTS, seed=7, **options, **rest)
+    asked = TimelineSpec.of(log, LISTS, seed=7, **options, **rest)
     seeds = {at: asked.seed_at(Moment(at, at)) for at in (320, 440)}
     assert len(set(seeds.values())) == 2
     for row in rows(made, weighting="raw"):
@@ -200,7 +201,7 @@ def test_priors_and_other_references_go_where_they_go_in_fit_weights(log: us.Log
     made = us.timeline(log, LISTS, reference=300, dates=[400], p_item=half)
     now, before = (log.at(at, p_item=half) for at in (400, 300))
     fitted = us.fit_weights(now, before)
-    assert [row["bound"] for row in rows(made, recommender="g1")] == [fitted.bound_before, fitted.bound_after]
+    assert [row["bound"] for row in rows(made, recommender="g1")] == [fitted.report.bound_before, fitted.bound]
     plain = us.timeline(log, LISTS, reference=300, dates=[400])
     for reference in (log.at(300), log.at(300).marginal(), log.at(300).marginal().to_dict()):
         other = us.timeline(log, LISTS, reference=reference, dates=[400])

@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.tables import held, late
-from unskew.errors import EmptyError, TimeError, UnskewWarning
 from unskew.data.times import TimeAxis
+from unskew.errors import EmptyError, TimeError, UnskewWarning
 
 PARIS = ZoneInfo("Europe/Paris")
 

@@ -24,7 +24,7 @@ from tests.dense import (
     random_events,
     table_of,
 )
-from unskew.arrays import sweep
+from unskew.arrays import blocks
 from unskew.errors import InputError, PolicyError
 
 seeds = st.integers(0, 2**32 - 1)
@@ -73,10 +73,10 @@ def test_the_figures_before_are_of_the_raw_snapshot_with_all_users_and_items(see
     both = set(before) & set(now)
     total = sum(before[i] for i in both)
     expected = sum(before[i] / total * np.log(before[i] / total / now[i]) for i in both)
-    assert result.divergence_before == pytest.approx(expected, abs=1e-12)
+    assert result.report.divergence_before == pytest.approx(expected, abs=1e-12)
     every = set(before) | set(now)
     expected = 0.5 * sum(abs(before.get(i, 0.0) - now.get(i, 0.0)) for i in every)
-    assert result.bound_before == pytest.approx(expected, abs=1e-12)
+    assert result.report.bound_before == pytest.approx(expected, abs=1e-12)
 
 
 @given(seeds)
@@ -95,9 +95,9 @@ def test_no_weighting_of_the_profiles_is_better_than_the_one_found(seed: int) ->
     target = result.target[known]
     least = least_divergence(table, target)
     assert abs(result.divergence - least) <= 1e-6
-    assert result.gap >= result.divergence - least - 1e-8
-    assert result.residual == pytest.approx(least_total_variation(table, target), abs=1e-7)
-    assert result.bound_least <= least_total_variation(table, target) + 1e-12
+    assert result.report.gap >= result.divergence - least - 1e-8
+    assert result.report.residual == pytest.approx(least_total_variation(table, target), abs=1e-7)
+    assert result.report.bound_least <= least_total_variation(table, target) + 1e-12
 
 
 def references(log: us.Log, other: us.Log) -> dict[str, Callable[[], Any]]:
@@ -138,7 +138,7 @@ def test_a_marginal_that_was_saved_gives_the_same_weights_as_the_log(tmp_path: A
     direct = us.fit_weights(log.at(9), log.at(4))
     assert np.array_equal(saved.log_weights, direct.log_weights)
     assert saved.reference == direct.reference == 4
-    assert saved.history == direct.history
+    assert saved.report.history == direct.report.history
 
 
 @given(seeds)
@@ -165,7 +165,7 @@ def test_other_ids_and_another_order_of_rows_leave_the_figures_unchanged(seed: i
     one = us.fit_weights(log.at(9), log.at(4))
     renamed_log = us.read_log(columns(renamed))
     other = us.fit_weights(renamed_log.at(9), renamed_log.at(4))
-    assert one.passes == other.passes
+    assert one.report.passes == other.report.passes
     for name in FIGURES:
         assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-9)  # sums in another order
     expected = {new_item[i]: q for i, q in by_item(one, one.p_after).items()}
@@ -181,7 +181,7 @@ def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(monkey
         "time": rng.integers(0, 10, n),
     }
     log = us.read_log(table)
-    assert len(log.at(9)) > sweep._SMALL
+    assert len(log.at(9)) > blocks.SMALL
     results = []
     for threads in ("1", "2", "3", "7"):
         monkeypatch.setenv("UNSKEW_THREADS", threads)
@@ -189,7 +189,7 @@ def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(monkey
     for other in results[1:]:
         assert np.array_equal(other.log_weights, results[0].log_weights)
         assert np.array_equal(other.p_after, results[0].p_after)
-        assert other.history == results[0].history
+        assert other.report.history == results[0].report.history
         assert [getattr(other, name) for name in FIGURES] == [getattr(results[0], name) for name in FIGURES]
 
 
@@ -202,12 +202,12 @@ def test_a_warm_start_needs_fewer_passes_and_gives_the_same_answer() -> None:
     before = us.fit_weights(yesterday, reference)
     cold = us.fit_weights(now, reference)
     warm = us.fit_weights(now, reference, warm_start=before)
-    assert cold.converged
-    assert warm.passes < cold.passes
+    assert cold.report.converged
+    assert warm.report.passes < cold.report.passes
     assert warm.status == cold.status
-    assert warm.residual == pytest.approx(cold.residual, abs=1e-4)
+    assert warm.report.residual == pytest.approx(cold.report.residual, abs=1e-4)
     again = us.fit_weights(now, reference, warm_start=cold)
-    assert again.passes <= 3
+    assert again.report.passes <= 3
     assert again.p_after == pytest.approx(cold.p_after, abs=1e-4)
 
 
@@ -216,7 +216,7 @@ def test_a_warm_start_may_be_a_mapping_and_need_not_know_every_item() -> None:
     cold = us.fit_weights(log.at(9), log.at(4), tol=1e-6, max_passes=5000)
     some = {i: w for i, w in list(by_item(cold, cold.weights).items())[:3] if w > 0} | {"unheard of": 2.0}
     warm = us.fit_weights(log.at(9), log.at(4), tol=1e-6, max_passes=5000, warm_start=some)
-    assert warm.residual == pytest.approx(cold.residual, abs=2e-6)
+    assert warm.report.residual == pytest.approx(cold.report.residual, abs=2e-6)
     for wrong in (0.0, -1.0, np.nan, np.inf):
         with pytest.raises(InputError, match="must be positive numbers"):
             us.fit_weights(log.at(9), log.at(4), warm_start={"i0": wrong})
@@ -294,13 +294,13 @@ def test_numpy_integers_are_as_good_as_pythons(tmp_path: Any) -> None:
     _, log = log_of(11, users=60)
     result = us.fit_weights(log.at(9), log.at(4), top=np.int64(2), method="lbfgs", min_items=np.int64(1))  # type: ignore[arg-type]
     result.save(tmp_path / "weights.parquet")
-    assert us.ItemWeights.load(tmp_path / "weights.parquet").top == 2
+    assert us.ItemWeights.load(tmp_path / "weights.parquet").options.top == 2
 
 
 def test_the_same_date_needs_no_weights() -> None:
     _, log = log_of(12)
     result = us.fit_weights(log.at(9), log.at(9))
     assert result.status == "solved"
-    assert result.passes == 2
+    assert result.report.passes == 2
     assert (result.weights == 1).all()
     assert result.bound == pytest.approx(0, abs=1e-14)

@@ -18,7 +18,7 @@ from unskew.errors import UnskewError
 from unskew.recommend import Batch, recommender
 from unskew.worlds import service as push
 from unskew.worlds.people import Events, organic
-from unskew.worlds.recipe import Campaign, PAPER, Recipe, WORLDS, scaled
+from unskew.worlds.recipe import PAPER, WORLDS, Campaign, Recipe, scaled
 
 EASY: dict[str, Any] = {"recommender": "popular", "catalogue": 1.0, "excluded": 0}
 

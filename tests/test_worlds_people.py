@@ -15,7 +15,7 @@ import unskew as us
 from tests.worlds import check_history, rows, small, taken
 from unskew.errors import UnskewError
 from unskew.worlds.people import organic, profile_sizes
-from unskew.worlds.recipe import PAPER, Recipe, WORLDS, scaled
+from unskew.worlds.recipe import PAPER, WORLDS, Recipe, scaled
 
 KNN = "knn?neighbours=200&similarity=cooccurrence"
 

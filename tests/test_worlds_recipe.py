@@ -15,7 +15,7 @@ import unskew as us
 from tests.tables import LAW
 from unskew.cli.simulate_command import simulate as command
 from unskew.errors import UnskewError
-from unskew.worlds.recipe import Campaign, Loop, Recipe, SUMMARIES, WORLDS, is_list, scaled
+from unskew.worlds.recipe import SUMMARIES, WORLDS, Campaign, Loop, Recipe, is_list, scaled
 
 SHARE = st.floats(0, 1)
 CAMPAIGNS = st.builds(

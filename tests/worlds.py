@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 import unskew as us
+from unskew.arrays.types import Codes
 from unskew.recommend import Batch
-from unskew.recommend.contract import Codes
 
 Pair = tuple[Any, Any]
 SMALL: dict[str, Any] = {"users": 600, "items": 300}

@@ -1,19 +1,77 @@
-"""What unskew raises and warns about. Everything else in the package imports from here."""
+"""What unskew raises and warns about. Everything else in the package imports from here.
+
+A message says what was wrong and where; its `remedy` says what to do about it. Where either names an option, it
+does so with `option`, so that Python users read ``users='both'`` and those of the command line ``--users both``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ast
+import re
+from collections.abc import Callable
+from typing import Any, Self
 
-if TYPE_CHECKING:
-    from unskew.weights.item_weights import ItemWeights
+_BEGIN, _BETWEEN, _END = (
+    "\ue000",
+    "\ue001",
+    "\ue002",
+)  # of an option within a message
+_OPTION = re.compile(f"{_BEGIN}(\\w+){_BETWEEN}([^{_END}]*){_END}")
+
+NameOption = Callable[[str, Any], str]
+"""How an option is written, from its name in Python and a value for it or None."""
+
+
+def option(name: str, value: Any = None) -> str:
+    """An option inside a message, with a value to give it if that matters.
+
+    >>> str(PolicyError(f"leave out {option('top')}, or use {option('method', 'descent')}"))
+    "leave out top, or use method='descent'"
+    """
+    return f"{_BEGIN}{name}{_BETWEEN}{'' if value is None else repr(value)}{_END}"
+
+
+def name_in_python(name: str, value: Any) -> str:
+    """An option as a keyword argument."""
+    return name if value is None else f"{name}={value!r}"
+
+
+def render(text: str, name_option: NameOption = name_in_python) -> str:
+    """A message with its options written in one way or another."""
+
+    def write(found: re.Match[str]) -> str:
+        return name_option(found[1], ast.literal_eval(found[2]) if found[2] else None)
+
+    return _OPTION.sub(write, text)
 
 
 class UnskewError(Exception):
     """Base of every error that unskew raises on purpose.
 
-    The message says what was wrong, where (column, row, value) and what to do about it; the
-    command line prints it as one line and leaves with exit code 2.
+    The message says what was wrong and where (column, row, value), the remedy what to do about it; the command
+    line prints both as one line and exits with code 2.
+
+    Attributes
+    ----------
+    message, remedy
+        The two parts, as they were given; `remedy` may be empty.
     """
+
+    def __init__(self, message: str = "", *, remedy: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, name_option: NameOption = name_in_python) -> str:
+        """The whole message, its options written in one way or another."""
+        return render(f"{self.message}: {self.remedy}" if self.remedy else self.message, name_option)
+
+    def with_context(self, context: str) -> Self:
+        """The same error with a few words in front that say where the work was."""
+        return type(self)(f"{context}: {self.message}", remedy=self.remedy)
 
 
 class InputError(UnskewError, ValueError):
@@ -41,7 +99,14 @@ class FileError(UnskewError, OSError):
 
 
 class UnskewWarning(UserWarning):
-    """Base of every warning that unskew gives."""
+    """Base of every warning that unskew gives; its message may name options, as that of an error does."""
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, name_option: NameOption = name_in_python) -> str:
+        """The message, its options written in one way or another."""
+        return render(str(self.args[0]) if self.args else "", name_option)
 
 
 class ConvergenceWarning(UnskewWarning):
@@ -53,6 +118,6 @@ class ConvergenceWarning(UnskewWarning):
         The result as far as it came; `fit_weights` returns the same object.
     """
 
-    def __init__(self, message: str, reached: ItemWeights) -> None:
+    def __init__(self, message: str, reached: Any) -> None:
         super().__init__(message)
         self.reached = reached

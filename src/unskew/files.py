@@ -1,29 +1,29 @@
-"""Files that unskew writes: whole or not at all, with what they are told in their metadata."""
+"""Files that unskew writes: whole or not at all, with what they hold and how it was made in their metadata."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import hashlib
 import json
 import os
 import secrets
-import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError
+from unskew.text import first_line
 
 _KEY = b"unskew"
+_ARRAYS_KEY = b"unskew.arrays"
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replace_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` only if the block succeeds.
 
     A run that is killed leaves the old file or the new one, never half of either.
@@ -49,7 +49,7 @@ def check_writable(path: Path) -> None:
     try:
         there = path.exists()
     except OSError as error:
-        raise FileError(f"cannot write {shortened(path)}: {error.strerror}") from None
+        raise FileError(f"cannot write {shorten_path(path)}: {error.strerror}") from None
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder; give the name of a file")
     if there and not path.is_file():
@@ -60,12 +60,22 @@ def check_writable(path: Path) -> None:
         raise FileError(f"cannot write {path}: permission denied")
 
 
-def write_parquet(path: Path, table: pa.Table, kind: str, about: dict[str, Any]) -> None:
-    """Write a table whose metadata say what it is (`kind`) and how it was made (`about`)."""
-    told = json.dumps({"kind": kind, "format": 1, **about}, allow_nan=False)
-    table = table.replace_schema_metadata({_KEY: told.encode()})
-    with replacing(path) as temporary:
-        pq.write_table(table, temporary)
+Arrays = Mapping[str, pa.Array]
+"""Arrays of any lengths and types, by name."""
+
+
+def write_parquet(
+    path: Path, table: pa.Table, kind: str, about: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """Write a table whose metadata say what it is (`kind`) and how it was made (`about`).
+
+    `arrays` are kept beside it, as a second Arrow table in the metadata.
+    """
+    metadata = {_KEY: json.dumps({"kind": kind, "format": 2, **about}, allow_nan=False).encode()}
+    if arrays is not None:
+        metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
+    with replace_file(path) as temporary:
+        pq.write_table(table.replace_schema_metadata(metadata), temporary)
 
 
 def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
@@ -77,10 +87,10 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
-    return table, told_by(table.schema)
+    return table, read_metadata(table.schema)
 
 
-def told_by(schema: pa.Schema) -> dict[str, Any]:
+def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     """What unskew wrote about the table that has this schema."""
     raw = (schema.metadata or {}).get(_KEY)
     if raw is None:
@@ -92,45 +102,66 @@ def told_by(schema: pa.Schema) -> dict[str, Any]:
     return result if isinstance(result, dict) else {}
 
 
-def packed(values: npt.ArrayLike) -> str:
-    """An array of numbers as text, for metadata; to the last bit."""
-    return base64.b64encode(zlib.compress(np.asarray(values, dtype=np.float64).tobytes())).decode()
+def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
+    """The arrays that were written beside the table that has this schema; none if there are none."""
+    raw = (schema.metadata or {}).get(_ARRAYS_KEY)
+    if raw is None:
+        return {}
+    try:
+        batch = pa.ipc.open_stream(base64.b64decode(raw, validate=True)).read_next_batch()
+        batch.validate(full=True)
+        return {name: batch.column(name)[0].values for name in batch.schema.names}
+    except (pa.ArrowException, ValueError, OSError, StopIteration, IndexError, AttributeError) as error:
+        raise FileError(f"the arrays in the metadata of this file are damaged: {first_line(error)}") from None
 
 
-def unpacked(text: str) -> npt.NDArray[np.float64]:
-    """What `packed` packed."""
-    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=np.float64)
+def _pack_arrays(arrays: Arrays) -> bytes:
+    """One row of lists, compressed; as text, which is all that Parquet allows in metadata."""
+    columns = [
+        pa.LargeListArray.from_arrays(pa.array([0, len(array)], type=pa.int64()), array)
+        for array in arrays.values()
+    ]
+    batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
+        writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue())
 
 
-def check_sum_of(files: Iterable[Path]) -> str:
-    """A check sum of the bytes of some files."""
-    total = 0
-    for path in files:
+def hash_bytes(parts: Iterable[Any]) -> str:
+    """A hash of some buffers, one after the other."""
+    total = hashlib.blake2b(digest_size=16)
+    for part in parts:
+        total.update(part)
+    return total.hexdigest()
+
+
+def hash_files(paths: Iterable[Path]) -> str:
+    """A hash of the bytes of some files."""
+    return hash_bytes(_chunks(paths))
+
+
+def _chunks(paths: Iterable[Path]) -> Iterator[bytes]:
+    for path in paths:
         check_readable(path)
         with path.open("rb") as file:
             while chunk := file.read(2**20):
-                total = zlib.crc32(chunk, total)
-    return f"{total:08x}"
+                yield chunk
 
 
 def check_readable(path: Path) -> None:
     """Say plainly that a file is missing or must not be read."""
     try:
         there = path.exists()
-    except OSError:  # a name longer than names can be
+    except OSError:  # the name is too long for a file system
         there = False
     if not there:
-        raise FileError(f"there is no file {shortened(path)}")
+        raise FileError(f"there is no file {shorten_path(path)}")
     if not os.access(path, os.R_OK):
         raise FileError(f"cannot read {path}: permission denied")
 
 
-def first_line(error: BaseException) -> str:
-    """The first line of a library's message."""
-    return str(error).strip().split("\n")[0]
-
-
-def shortened(path: Path) -> str:
+def shorten_path(path: Path) -> str:
     """A path for a message, which somebody may have mistaken for the content of a file."""
     name = str(path).split("\n")[0]
     return name if name == str(path) and len(name) <= 200 else f"{name[:200]!r}..."

@@ -11,7 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from unskew.errors import ColumnError, InputError, UnskewError
-from unskew.files import first_line
+from unskew.text import first_line
 
 _PREFERRED = ("pandas", "polars")
 

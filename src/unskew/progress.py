@@ -44,8 +44,8 @@ class Progress:
         """Nothing more is coming."""
 
 
-class WithinAStep(Progress):
-    """For the work inside one step of a larger piece: the larger piece alone is shown, and the surprise."""
+class QuietSteps(Progress):
+    """For the work inside one step of a larger piece: that piece alone is shown, and that loops are compiled."""
 
     def __init__(self, whole: Progress) -> None:
         self._whole = whole

@@ -18,10 +18,12 @@ from typing import Any
 
 import numpy as np
 
+from unskew.arrays.types import Codes
 from unskew.data.log import Log
-from unskew.reading.reader import read_log
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
+from unskew.reading.reader import read_log
+from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
 
 USERS = tuple(f"u{k:02}" for k in range(24))
 ITEMS = tuple(f"i{k:02}" for k in range(12))
@@ -242,7 +244,7 @@ class RecommenderConformance:
             yield case, snapshot, self.make().fit(snapshot)
 
 
-def batch_of(snapshot: Snapshot, users: Sequence[int], profiles: Sequence[Codes]) -> Batch:
+def batch_of(snapshot: Slice, users: Sequence[int], profiles: Sequence[Codes]) -> Batch:
     """A batch from codes of users and a profile for each."""
     start = np.concatenate([[0], np.cumsum([len(own) for own in profiles])]).astype(np.int64)
     item = np.concatenate([np.empty(0, dtype=np.int64), *profiles]).astype(np.int64)
@@ -257,7 +259,7 @@ def part_of(batch: Batch, first: int, last: int) -> Batch:
 
 def all_pairs(snapshot: Snapshot) -> HeldOutPairs:
     """Every pair of a user and an item of its profile."""
-    entry = np.flatnonzero(snapshot.inside())
+    entry = np.flatnonzero(snapshot.mark_entries())
     user = np.repeat(np.arange(len(snapshot.log.users)), snapshot.sizes())
     return HeldOutPairs(snapshot, user, snapshot.profiles.item[entry].astype(np.int64), entry)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unskew.arrays.sweep import Floats
+from unskew.arrays.types import Floats
 
 
 def divergence(target: Floats, q: Floats) -> float:

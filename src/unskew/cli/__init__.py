@@ -5,11 +5,11 @@ from __future__ import annotations
 import click
 
 from unskew import __version__
+from unskew.cli.command_group import CommandGroup, debug_option
 from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
 from unskew.cli.marginal_command import marginal
 from unskew.cli.reproduce_command import reproduce
-from unskew.cli.command_group import CarefulGroup
 from unskew.cli.sample_command import sample
 from unskew.cli.simulate_command import simulate
 from unskew.cli.timeline_command import timeline
@@ -17,12 +17,13 @@ from unskew.cli.weights_command import weights
 
 
 @click.group(
-    cls=CarefulGroup,
+    cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog="A table of users, items and times is all it needs. Try: unskew drift events.parquet "
     "--reference 2024-03-01 --at 2024-09-01",
 )
 @click.version_option(__version__, prog_name="unskew")
+@debug_option
 def main() -> None:
     """Make offline scores of recommender systems comparable over time.
 

@@ -11,54 +11,83 @@ from typing import Any, TextIO
 import click
 
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.errors import UnskewError
+from unskew.errors import UnskewError, UnskewWarning, render
 from unskew.progress import Progress, progress, reporting
 
+_DEBUG = "unskew.debug"
+_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by"}
+"""What options of Python are called on the command line, where no command has one of that name."""
 
-class CarefulGroup(click.Group):
+
+def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
+    ctx.meta[_DEBUG] = value or ctx.meta.get(_DEBUG, False)
+
+
+debug_option = click.option(
+    "--debug",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_set_debug,
+    help="Show the traceback of an error.",
+)
+
+
+class CommandGroup(click.Group):
     """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug)."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
         reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
+
+        def name_option(name: str, value: Any) -> str:
+            return _write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
+
+        def show_warning(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            progress().close()
+            text = message.render(name_option) if isinstance(message, UnskewWarning) else message
+            click.echo(f"warning: {text}", err=True)
+
         try:
             with warnings.catch_warnings(), reporting(reporter):
                 warnings.simplefilter("default")
-                warnings.showwarning = _show_warning
+                warnings.showwarning = show_warning
                 return super().invoke(ctx)
         except UnskewError as error:
-            self._end(reporter, f"error: {error}", 2)
+            _end(ctx, reporter, f"error: {error.render(name_option)}", 2)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:  # whoever read our output has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise SystemExit(0) from None
         except KeyboardInterrupt as stopped:
-            came = reporter.reached()
-            lost = f"interrupted{' while ' + came if came else ''}: nothing was written"
-            kept = str(stopped)  # whoever writes on the way says what is there
-            self._end(reporter, f"interrupted: {kept}" if kept else lost, 130)
+            reached = reporter.reached()
+            lost = f"interrupted{' while ' + reached if reached else ''}: nothing was written"
+            kept = render(str(stopped), name_option)  # whoever writes on the way says what is there
+            _end(ctx, reporter, f"interrupted: {kept}" if kept else lost, 130)
         except Exception as error:
-            self._end(reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
+            _end(ctx, reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
         finally:
             reporter.close()
 
-    @staticmethod
-    def _end(reporter: Progress, message: str, code: int) -> None:
-        reporter.close()
-        if "--debug" in sys.argv:
-            traceback.print_exc()
-        click.echo(message, err=True)
-        raise SystemExit(code) from None
+
+def _end(ctx: click.Context, reporter: Progress, message: str, code: int) -> None:
+    reporter.close()
+    if ctx.meta.get(_DEBUG):
+        traceback.print_exc()
+    click.echo(message, err=True)
+    raise SystemExit(code) from None
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    progress().close()
-    click.echo(f"warning: {message}", err=True)
+def _write_flag(command: click.Command | None, name: str, value: Any) -> str:
+    """An option of the library as the command has it: ``--users both`` for users='both'."""
+    own = [param for param in (command.params if command else []) if param.name == name]
+    flag = own[0].opts[0] if own else _FLAGS.get(name, "--" + name.replace("_", "-"))
+    return flag if value is None or value is True else f"{flag} {value}"

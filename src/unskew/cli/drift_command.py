@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unskew.cli.item_names import read_names
+from unskew.cli.printing import points, print_figures, print_json, print_table, times
 from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
+    from unskew.data.snapshot import Snapshot
     from unskew.weights.alignment import Reference
     from unskew.weights.drift import Drift
-    from unskew.data.snapshot import Snapshot
 
 
 @click.command()
@@ -35,24 +38,22 @@ def drift(source: LogOptions, reference: str, at: str, top: int, names: str | No
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
     """
     from unskew.weights import drift as shift
-    from unskew.cli.printing import print_json, read_names
 
     log = source.read()
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     found = shift.drift(now, before)
-    called = read_names(names, found.items.slice(0, top))
+    item_names = read_names(names, found.items.slice(0, top))
     if as_json:
         result = found.to_dict(top)
-        for row, name in zip(result["top"], called or [], strict=False):
+        for row, name in zip(result["top"], item_names or [], strict=False):
             row["name"] = name
         print_json(result)
     else:
-        _show(found, now, before, top, called)
+        _show(found, now, before, top, item_names)
 
 
-def _show(found: Drift, now: Snapshot, before: Reference, top: int, called: list[str] | None) -> None:
-    from unskew.cli.printing import number, percent, points, print_figures, print_table, times
+def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
     from unskew.data.snapshot import Snapshot
 
     figures = []
@@ -62,11 +63,11 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, called: list
             ("items", before.n_items, now.n_items),
             ("interactions", len(before), len(now)),
         ):
-            figures.append((name, f"{number(old)} → {number(new)}", ""))
+            figures.append((name, f"{thousands(old)} → {thousands(new)}", ""))
     fresh, gone = found.new_items, found.vanished_items
     figures += [
-        ("new items", number(fresh.count), f"{percent(fresh.mass)} of the mass now"),
-        ("vanished items", number(gone.count), f"{percent(gone.mass)} of the mass then"),
+        ("new items", thousands(fresh.count), f"{percent(fresh.mass)} of the mass now"),
+        ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
         (
             "total variation",
             f"{found.bound:.4f}",
@@ -78,7 +79,7 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, called: list
     print_figures(f"Item mix at {found.at} against {found.reference}", figures)
     rows = [
         [
-            *([called[k]] if called else []),
+            *([item_names[k]] if item_names else []),
             str(row["item"]),
             percent(row["p_reference"], 3),
             percent(row["p_now"], 3),
@@ -87,5 +88,5 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, called: list
         ]
         for k, row in enumerate(found.to_arrow().slice(0, top).to_pylist())
     ]
-    head = [*(["name"] if called else []), "item", "reference", "now", "points", "ratio"]
-    print_table(head, rows, left=2 if called else 1)
+    head = [*(["name"] if item_names else []), "item", "reference", "now", "points", "ratio"]
+    print_table(head, rows, left=2 if item_names else 1)

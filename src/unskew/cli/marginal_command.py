@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.text import thousands
 
 
 @click.command()
@@ -25,8 +27,6 @@ def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: 
       unskew marginal events.parquet --at 2024-03-01 -o march.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01
     """
-    from unskew.cli.printing import number, print_json, print_line
-
     source.check_outputs(output)
     snapshot = source.snapshot(source.read(), at)
     result = snapshot.marginal(min_items=min_items)
@@ -37,4 +37,4 @@ def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: 
             {"at": result.at, "items": len(result), "users": snapshot.n_users, "policy": policy, "output": output}
         )
     else:
-        print_line(f"Item mix of {number(len(result))} items at {result.at} written to {output}")
+        print_line(f"Item mix of {thousands(len(result))} items at {result.at} written to {output}")

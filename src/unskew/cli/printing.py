@@ -5,22 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from unskew.errors import InputError
 from unskew.progress import progress
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output; a number that JSON does not have becomes null."""
     progress().close()
-    click.echo(json.dumps(_sendable(value), ensure_ascii=False, default=str, allow_nan=False))
+    click.echo(json.dumps(_make_json(value), ensure_ascii=False, default=str, allow_nan=False))
 
 
 def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
@@ -73,11 +68,6 @@ def print_line(text: str) -> None:
     _console().print(Text(text))
 
 
-def percent(share: float, digits: int = 2) -> str:
-    """A probability in percent."""
-    return f"{100 * share:.{digits}f} %"
-
-
 def points(change: float) -> str:
     """A change of a probability, in percentage points."""
     return f"{100 * change:+.3f}"
@@ -88,38 +78,6 @@ def times(new: float, old: float) -> str:
     if old == 0:
         return "new"
     return "gone" if new == 0 else f"×{new / old:.2f}"
-
-
-def number(n: int) -> str:
-    """A count with its thousands apart."""
-    return f"{n:,}".replace(",", " ")
-
-
-def read_names(path: str | None, items: pa.Array) -> list[str] | None:
-    """The names of items from a file with the column item and one of text; None if not asked for."""
-    if path is None:
-        return None
-    import pyarrow as pa
-
-    from unskew.data.ids import Ids, kind_of
-    from unskew.reading.sources import opened
-
-    with opened(path if Path(path).exists() else [path]) as source:
-        table = source.connection.sql(f"SELECT * FROM {source.relation}").to_arrow_table()
-    texts = [f.name for f in table.schema if f.name != "item" and pa.types.is_string(f.type)]
-    if "item" not in table.column_names or not texts:
-        have = ", ".join(map(repr, table.column_names))
-        raise InputError(f"{path} must have the column 'item' and one of text; it has {have}")
-    ids = table.column("item").combine_chunks()
-    wanted = Ids.of(items).values
-    if (kind_of(ids.type) == "text") != (kind_of(wanted.type) == "text"):  # numbers in a text file
-        ids, wanted = ids.cast(pa.string()), wanted.cast(pa.string())
-    named = table.column(texts[0]).to_pylist()
-    codes = Ids.of(ids).codes(wanted)
-    return [
-        str(named[c]) if c >= 0 and named[c] is not None else str(i)
-        for c, i in zip(codes, items.to_pylist(), strict=True)
-    ]
 
 
 def _console() -> Any:
@@ -135,9 +93,9 @@ def _console() -> Any:
     return console if console.is_terminal else Console(highlight=False, width=140)
 
 
-def _sendable(value: Any) -> Any:
+def _make_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return {k: _sendable(v) for k, v in value.items()}
+        return {k: _make_json(v) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [_sendable(v) for v in value]
+        return [_make_json(v) for v in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

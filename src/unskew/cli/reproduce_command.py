@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import FILE, show_options
 from unskew.errors import InputError
 
@@ -50,10 +51,9 @@ def reproduce(
     Example:
       unskew reproduce -o paper
     """
-    from unskew.cli.printing import print_json, print_line, print_table
-    from unskew.reproduction.reproduction_page import claims_table
     from unskew.reproduction.experiment import check_target
     from unskew.reproduction.experiment import reproduce as reproduced
+    from unskew.reproduction.reproduction_page import claims_table
     from unskew.worlds.simulation import simulate
     from unskew.worlds.world import World
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import click
 
+from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.text import percent, thousands
 
 
 @click.command()
@@ -12,17 +14,16 @@ from unskew.cli.shared_options import FILE, LogOptions, log_options, show_option
 @click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
 @click.option(
     "--weights",
-    "weights_file",
     type=FILE,
     metavar="FILE",
     help="Weights from 'unskew weights'; without, a raw sample.",
 )
-@click.option("-n", "n", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
+@click.option("-n", "sample_size", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(
-    source: LogOptions, at: str, weights_file: str | None, n: int, seed: int, output: str, as_json: bool
+    source: LogOptions, at: str, weights: str | None, sample_size: int, seed: int, output: str, as_json: bool
 ) -> None:
     """Draw a test set under item weights, to score with any library.
 
@@ -33,14 +34,13 @@ def sample(
     Example:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
     """
-    from unskew.cli.printing import number, percent, print_json, print_line
-    from unskew.weights.item_weights import ItemWeights
     from unskew.evaluation.sampling import sample_pairs
+    from unskew.weights.item_weights import ItemWeights
 
-    source.check_outputs(output, inputs=[weights_file])
-    weights = ItemWeights.load(weights_file) if weights_file else None
+    source.check_outputs(output, inputs=[weights])
+    fitted = ItemWeights.load(weights) if weights else None
     snapshot = source.snapshot(source.read(), at)
-    drawn = sample_pairs(snapshot, weights, n=n, seed=seed)
+    drawn = sample_pairs(snapshot, fitted, sample=sample_size, seed=seed)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
@@ -49,5 +49,6 @@ def sample(
         out = drawn.about["users_left_out"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         print_line(
-            f"{number(n)} held-out pairs of {number(users)} users at {drawn.about['at']} written to {output}{left}"
+            f"{thousands(sample_size)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written to "
+            f"{output}{left}"
         )

@@ -10,21 +10,22 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.command_group import debug_option
 from unskew.errors import InputError
 from unskew.progress import progress
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.priors import ItemPrior
-    from unskew.weights.alignment import Reference
     from unskew.data.snapshot import Snapshot
+    from unskew.weights.alignment import Reference
 
 Function = Callable[..., Any]
 
 FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
 
 _LOG_OPTIONS = [
-    click.argument("log", type=FILE, metavar="LOG"),
+    click.argument("log", type=FILE, metavar="LOG...", nargs=-1, required=True),
     click.option("--user", metavar="COLUMN", help="Column of users.  [default: user]"),
     click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
     click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),
@@ -48,7 +49,7 @@ _SCORE_OPTIONS = [
     click.option(
         "-r",
         "--recommender",
-        "specs",
+        "recommenders",
         required=True,
         multiple=True,
         metavar="SPEC",
@@ -57,7 +58,7 @@ _SCORE_OPTIONS = [
     click.option(
         "-q",
         "--quality",
-        "names",
+        "qualities",
         multiple=True,
         default=("hit@5",),
         show_default=True,
@@ -65,9 +66,38 @@ _SCORE_OPTIONS = [
         help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
     ),
 ]
+_SHARED_FIT_OPTIONS = [
+    click.option(
+        "--tol", type=float, metavar="TOL", help="Tolerance of the fit, in score units.  [default: 0.0001]"
+    ),
+    click.option("--max-passes", type=int, metavar="N", help="Give up after so many sweeps over the data."),
+    click.option(
+        "--new-items",
+        type=click.Choice(["drop", "keep"]),
+        help="What to do with items that T0 lacks.  [default: drop]",
+    ),
+    click.option(
+        "--min-items", type=int, metavar="N", help="Only users with so many items, at both dates.  [default: 1]"
+    ),
+    click.option(
+        "--users",
+        type=click.Choice(["all", "both"]),
+        help="Evaluate all users, or those of both dates only.  [default: all]",
+    ),
+]
+_FIT_OPTIONS = [
+    click.option("--top", type=int, metavar="P", help="Fit only the P items of largest change."),
+    click.option("--items", metavar="A,B,...", help="Fit only these items."),
+    click.option(
+        "--method",
+        type=click.Choice(["scaling", "descent", "lbfgs"]),
+        help="How to fit.  [default: scaling; descent with --top or --items]",
+    ),
+    *_SHARED_FIT_OPTIONS,
+]
 _SHOW_OPTIONS = [
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
-    click.option("--debug", is_flag=True, help="Show the traceback of an error."),
+    debug_option,
 ]
 
 
@@ -75,7 +105,7 @@ _SHOW_OPTIONS = [
 class LogOptions:
     """Where the log is and how it is read; the same for every command."""
 
-    log: str
+    log: tuple[str, ...]
     user: str | None
     item: str | None
     time: str | None
@@ -85,13 +115,18 @@ class LogOptions:
     p_user: str | None
     p_item: str | None
 
+    @property
+    def path(self) -> str | list[str]:
+        """The file, folder or glob; several if several were given."""
+        return self.log[0] if len(self.log) == 1 else list(self.log)
+
     def read(self, labels: Sequence[str] = ()) -> Log:
         """Read the log, with columns of texts to split scores by."""
         from unskew.reading.reader import read_log
 
         by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
         log = read_log(
-            self.log,
+            self.path,
             self.user,
             self.item,
             self.time,
@@ -120,7 +155,7 @@ class LogOptions:
             check_writable(path)
         if not given:
             return
-        used = [(path, "a file of the log") for path in expand(self.log)]
+        used = [(path, "a file of the log") for path in expand(self.path)]
         used += [(Path(name), "read as well") for name in inputs if name is not None and _is_file(name)]
         for path in given:
             for other, what in used:
@@ -153,23 +188,68 @@ def log_options(function: Function) -> Function:
         mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__}
         return function(source=LogOptions(**mine), **given)
 
-    return _decorated(command, _LOG_OPTIONS)
+    return _decorate(command, _LOG_OPTIONS)
 
 
 def score_options(function: Function) -> Function:
-    """Add -r and -q: the command gets `specs` and `names`."""
-    return _decorated(function, _SCORE_OPTIONS)
+    """Add -r and -q: the command gets `recommenders` and `qualities`."""
+    return _decorate(function, _SCORE_OPTIONS)
+
+
+def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> None:
+    """Find a slip in -r or -q before the log is read."""
+    from unskew.evaluation.quality import distinct_qualities
+    from unskew.recommend.specs import named_recommenders
+
+    named_recommenders(recommenders)
+    distinct_qualities(qualities)
+
+
+@dataclass(frozen=True)
+class FitChoice:
+    """What the command line says about fitting weights; what it does not say is not in `given`."""
+
+    given: dict[str, Any]
+
+    @property
+    def first(self) -> str | None:
+        """The name of the first option that was given, if any was."""
+        return next(iter(self.given), None)
+
+    def keywords(self, log: Log, **more: Any) -> Any:
+        """The same, and more if it is not None, as `fit_weights` takes it; items as ids of the log."""
+        chosen = self.given | {name: value for name, value in more.items() if value is not None}
+        if "items" in chosen:
+            chosen["items"] = item_ids(chosen["items"], log)
+        if ("top" in chosen or "items" in chosen) and "method" not in chosen:
+            chosen["method"] = "descent"
+        return chosen
+
+
+def fit_options(function: Function) -> Function:
+    """Add everything that `unskew.FitOptions` has: the command gets a `fit`."""
+    return _gather(function, _FIT_OPTIONS)
+
+
+def shared_fit_options(function: Function) -> Function:
+    """Add what fits of all and of some items share: the command gets a `fit`."""
+    return _gather(function, _SHARED_FIT_OPTIONS)
+
+
+def _gather(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        names = ("top", "items", "method") if options is _FIT_OPTIONS else ()
+        names = (*names, "tol", "max_passes", "new_items", "min_items", "users")
+        mine = {name: given.pop(name) for name in names}
+        return function(fit=FitChoice({k: v for k, v in mine.items() if v is not None}), **given)
+
+    return _decorate(command, options)
 
 
 def show_options(function: Function) -> Function:
-    """Add --json and --debug; the command gets only the first."""
-
-    @functools.wraps(function)
-    def command(**given: Any) -> Any:
-        given.pop("debug")
-        return function(**given)
-
-    return _decorated(command, _SHOW_OPTIONS)
+    """Add --json and --debug; the command gets only the first, as `as_json`."""
+    return _decorate(function, _SHOW_OPTIONS)
 
 
 def item_ids(text: str, log: Log) -> list[object]:
@@ -185,7 +265,7 @@ def item_ids(text: str, log: Log) -> list[object]:
     return ids
 
 
-def _decorated(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+def _decorate(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
     for option in reversed(options):
         function = option(function)
     return function
@@ -194,7 +274,7 @@ def _decorated(function: Function, options: Sequence[Callable[[Function], Functi
 def _is_file(name: str) -> bool:
     try:
         return Path(name).is_file()
-    except OSError:  # a name longer than names can be
+    except OSError:  # the name is too long for a file system
         return False
 
 

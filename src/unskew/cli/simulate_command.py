@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.printing import print_figures, print_json, print_line
 from unskew.cli.shared_options import FILE, LogOptions, show_options
 from unskew.errors import InputError
+from unskew.text import thousands
 
 if TYPE_CHECKING:
     from unskew.worlds.recipe import Campaign
@@ -83,7 +85,6 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
       unskew simulate small --users 2000 --items 800 --holdout 0.1
       unskew simulate injected --base events.parquet --campaign-at 2024-06-01
     """
-    from unskew.cli.printing import print_json
     from unskew.worlds.simulation import simulate as simulated
     from unskew.worlds.world import check_folder
 
@@ -109,7 +110,7 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
 
 
 def _read(base: str, columns: dict[str, Any], *, drop_nulls: bool) -> Any:
-    return LogOptions(log=base, **columns, removed=None, drop_nulls=drop_nulls, p_user=None, p_item=None).read()
+    return LogOptions(log=(base,), **columns, removed=None, drop_nulls=drop_nulls, p_user=None, p_item=None).read()
 
 
 def _check_base(base: str, folder: Path) -> None:
@@ -125,7 +126,7 @@ def _campaigns(
     world: str, times: tuple[str, ...], settings: dict[str, Any], *, is_base: bool
 ) -> list[Campaign] | None:
     """The campaigns of the world with other settings; None if nothing was asked for."""
-    from unskew.worlds.recipe import Campaign, WORLDS
+    from unskew.worlds.recipe import WORLDS, Campaign
 
     asked = {name: value for name, value in settings.items() if value is not None}
     if not times and not asked:
@@ -179,7 +180,6 @@ def _days(world: World) -> list[Any]:
 
 
 def _show(world: World, paths: list[str], folder: str) -> None:
-    from unskew.cli.printing import number, print_figures, print_line
 
     told = _summary(world)
     when = told["campaigns"]
@@ -187,12 +187,12 @@ def _show(world: World, paths: list[str], folder: str) -> None:
     print_figures(
         f"The world {told['world']!r}{_where(world)}, seed {told['seed']}",
         [
-            ("users", number(told["users"]), ""),
-            ("items taken", number(told["items"]), ""),
-            ("interactions", number(told["interactions"]), f"{told['per_user']:.2f} a user"),
-            ("without recommendations", number(told["truth_interactions"]), "the truth"),
-            ("recommended", number(told["exposures"]), f"at {listed}" if when else "nothing"),
-            ("never shown anything", number(told["holdout_users"]), "users"),
+            ("users", thousands(told["users"]), ""),
+            ("items taken", thousands(told["items"]), ""),
+            ("interactions", thousands(told["interactions"]), f"{told['per_user']:.2f} a user"),
+            ("without recommendations", thousands(told["truth_interactions"]), "the truth"),
+            ("recommended", thousands(told["exposures"]), f"at {listed}" if when else "nothing"),
+            ("never shown anything", thousands(told["holdout_users"]), "users"),
         ],
     )
     if world.rounds is not None:

@@ -8,8 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.shared_options import FILE, LogOptions, item_ids, log_options, score_options, show_options
+from unskew.cli.printing import print_json, print_line, print_table
+from unskew.cli.shared_options import (
+    FILE,
+    FitChoice,
+    LogOptions,
+    check_specs,
+    item_ids,
+    log_options,
+    score_options,
+    shared_fit_options,
+    show_options,
+)
 from unskew.errors import InputError
+from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -30,22 +42,19 @@ if TYPE_CHECKING:
 @score_options
 @click.option(
     "--top",
-    "tops",
     multiple=True,
     metavar="P,...",
     help="Also with weights of the P items of largest change alone; several with commas, or repeated.",
 )
 @click.option(
     "--method",
-    default="descent",
-    show_default=True,
     type=click.Choice(["descent", "lbfgs"]),
-    help="How the weights of --top are fitted; lbfgs needs fewer passes.",
+    help="How the weights of --top are fitted; lbfgs needs fewer passes.  [default: descent]",
 )
 @click.option("--sample", type=int, metavar="N", help="Draw N pairs at each date instead of taking all.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
-@click.option("--tol", default=1e-4, show_default=True, type=float, help="Tolerance of the fits, in score units.")
+@shared_fit_options
 @click.option("--items", multiple=True, metavar="A,B,...", help="Record the probability of these items.")
 @click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these to.")
 @click.option(
@@ -61,14 +70,14 @@ def timeline(
     start: str | None,
     end: str | None,
     every: str | None,
-    specs: tuple[str, ...],
-    names: tuple[str, ...],
-    tops: tuple[str, ...],
-    method: str,
+    recommenders: tuple[str, ...],
+    qualities: tuple[str, ...],
+    top: tuple[str, ...],
+    method: str | None,
     sample: int | None,
     seed: int,
     level: float,
-    tol: float,
+    fit: FitChoice,
     items: tuple[str, ...],
     probabilities: str | None,
     resume: bool,
@@ -87,43 +96,32 @@ def timeline(
       unskew timeline events.parquet --reference 2024-03-01 --every 1w -r popular -o timeline.parquet
       unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
     """
-    from unskew.cli.printing import print_json
     from unskew.over_time.timeline import timeline as make
-    from unskew.evaluation.quality import qualities
-    from unskew.recommend.specs import recommender
+    from unskew.over_time.timeline_spec import Files
 
-    if resume and output is None:
-        raise InputError("--resume goes on with a file: name it with -o")
-    if probabilities is not None and not items:
-        raise InputError("--probabilities needs --items: say whose")
-    if probabilities is not None and output is None:
-        raise InputError("--probabilities goes beside the file of the rows: name it with -o")
-    for spec in specs:
-        recommender(spec)  # so that a slip is found before the log is read
-    qualities(names)
-    top = [_number(part) for text in tops for part in text.split(",")]
-    tables = [spec.removeprefix("table:").strip() for spec in specs if spec.startswith("table:")]
+    check_specs(recommenders, qualities)
+    tables = [spec.removeprefix("table:").strip() for spec in recommenders if spec.startswith("table:")]
+    Files.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, *tables])
     log = source.read()
     made = make(
         log,
-        specs,
+        recommenders,
         reference=source.reference(log, reference),
         start=start,
         end=end,
         every=every,
-        qualities=names,
-        top=top,
-        method=method,
+        qualities=qualities,
+        top=[_number(part) for text in top for part in text.split(",")],
         items=[item for text in items for item in item_ids(text, log)],
         sample=sample,
         seed=seed,
         level=level,
-        tol=tol,
         output=output,
         probabilities=probabilities,
         resume=resume,
         **source.priors(),
+        **fit.keywords(log, method=method),
     )
     if as_json:
         print_json({**made.to_dict(), "output": output})
@@ -139,7 +137,6 @@ def _number(text: str) -> int:
 
 
 def _show(made: Timeline, output: str | None) -> None:
-    from unskew.cli.printing import number, percent, print_line, print_table
 
     dates = made.dates
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound"]
@@ -162,7 +159,7 @@ def _show(made: Timeline, output: str | None) -> None:
             told = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
             rows.append([str(name[0]), _weighting(*name[1:]), *told])
         print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
-    several = f"{number(len(dates))} date{'s' * (len(dates) != 1)}"
+    several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     print_line(
         f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
         "more than the bound. Item weights alone do not repair personalised algorithms."
@@ -170,7 +167,7 @@ def _show(made: Timeline, output: str | None) -> None:
     if output is not None and made.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")
     elif output is not None:
-        print_line(f"{number(len(made))} rows written to {output} (dates computed: {number(made.computed)})")
+        print_line(f"{thousands(len(made))} rows written to {output} (dates computed: {thousands(made.computed)})")
 
 
 def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:

@@ -63,11 +63,11 @@ class Ids:
 
     def take(self, codes: npt.ArrayLike) -> pa.Array:
         """The ids of these codes, in the type they came in."""
-        return self._dressed(self.values.take(pa.array(np.asarray(codes, dtype=np.int64))))
+        return self._restore_categorical(self.values.take(pa.array(np.asarray(codes, dtype=np.int64))))
 
     def column(self) -> pa.Array:
         """All ids in the type they came in, for a table."""
-        return self._dressed(self.values)
+        return self._restore_categorical(self.values)
 
     def codes(self, wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The codes of `wanted` ids, -1 for an id that is not here."""
@@ -81,12 +81,29 @@ class Ids:
         found = pc.index_in(values, value_set=self.values)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
+    def require_codes(self, wanted: Iterable[Any] | pa.Array, what: str) -> npt.NDArray[np.int64]:
+        """The codes of items that must be here; `what` says in an error who asks for them."""
+        if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
+            raise InputError(f"{what}: {wanted!r} is not a list of items: put it into one")
+        listed = wanted if isinstance(wanted, pa.Array) else list(wanted)
+        codes = self.codes(listed)
+        if (codes < 0).any():
+            first = int(np.argmax(codes < 0))
+            missing = listed[first].as_py() if isinstance(listed, pa.Array) else listed[first]
+            raise InputError(f"{what}: the log has no item {missing!r} (it has {self.examples()})")
+        return codes
+
+    def order(self) -> npt.NDArray[np.int64]:
+        """The codes, sorted by id."""
+        order: npt.NDArray[np.int64] = pc.sort_indices(self.values).to_numpy().astype(np.int64)
+        return order
+
     def examples(self, n: int = 3) -> str:
         """The first few ids, for a message."""
         shown = ", ".join(repr(v) for v in self.values.slice(0, n).to_pylist())
         return shown + (", ..." if len(self) > n else "")
 
-    def _dressed(self, values: pa.Array) -> pa.Array:
+    def _restore_categorical(self, values: pa.Array) -> pa.Array:
         return values.dictionary_encode() if pa.types.is_dictionary(self.type) else values
 
 
@@ -147,3 +164,25 @@ def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:
         return fitted if fitted == value else None
 
     return pa.array([fit(v) for v in values.to_pylist()], type=type_)
+
+
+def ids_of_texts(texts: pa.Array, ids: Ids) -> pa.Array:
+    """Text as ids of the type of `ids`: null where it cannot be one.
+
+    >>> ids_of_texts(pa.array(["7", "x"]), Ids.of(pa.array([7, 8]))).to_pylist()
+    [7, None]
+    """
+    wanted = ids.values.type
+    if kind_of(wanted) == "text":
+        return texts.cast(wanted)
+    try:
+        return texts.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.array([_cast_text(text, wanted) for text in texts], type=wanted)
+
+
+def _cast_text(text: pa.Scalar, wanted: pa.DataType) -> object:
+    try:
+        return text.cast(wanted).as_py()
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return None

@@ -1,79 +1,32 @@
 """The log: all of history as one time-sorted table of profiles.
 
-A `Log` is arrays (per user, the items in the order in which they were taken) plus the two
-dictionaries that turn codes back into the caller's ids. Reading files is in `unskew.reading.reader`, keeping it
-on disk in `unskew.data.saved_log`, the profiles at a date in `unskew.data.snapshot`.
+A `Log` is arrays (per user, the items in the order in which they were taken) plus the two dictionaries that turn
+codes back into the caller's ids. Reading files is left to `unskew.reading`.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from unskew.arrays import kernels
-from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles
+from unskew.arrays.types import Floats, Items, Mask, Offsets, Times
+from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
-from unskew.arrays.sweep import Offsets, Profiles, over_blocks
+from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.saved_log import read_saved_log, write_saved_log
+from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment, TimeAxis
-
-if TYPE_CHECKING:
-    from unskew.data.priors import ItemPrior, UserPrior
-    from unskew.data.snapshot import Snapshot
-
-
-@dataclass(frozen=True)
-class Columns:
-    """What the columns were called where the log came from; used again in what is written."""
-
-    user: str = "user"
-    item: str = "item"
-    time: str = "time"
-
-
-@dataclass(frozen=True)
-class Reading:
-    """What reading did to the rows.
-
-    Attributes
-    ----------
-    rows
-        Rows of the source.
-    folded
-        Rows that repeat a (user, item) and were folded into its earliest (with `removed`: into a stay
-        that they overlap), or whose item left the moment it came.
-    dropped
-        Rows dropped because of a null, with `drop_nulls`.
-    """
-
-    rows: int
-    folded: int = 0
-    dropped: int = 0
-
-
-@dataclass(frozen=True)
-class Labels:
-    """A column of texts, one for each entry: ``values[codes[e]]``."""
-
-    values: pa.Array
-    codes: npt.NDArray[np.int32]
-
-    @classmethod
-    def of(cls, column: pa.ChunkedArray) -> Labels:
-        """Number the texts in their order."""
-        found = column.combine_chunks().dictionary_encode()
-        order = pc.sort_indices(found.dictionary)
-        place = np.empty(len(order), dtype=np.int32)
-        place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
-        return cls(found.dictionary.take(order), place[found.indices.to_numpy()])
+from unskew.data.window import Window
+from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -107,14 +60,14 @@ class Log:
     users: Ids
     items: Ids
     start: Offsets
-    item: npt.NDArray[np.uint32]
-    time: npt.NDArray[Any]
+    item: Items
+    time: Times
     axis: TimeAxis
     columns: Columns = Columns()
     reading: Reading = Reading(0)
-    removed: npt.NDArray[Any] | None = None
-    exposed: npt.NDArray[np.bool_] | None = None
-    extra: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    removed: Times | None = None
+    exposed: Mask | None = None
+    extra: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, Labels] = field(default_factory=dict)
     view: str = "all"
     source: str = "log"
@@ -124,9 +77,8 @@ class Log:
     @classmethod
     def load(cls, path: str | Path) -> Log:
         """Open a saved log; its arrays are mapped from the file, not read into memory."""
-        from unskew.data.saved_log import load_log
-
-        return load_log(Path(path))
+        fields, organic = read_saved_log(Path(path))
+        return cls(**fields, _organic=None if organic is None else cls(**organic))
 
     def save(self, path: str | Path) -> None:
         """Write the log to one columnar file that `Log.load` and `read_log` open at once.
@@ -138,9 +90,7 @@ class Log:
         ...     us.Log.load(folder + "/log.arrow")
         Log(2 users, 2 items, 3 interactions from 3 to 5)
         """
-        from unskew.data.saved_log import save_log
-
-        save_log(self, Path(path))
+        write_saved_log(self, Path(path))
 
     def __len__(self) -> int:
         return len(self.item)
@@ -189,29 +139,25 @@ class Log:
         >>> log.at(4)
         Snapshot(at 4: 1 users, 2 items, 2 interactions)
         """
-        from unskew.data.snapshot import Snapshot
-
         moment = self._moment(time)
         self._check_range(moment)
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
 
-    def between(self, start: Any, end: Any) -> Snapshot:
-        """What was taken after `start` and up to `end` (a time, or a snapshot of this log): a window.
+    def between(self, start: Any, end: Any) -> Window:
+        """What was taken after `start` and up to `end` (a time, or a snapshot of this log).
 
-        Not profiles but what came to them; to hold out what users took later, nothing earlier.
+        Not profiles but what was added to them: what users took later than some time, and nothing earlier.
 
         >>> import unskew as us
         >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
         >>> log.between(3, 5)
-        Snapshot(at 5: 2 users, 2 items, 2 interactions)
+        Window(after 3 and up to 5: 2 users, 2 items, 2 interactions)
         """
-        from unskew.data.snapshot import Snapshot
-
         last = end if isinstance(end, Snapshot) else self.at(end)
         if last.log.item is not self.item:
             raise InputError(f"{last} is of another log or view: give a time, or a snapshot of this log")
-        return last.since(self._moment(start))
+        return Window.of(last, self._moment(start))
 
     def organic(self) -> Log:
         """The log without the rows marked as exposed: a view, itself a log.
@@ -225,7 +171,7 @@ class Log:
             raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
         return self._organic
 
-    def column(self, name: str) -> npt.NDArray[np.float64]:
+    def column(self, name: str) -> Floats:
         """A further column that was read with the log."""
         if name not in self.extra:
             have = ", ".join(map(repr, self.extra)) or "none"
@@ -238,6 +184,19 @@ class Log:
             have = ", ".join(map(repr, self.labels)) or "none"
             raise ColumnError(f"no labels {name!r} were read with the log (read: {have}): name it in labels=")
         return self.labels[name]
+
+    @cached_property
+    def numbered_by_id(self) -> Log:
+        """The same log with its items numbered in the order of their ids.
+
+        This is the numbering that recommenders see. That of the log itself follows how often items are taken in
+        all of history, so that whoever breaks ties by it would know the future.
+        """
+        order = self.items.order()
+        place = np.empty(len(order), dtype=np.uint32)
+        place[order] = np.arange(len(order), dtype=np.uint32)
+        items = Ids(self.items.values.take(order), self.items.type)
+        return replace(self, items=items, item=place[self.item], _organic=None)
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""

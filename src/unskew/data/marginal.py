@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays.types import Floats
+from unskew.data.policy import Policy
+from unskew.data.times import Label
 from unskew.errors import ColumnError, InputError
 from unskew.files import read_parquet, write_parquet
 from unskew.frames import numbers_by_id, to_native
-from unskew.data.priors import Policy
-from unskew.arrays.sweep import Floats
-from unskew.data.times import Label
 
 
 @dataclass(frozen=True, repr=False, eq=False)

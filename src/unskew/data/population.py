@@ -1,33 +1,32 @@
-"""Who takes part: the users that a policy leaves in, at either date."""
+"""Who is eligible: the users of a slice that a policy leaves in."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from unskew.arrays.types import Mask
 
 if TYPE_CHECKING:
-    from unskew.data.snapshot import Snapshot
-
-Mask = npt.NDArray[np.bool_]
+    from unskew.data.slice import Slice
 
 
-def taking_part(snapshot: Snapshot, keep: Mask, min_items: int, cohort: Mask | None) -> Mask:
-    """The users with at least `min_items` items to keep (and P(u) > 0), of the cohort if there is one."""
-    part: Mask = snapshot.kept_sizes(keep) >= max(min_items, 1)
-    part &= snapshot.shares() > 0
-    return part if cohort is None else part & cohort
+def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask | None = None) -> Mask:
+    """The users with P(u) > 0 who have at least `min_items` items to keep (None for all), of the cohort if any."""
+    sizes = part.sizes() if keep is None else part.kept_sizes(keep)
+    eligible: Mask = sizes >= max(min_items, 1)
+    eligible &= part.shares() > 0
+    return eligible if cohort is None else eligible & cohort
 
 
-def cohort_of(before: Snapshot, now: Snapshot, min_items: int) -> Mask:
-    """The users of `now` who have at least `min_items` items at `before` as well."""
-    enough = (before.sizes() >= max(min_items, 1)) & (before.shares() > 0)
-    return users_of(before, enough, now)
+def users_of_both(reference: Slice, now: Slice, min_items: int) -> Mask:
+    """The users of `now` who have at least `min_items` items at the reference date as well."""
+    return find_users(reference, eligible_users(reference, None, min_items), now)
 
 
-def users_of(one: Snapshot, mask: Mask, other: Snapshot) -> Mask:
-    """Which users of `other` are in `mask` of `one`; the two may come from different logs."""
+def find_users(one: Slice, mask: Mask, other: Slice) -> Mask:
+    """Which users of `other` are in the `mask` of `one`; the two may come from different logs."""
     if one.log.users is other.log.users:
         return mask
     codes = one.log.users.codes(other.log.users.values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays import kernels
-from unskew.errors import ColumnError, InputError, PolicyError
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.types import Floats
 from unskew.data.ids import require_mapping_codes
-from unskew.arrays.sweep import Floats, over_blocks
 from unskew.data.times import plain
+from unskew.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
-    from unskew.data.snapshot import Snapshot
+    from unskew.data.slice import Slice
 
 MOST_HALF_LIVES = 300.0  # 2^-300: beyond this, older is no longer told from old
 
@@ -44,59 +45,13 @@ UserPrior = Mapping[Any, float] | npt.ArrayLike | str | None
 ItemPrior = Recency | str | None
 
 
-@dataclass(frozen=True)
-class Policy:
-    """How a marginal was made. Two marginals can be compared only under the same policy.
-
-    Attributes
-    ----------
-    p_user, p_item
-        How P(u) and P(i|u) were chosen, in words.
-    min_items
-        Only users with at least this many items took part.
-    users
-        ``all``, or ``both`` for the users who exist at both dates.
-    view
-        Which view of the log was used.
-    held
-        What items are held out from: whole ``profiles``, or what came to them ``later`` than some time.
-    """
-
-    p_user: str = "uniform"
-    p_item: str = "uniform"
-    min_items: int = 1
-    users: str = "all"
-    view: str = "all"
-    held: str = "profiles"
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Policy:
-        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})
-
-    def require_same(self, other: Policy, what: str) -> None:
-        """Refuse a reference that was made under another policy than this one."""
-        differences = [
-            f"{f.name} is {getattr(other, f.name)!r} there and {getattr(self, f.name)!r} here"
-            for f in fields(self)
-            if getattr(self, f.name) != getattr(other, f.name)
-        ]
-        if differences:
-            raise PolicyError(
-                f"{what} was made under another policy: {'; '.join(differences)}. "
-                "Make it again with the options used here, or use the options it was made with"
-            )
-
-
-def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str]:
+def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
     """P(u) as an array over all users of the log (None for uniform), and its name."""
     log = snapshot.log
     if prior is None or (isinstance(prior, str) and prior == "uniform"):
         return None, "uniform"
     if isinstance(prior, str):
-        return _checked(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
+        return _check_shares(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
     if isinstance(prior, Mapping):
         codes, numbers = require_mapping_codes(log.users, prior, "p_user")
         shares = np.full(len(log.users), np.nan)
@@ -109,7 +64,7 @@ def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str
                 f"p_user has no number for {int(missing.sum())} of the users, such as {first!r}: "
                 "give every user of the snapshot one"
             )
-        return _checked(snapshot, np.where(np.isnan(shares), 0.0, shares)), "given"
+        return _check_shares(snapshot, np.where(np.isnan(shares), 0.0, shares)), "given"
     if hasattr(prior, "index") and hasattr(prior, "to_dict"):
         raise InputError(
             "p_user is a Series, whose order may not be that of log.users: give p_user.to_dict() if its index is "
@@ -124,10 +79,10 @@ def user_prior(snapshot: Snapshot, prior: UserPrior) -> tuple[Floats | None, str
             f"p_user has shape {shares.shape}, but the log has {len(log.users)} users: "
             "give one number per user, in the order of log.users"
         )
-    return _checked(snapshot, shares.copy()), "given"
+    return _check_shares(snapshot, shares.copy()), "given"
 
 
-def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str]:
+def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
     """P(i|u) as an array over the entries (None for uniform), and its name."""
     if prior is None or (isinstance(prior, str) and prior == "uniform"):
         return None, "uniform"
@@ -135,18 +90,18 @@ def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str
     if isinstance(prior, Recency):
         half_life = log.axis.duration(prior.half_life)
         time = snapshot.per_entry(log.time)
-        b = np.ones(len(p.item))
+        rows, b = p.rows, np.ones(len(p.item))
         over_blocks(
             p.edges(),
             len(p.item),
-            lambda k, lo, hi: kernels.recency(lo, hi, p.start, p.stop, time, half_life, MOST_HALF_LIVES, b),
+            lambda k, lo, hi: kernels.recency(lo, hi, rows, time, half_life, MOST_HALF_LIVES, b),
         )
         return b, str(prior)
     if isinstance(prior, str):
         values = snapshot.per_entry(log.column(prior))
         bad = ~(np.isfinite(values) & (values > 0))
         if bad.any():
-            bad &= snapshot.inside()  # what comes after the date does not matter
+            bad &= snapshot.mark_entries()  # what comes after the date does not matter
         if bad.any():
             entry = int(np.argmax(bad))
             raise ColumnError(
@@ -157,7 +112,7 @@ def item_prior(snapshot: Snapshot, prior: ItemPrior) -> tuple[Floats | None, str
     raise InputError(f"p_item is {prior!r}; it can be None, Recency(half_life) or the name of a column")
 
 
-def _constant_per_user(snapshot: Snapshot, column: str) -> Floats:
+def _constant_per_user(snapshot: Slice, column: str) -> Floats:
     values = snapshot.per_entry(snapshot.log.column(column))
     p = snapshot.profiles
     some = p.stop != p.start
@@ -184,7 +139,7 @@ def _constant_per_user(snapshot: Snapshot, column: str) -> Floats:
     return shares
 
 
-def _checked(snapshot: Snapshot, shares: Floats) -> Floats:
+def _check_shares(snapshot: Slice, shares: Floats) -> Floats:
     here = snapshot.sizes() > 0
     bad = here & ~(np.isfinite(shares) & (shares >= 0))
     if bad.any():

@@ -1,7 +1,8 @@
 """A log on disk: one Arrow file, mapped into memory when it is opened.
 
 The file holds one row of lists, one list per array, so that arrays of different lengths share one
-file that is replaced in one step. Nothing is decoded on loading, and nothing is ever pickled.
+file that is replaced in one step. Nothing is decoded on loading, and nothing is ever pickled. What loops
+rely on (offsets, codes, lengths) is checked before they see it.
 """
 
 from __future__ import annotations
@@ -14,17 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.errors import FileError
-from unskew.files import check_readable, first_line, replacing
+from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.times import TimeAxis
+from unskew.errors import FileError, InputError
+from unskew.files import check_readable, replace_file
+from unskew.text import first_line
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
 
-_KEY = b"unskew.data.log"
+Fields = dict[str, Any]
+"""What a log is made from, by the names of its fields."""
+
+_KEY = b"unskew.log"
 _FORMAT = 1
 _MAGIC = b"ARROW1"
+_ORGANIC = "organic."
 
 
 def is_saved_log(path: Path) -> bool:
@@ -41,13 +48,13 @@ def is_saved_log(path: Path) -> bool:
         return False
 
 
-def save_log(log: Log, path: Path) -> None:
+def write_saved_log(log: Log, path: Path) -> None:
     """Write `log`, and its organic view if it has one."""
     arrays, about = _pack(log)
     if log._organic is not None:
         more, about["organic"] = _pack(log._organic)
         shared = ("users", "items")
-        arrays |= {f"organic.{name}": array for name, array in more.items() if name not in shared}
+        arrays |= {f"{_ORGANIC}{name}": array for name, array in more.items() if name not in shared}
     columns = [
         pa.LargeListArray.from_arrays(pa.array([0, len(array)], type=pa.int64()), array)
         for array in arrays.values()
@@ -55,31 +62,37 @@ def save_log(log: Log, path: Path) -> None:
     batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
     batch = batch.replace_schema_metadata({_KEY: json.dumps(about).encode()})
     with (
-        replacing(path) as temporary,
+        replace_file(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
         pa.ipc.new_file(sink, batch.schema) as writer,
     ):
         writer.write_batch(batch)
 
 
-def load_log(path: Path) -> Log:
-    """Open what `save_log` wrote."""
+def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
+    """The fields of what `write_saved_log` wrote, and those of its organic view if it has one."""
     check_readable(path)
     if not is_saved_log(path):
-        raise FileError(f"{path} is not a saved log (or only half of one): write it with Log.save")
+        raise FileError(f"{path} is not a saved log (or only half of one)", remedy="write it with Log.save")
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+        batch.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"{path} cannot be read: {first_line(error)}") from None
-    about = json.loads(batch.schema.metadata[_KEY])
-    if about["format"] != _FORMAT:
-        raise FileError(f"{path} was written by another version of unskew: save the log again")
-    arrays = {name: batch.column(name).values for name in batch.schema.names}
-    organic = None
-    if "organic" in about:
-        parts = {n.removeprefix("organic."): a for n, a in arrays.items() if n.startswith("organic.")}
-        organic = _unpack(parts | {n: arrays[n] for n in ("users", "items")}, about["organic"], None)
-    return _unpack(arrays, about, organic)
+    try:
+        about = json.loads(batch.schema.metadata[_KEY])
+        if about["format"] != _FORMAT:
+            raise FileError(f"{path} was written by another version of unskew", remedy="save the log again")
+        arrays = {name: batch.column(name).values for name in batch.schema.names}
+        log = _unpack(arrays, about)
+        if "organic" not in about:
+            return log, None
+        parts = {n.removeprefix(_ORGANIC): a for n, a in arrays.items() if n.startswith(_ORGANIC)}
+        return log, _unpack(parts | {n: arrays[n] for n in ("users", "items")}, about["organic"])
+    except FileError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+        raise FileError(f"{path} is damaged ({first_line(error)})", remedy="save the log again") from error
 
 
 def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
@@ -111,30 +124,55 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     return arrays, about
 
 
-def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any], organic: Log | None) -> Log:
-    from unskew.data.log import Columns, Labels, Log, Reading
-
-    def array(name: str) -> Any:
-        return arrays[name].to_numpy(zero_copy_only=True)
+def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
+    def array(name: str, kinds: str) -> Any:
+        found = arrays[name].to_numpy(zero_copy_only=True)
+        if found.dtype.kind not in kinds:
+            raise ValueError(f"{name} holds {found.dtype}")
+        return found
 
     def ids(name: str, categorical: bool) -> Ids:
         values = arrays[name]
+        if values.null_count:
+            raise ValueError(f"{name} has nulls")
         return Ids(values, pa.dictionary(pa.int32(), values.type) if categorical else values.type)
 
-    return Log(
-        users=ids("users", about["categorical"][0]),
-        items=ids("items", about["categorical"][1]),
-        start=array("start"),
-        item=array("item"),
-        time=array("time"),
-        axis=TimeAxis(**about["axis"]),
-        columns=Columns(**about["columns"]),
-        reading=Reading(**about["reading"]),
-        removed=array("removed") if "removed" in arrays else None,
-        exposed=array("exposed").view(np.bool_) if "exposed" in arrays else None,
-        extra={name: array(f"extra.{name}") for name in about["extra"]},
-        labels={n: Labels(arrays[f"label.{n}"], array(f"label-codes.{n}")) for n in about.get("labels", [])},
-        view=about["view"],
-        source=about["source"],
-        _organic=organic,
-    )
+    fields = {
+        "users": ids("users", about["categorical"][0]),
+        "items": ids("items", about["categorical"][1]),
+        "start": array("start", "u"),
+        "item": array("item", "u"),
+        "time": array("time", "if"),
+        "axis": TimeAxis(**about["axis"]),
+        "columns": Columns(**about["columns"]),
+        "reading": Reading(**about["reading"]),
+        "removed": array("removed", "if") if "removed" in arrays else None,
+        "exposed": array("exposed", "u").astype(np.bool_) if "exposed" in arrays else None,
+        "extra": {name: array(f"extra.{name}", "f") for name in about["extra"]},
+        "labels": {n: Labels(arrays[f"label.{n}"], array(f"label-codes.{n}", "i")) for n in about["labels"]},
+        "view": about["view"],
+        "source": about["source"],
+    }
+    _check(fields)
+    return fields
+
+
+def _check(fields: Fields) -> None:
+    """Refuse arrays that a loop would follow out of bounds."""
+    start, item, n = fields["start"], fields["item"], len(fields["item"])
+    if start.dtype not in (np.uint32, np.uint64) or item.dtype != np.uint32:
+        raise ValueError("offsets or item codes have the wrong type")
+    if len(start) != len(fields["users"]) + 1 or start[0] != 0 or start[-1] != n or (start[1:] < start[:-1]).any():
+        raise ValueError("the offsets of users do not fit")
+    if n and int(item.max()) >= len(fields["items"]):
+        raise ValueError("an item code is beyond the number of items")
+    columns = {"time": fields["time"], "removed": fields["removed"], "exposed": fields["exposed"]}
+    columns |= fields["extra"] | {name: labels.codes for name, labels in fields["labels"].items()}
+    for name, values in columns.items():
+        if values is not None and len(values) != n:
+            raise ValueError(f"{name} has {len(values)} values for {n} interactions")
+    for name, labels in fields["labels"].items():
+        if n and not 0 <= int(labels.codes.min()) <= int(labels.codes.max()) < len(labels.values):
+            raise ValueError(f"a code of {name} is beyond the number of its texts")
+    if not n:
+        raise InputError("it holds no interaction")

@@ -12,8 +12,8 @@ from typing import Any
 import jinja2
 import vl_convert
 
-from unskew.files import replacing
 from unskew.drawing.theme import unbroken
+from unskew.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
     bundle = vl_convert.javascript_bundle() if any(specs) else ""  # type: ignore[call-arg]
     shown = list(zip(sections, specs, strict=True))
     html = environment.from_string(source).render(title=title, lead=lead, sections=shown, bundle=bundle)
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import altair as alt
 
-from unskew.files import replacing
+from unskew.files import replace_file
 
 INK, GREY, PALE = "#222222", "#767676", "#e9e9e9"
 BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = "#0072b2", "#d55e00", "#00795a", "#a5468b", "#a87400", "#3d8fbf"
@@ -140,13 +140,13 @@ def styled(chart: Any, title: str, subtitle: str | Sequence[str], description: s
 
 def save_png(chart: Any, path: Path) -> None:
     """Write a chart as a picture, twice the nominal size."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         chart.save(str(temporary), format="png", scale_factor=2)
 
 
 def save_svg(chart: Any, path: Path) -> None:
     """Write a chart as a drawing that can be enlarged."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         chart.save(str(temporary), format="svg")
 
 

@@ -13,32 +13,30 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unskew.evaluation.comparison import numbered, population, require_same_pairs
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
-from unskew.evaluation.evaluate import AnyQuality, HeldOutRanks
-from unskew.evaluation.pairs import entry_shares
+from unskew.evaluation.changes import keep_eligible
+from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import by_bootstrap
-from unskew.data.population import Mask
-from unskew.progress import Progress, progress, reporting
 from unskew.evaluation.quality import quality as named_quality
-from unskew.recommend.contract import Codes
-from unskew.weights.item_weights import ItemWeights
-from unskew.weights.alignment import Reference
 from unskew.evaluation.score import Score
-from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
+from unskew.evaluation.units import number_users, require_same_pairs
+from unskew.progress import Progress, progress, reporting
+from unskew.weights.alignment import Reference
 from unskew.weights.fitting import fit_weights
+from unskew.weights.item_weights import ItemWeights
 
 
 @dataclass(frozen=True)
-class Refitted:
+class Repetitions:
     """Bootstrap repetitions of scores, all from the same draws of users.
 
     Attributes
     ----------
     now, raw
         Arrays (repetition, ranks, quality) of scores at t1, with weights fitted again and without.
-    before
+    reference
         Scores at t0, None unless ranks of t0 and a date to draw users at were given.
     target_known
         Whether the target was taken as known, because nobody can be drawn from a saved marginal.
@@ -46,20 +44,20 @@ class Refitted:
 
     now: Floats
     raw: Floats
-    before: Floats | None
+    reference: Floats | None
     target_known: bool
 
 
-def refit(
+def bootstrap(
     ranks: Sequence[HeldOutRanks],
     reference: Reference,
     weights: ItemWeights,
     qualities: Sequence[AnyQuality],
     *,
-    before: Sequence[HeldOutRanks] = (),
+    reference_ranks: Sequence[HeldOutRanks] = (),
     repeats: int = 200,
     seed: int = 0,
-) -> Refitted:
+) -> Repetitions:
     """Draw users again and again, at both dates together; fit the weights and score each time.
 
     Parameters
@@ -73,30 +71,29 @@ def refit(
         The fitted weights; they are fitted again by the same method and policy.
     qualities
         What to score.
-    before
+    reference_ranks
         Ranks at the reference date, for the change since then.
     repeats, seed
         Number and seed of the repetitions.
     """
-    _check(ranks, reference, weights, before, repeats)
+    _check(ranks, reference, weights, reference_ranks, repeats)
     snapshot = ranks[0].snapshot
-    there = reference if isinstance(reference, Snapshot) else None
+    there = reference if isinstance(reference, Slice) else None
     rng = np.random.default_rng(seed)
     wanted = [named_quality(q) for q in qualities]
     values = [[r.values(q) for q in wanted] for r in ranks]
-    part_now, part_before = (None, None) if there is None else population(weights, snapshot, there)
+    part_now, part_before = (None, None) if there is None else keep_eligible(weights, snapshot, there)
     sums_now = _sums(ranks, wanted, part_now)
-    sums_before = _sums(before, wanted, part_before) if there is not None else []
+    sums_before = _sums(reference_ranks, wanted, part_before) if there is not None else []
     now, raw, then = (np.empty((repeats, len(some), len(wanted))) for some in (ranks, ranks, sums_before))
     draws = _Draws(snapshot, there)
     progress().begin("fitting again", repeats, "samples")
     for k in range(repeats):
         times_now, times_before = draws.counts(rng)
-        at_t1 = _counted(snapshot, times_now)
-        at_t0 = None if there is None else _counted(there, times_before)
-        fitted = _fitted_again(at_t1, reference if at_t0 is None else at_t0, weights)
-        part, theta = fitted.applied_to(at_t1, at_t0)
-        shares = entry_shares(part, theta)
+        at_t1 = _count_users(snapshot, times_now)
+        at_t0 = None if there is None else _count_users(there, times_before)
+        fitted = _fit_again(at_t1, reference if at_t0 is None else at_t0, weights)
+        shares = fitted.apply(at_t1, at_t0).pair_shares
         for i, r in enumerate(ranks):
             own = shares[r.entries]
             now[k, i] = [(own @ value) / own.sum() for value in values[i]]
@@ -104,10 +101,10 @@ def refit(
         if sums_before:
             then[k] = _means(sums_before, times_before)
         progress().advance(1)
-    return Refitted(now, raw, then if sums_before else None, there is None)
+    return Repetitions(now, raw, then if sums_before else None, there is None)
 
 
-def with_refitted_interval(score: Score, repeats: Floats, *, target_known: bool = False) -> Score:
+def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False) -> Score:
     """The same score with the interval of its bootstrap repetitions."""
     method = "bootstrap, target known" if target_known else "bootstrap"
     interval = by_bootstrap(score.value, repeats, score.level, method)
@@ -117,8 +114,8 @@ def with_refitted_interval(score: Score, repeats: Floats, *, target_known: bool 
 class _Draws:
     """Draws of as many users, with repetition, as there are at either date."""
 
-    def __init__(self, now: Snapshot, before: Snapshot | None) -> None:
-        self._now, self._before = numbered(now, now if before is None else before)
+    def __init__(self, now: Slice, before: Slice | None) -> None:
+        self._now, self._before = number_users(now, now if before is None else before)
         anyone = np.zeros(max(self._now.max(), self._before.max()) + 1, dtype=bool)
         anyone[self._now] |= now.shares() > 0
         if before is not None:
@@ -133,7 +130,7 @@ class _Draws:
         return times[self._now], times[self._before]
 
 
-def _counted(snapshot: Snapshot, times: Codes) -> Snapshot:
+def _count_users(snapshot: Slice, times: Codes) -> Slice:
     """The snapshot with every user counted so many times."""
     shares = snapshot.shares() * times
     if not shares.any():
@@ -141,21 +138,11 @@ def _counted(snapshot: Snapshot, times: Codes) -> Snapshot:
     return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))
 
 
-def _fitted_again(now: Snapshot, reference: Reference, weights: ItemWeights) -> ItemWeights:
+def _fit_again(now: Slice, reference: Reference, weights: ItemWeights) -> ItemWeights:
     with warnings.catch_warnings(), reporting(Progress()):  # a fit is one step of the work that is reported
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
-            return fit_weights(
-                now,
-                reference,
-                top=weights.top,
-                method=weights.method,
-                tol=weights.tol,
-                new_items=weights.new_items_policy,
-                min_items=weights.policy.min_items,
-                users=weights.policy.users,
-                warm_start=weights,
-            )
+            return fit_weights(now, reference, options=weights.options, warm_start=weights)
         except InputError as error:
             raise InputError(f"the weights could not be fitted again to users drawn at random: {error}") from error
 
@@ -180,17 +167,15 @@ def _check(
     ranks: Sequence[HeldOutRanks],
     reference: Reference,
     weights: ItemWeights,
-    before: Sequence[HeldOutRanks],
+    reference_ranks: Sequence[HeldOutRanks],
     repeats: int,
 ) -> None:
     if repeats < 2:
         raise InputError(f"repeats is {repeats}; a bootstrap needs at least 2")
-    if weights.restricted and weights.top is None:
-        raise PolicyError("weights of chosen items cannot be fitted again from their file: use top or all items")
     for other in ranks[1:]:
         require_same_pairs(ranks[0], other)
-    if isinstance(reference, Snapshot):
-        for r in before:
+    if isinstance(reference, Slice):
+        for r in reference_ranks:
             if r.snapshot.log.users is not reference.log.users or r.snapshot.tick != reference.tick:
                 raise PolicyError(
                     f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {reference.at}"

@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri, stdtr, stdtrit
 
+from unskew.arrays.types import Floats
 from unskew.errors import InputError
-from unskew.arrays.sweep import Floats
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ precision is the reciprocal rank; both names are accepted. Values agree with tre
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.files import first_line
+from unskew.text import did_you_mean, first_line
 
 Ranks = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -132,6 +131,16 @@ def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list
     return found
 
 
+def distinct_qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list[Quality]:
+    """Several qualities, each of which must come once, since rows are told apart by their names."""
+    wanted = qualities(given)
+    names = [quality.name for quality in wanted]
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"quality {name!r} is given twice: give each once")
+    return wanted
+
+
 def _curve(text: str) -> list[str]:
     """The names that ``rank<=1,5,10`` stands for; any other text stands for itself."""
     depths = re.fullmatch(r"rank\s*<=\s*(\d+(?:\s*,\s*\d+)*)", text.strip().lower())
@@ -143,8 +152,7 @@ def _named(name: str) -> Quality:
     kind = _ALSO.get(parts[1], parts[1]) if parts else None
     if parts is None or kind not in _KNOWN or (parts[2] and kind != "rbp"):
         known = [*_KNOWN, *_ALSO]
-        close = difflib.get_close_matches(re.split(r"[@(]", name.lower())[0], known, n=1)
-        hint = f"; did you mean {close[0]}@5?" if close else ""
+        hint = did_you_mean(re.split(r"[@(]", name.lower())[0], known, "{}@5")
         raise InputError(
             f"there is no quality {name!r}: give one of {', '.join(known)} with @k, such as hit@5{hint}"
         )

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.arrays import kernels
-from unskew.errors import InputError, UnskewError, UnskewWarning
-from unskew.files import first_line
-from unskew.evaluation.pairs import HoldOut
+from unskew.arrays import list_kernels
+from unskew.arrays.types import Codes, Floats
 from unskew.data.log import Log
-from unskew.progress import progress
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
+from unskew.errors import InputError, UnskewError, UnskewWarning
+from unskew.evaluation.hold_out import HoldOut
+from unskew.progress import progress
+from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.text import first_line
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
 PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
@@ -105,7 +105,7 @@ def lists_for(
     lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
     ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
     free = bool(getattr(model, "may_recommend_profile", False))
-    kernels.list_ranks(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
+    list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
         raise _refused(model, snapshot.log, batch, fault)
     return lists, ranks

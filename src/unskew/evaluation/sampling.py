@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.evaluation.evaluate import AnyWeights, users_left_out, weighted
+from unskew.data.snapshot import Snapshot
+from unskew.data.weighting import Weights
+from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pairs import pairs_of
 from unskew.files import write_parquet
 from unskew.frames import to_native
-from unskew.evaluation.pairs import HoldOut, draw, entry_shares, number_of_draws, pairs_of
-from unskew.recommend.checks import whole_number
-from unskew.data.snapshot import Snapshot
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,25 +56,23 @@ class TestSet:
         write_parquet(Path(path), self.table, "sample", self.about)
 
 
-def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_000, seed: int = 0) -> TestSet:
+def sample_pairs(snapshot: Snapshot, weights: Weights = None, *, sample: int = 20_000, seed: int = 0) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
     The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
-    any more. Pairs are drawn as for ``evaluate(sample=n)`` with the same seed.
+    any more. Pairs are drawn as for `evaluate` with the same sample and seed.
 
     Examples
     --------
     >>> import unskew as us
     >>> log = us.read_log({"user": [1, 1, 2], "item": ["a", "b", "a"], "time": [1, 2, 3]})
-    >>> us.sample_pairs(log.at(3), n=2).to_arrow().column_names
+    >>> us.sample_pairs(log.at(3), sample=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
-    number_of_draws("n", n)
-    whole_number("seed", seed, "where the draws begin", 0)
-    part, theta = weighted(snapshot, weights)
-    entries = np.sort(draw(part, theta, n, seed))
+    selection = PairSelection.of(snapshot, [weights], sample=sample, seed=seed)
+    weighting = selection.weightings[0]
+    entries = np.sort(selection.pairs.entry[selection.places_of_draws(weighting)])
     pairs = pairs_of(snapshot, entries)
-    shares = entry_shares(part, theta)
     log = snapshot.log
     items, offsets = [], [np.zeros(1, dtype=np.int64)]
     for _, batch in HoldOut(snapshot).batches(pairs, 10**6):
@@ -83,7 +82,7 @@ def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_
         {
             "user": log.users.take(pairs.user),
             "item": log.items.take(pairs.item),
-            "probability": shares[entries],
+            "probability": weighting.pair_shares[entries],
             "profile": pa.LargeListArray.from_arrays(
                 pa.array(np.concatenate(offsets)), log.items.values.take(pa.array(np.concatenate(items)))
             ),
@@ -92,9 +91,9 @@ def sample_pairs(snapshot: Snapshot, weights: AnyWeights = None, *, n: int = 20_
     about = {
         "at": snapshot.at,
         "reference": getattr(weights, "reference", None),
-        "n": n,
+        "n": sample,
         "seed": seed,
         "policy": getattr(weights, "policy", snapshot.policy).to_dict(),
-        "users_left_out": asdict(users_left_out(snapshot, part)),
+        "users_left_out": asdict(selection.users_left_out(weighting)),
     }
     return TestSet(table, about, log.frames)

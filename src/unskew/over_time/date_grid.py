@@ -17,9 +17,9 @@ from datetime import date, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning
 from unskew.data.log import Log
 from unskew.data.times import Label, Moment, TimeAxis, plain
+from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning
 
 MOST = 100_000
 """Dates of a grid: more are taken for a mistake."""

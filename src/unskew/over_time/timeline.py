@@ -1,8 +1,7 @@
 """Scores over time: every recommender at every date of a grid, raw and weighted.
 
 At each date the weights start from those of the date before, and models are fitted to the profiles of that date.
-The grid is in `unskew.over_time.date_grid`, the work at one date in `unskew.over_time.scored_date`, the table and its file in
-`unskew.over_time.timeline_table`.
+The grid is in `date_grid`, the work at one date in `scored_date`, the table and its file in `timeline_table`.
 """
 
 from __future__ import annotations
@@ -13,27 +12,30 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.errors import FileError, InputError, UnskewError, UnskewWarning
-from unskew.evaluation.evaluate import AnyQuality
-from unskew.over_time.date_grid import grid_of
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.progress import WithinAStep, progress, reporting
-from unskew.over_time.scored_date import Starts, scores_of, weightings_of
-from unskew.over_time.timeline_spec import Asked, Files, Recommenders
-from unskew.over_time.timeline_table import Timeline, counted, damaged, probabilities_table, scores_table
 from unskew.data.times import Label, Moment
+from unskew.errors import FileError, InputError, UnskewError, UnskewWarning, option
+from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.over_time.date_grid import grid_of
+from unskew.over_time.scored_date import Starts, score_date, weigh_date
+from unskew.over_time.timeline_spec import Files, TimelineSpec
+from unskew.over_time.timeline_table import Timeline, damaged, probabilities_table, scores_table
+from unskew.progress import QuietSteps, progress, reporting
+from unskew.recommend.specs import AnyRecommenders
+from unskew.text import count
+from unskew.weights.fit_options import FitOptions, SharedFitKeywords
 
 EVERY = 5.0  # seconds between two writings of what is done
 
 
 def timeline(
     log: Log,
-    recommenders: Recommenders,
+    recommenders: AnyRecommenders,
     *,
     reference: Any,
     start: Any = None,
@@ -42,17 +44,17 @@ def timeline(
     dates: Iterable[Any] | None = None,
     qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
     top: int | Iterable[int] = (),
-    method: str = "descent",
     items: Iterable[Any] = (),
     sample: int | None = None,
     seed: int = 0,
     level: float = 0.95,
-    tol: float = 1e-4,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
     output: str | Path | None = None,
     probabilities: str | Path | None = None,
     resume: bool = False,
+    options: FitOptions | None = None,
+    **changes: Unpack[SharedFitKeywords],
 ) -> Timeline:
     """Scores of recommenders on a grid of dates, raw and weighted to the item mix of one reference date.
 
@@ -77,8 +79,6 @@ def timeline(
     top
         For each number p here, also weights of the p items of largest change alone. Rows without weights and with
         weights of all items are always there.
-    method
-        How those of `top` are fitted: by ``descent``, the paper's way, or by ``lbfgs``, which needs fewer passes.
     items
         Ids of items whose probability is to be recorded.
     sample, seed
@@ -86,8 +86,6 @@ def timeline(
         are shared by all recommenders and weightings there.
     level
         Of the intervals.
-    tol
-        Of the fits.
     p_user, p_item
         As for `Log.at`.
     output, probabilities
@@ -96,6 +94,9 @@ def timeline(
         Go on with what is in `output`: only dates that it lacks are computed. A run that was interrupted and
         resumed gives the same numbers, to the last bit, as one that was not. Without it an `output`
         that is there already is replaced, but only once all dates are done.
+    options, **changes
+        How weights are fitted, as for `fit_weights`; `method` is that of `top`, ``descent`` (the paper's way) by
+        default, or ``lbfgs``, which needs fewer passes.
 
     Examples
     --------
@@ -107,25 +108,25 @@ def timeline(
     >>> made.rows.column_names[:6]
     ['at', 'recommender', 'quality', 'view', 'weighting', 'top']
     """
-    asked = Asked.of(
+    spec = TimelineSpec.of(
         log,
         recommenders,
         reference=reference,
         qualities=qualities,
         top=top,
-        method=method,
         items=items,
         sample=sample,
         seed=seed,
         level=level,
-        tol=tol,
         p_user=p_user,
         p_item=p_item,
+        options=options,
+        changes=changes,
     )
-    begin = asked.first if start is None and dates is None else None
+    begin = spec.first if start is None and dates is None else None
     grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
-    files = Files.of(output, probabilities, resume=resume, items=len(asked.codes) > 0)
-    made = _Run(asked, grid, files, resume).finish()
+    files = Files.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
+    made = _Run(spec, grid, files, resume).finish()
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
@@ -161,11 +162,11 @@ class _Done:
 class _Run:
     """The work on the dates that are missing, from the first to the last."""
 
-    def __init__(self, asked: Asked, grid: list[Moment], files: Files, resume: bool) -> None:
-        self.asked = asked
+    def __init__(self, spec: TimelineSpec, grid: list[Moment], files: Files, resume: bool) -> None:
+        self.spec = spec
         self.grid = grid
         self.files = files
-        self.options = asked.options(grid[0])
+        self.options = spec.describe(grid[0])
         self.known: list[_Done] = []  # from the file; the weights of the date computed last are beside it
         self.starts: Starts = {}
         self.new: list[_Done] = []  # a date is there at once with its weights, or not at all
@@ -173,21 +174,21 @@ class _Run:
         if files.rows is not None and files.rows.exists():
             self.replaces = not resume
             if resume:
-                self._take_up(files.rows)
+                self._continue(files.rows)
 
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
         have = {date.tick for date in self.known}
         missing = [moment for moment in self.grid if moment.tick not in have]
         if not missing:
-            return self._made()
+            return self._result()
         reporter = progress()
         reporter.begin("timeline", len(missing), "dates")
         written, took = time.monotonic(), 0.0
         try:
             for moment in missing:
-                with reporting(WithinAStep(reporter)):
-                    self.new.append(self._computed(moment))
+                with reporting(QuietSteps(reporter)):
+                    self.new.append(self._compute(moment))
                 if len(self.new) > 1:
                     self.new[-2] = replace(self.new[-2], starts=None)
                 reporter.advance(1)
@@ -198,100 +199,102 @@ class _Run:
                     took = written - began
         except KeyboardInterrupt:
             self._write()
-            raise KeyboardInterrupt(*self._kept()) from None
+            raise KeyboardInterrupt(*self._describe_files()) from None
         except BaseException:
             with contextlib.suppress(FileError):
                 self._write()
             raise
         self._write()
-        return self._made()
+        return self._result()
 
-    def _computed(self, moment: Moment) -> _Done:
+    def _compute(self, moment: Moment) -> _Done:
         """Score at one date."""
-        asked = self.asked
+        spec = self.spec
         starts = self.new[-1].starts if self.new else self.starts
         try:
-            snapshot = asked.snapshot(moment)
-            weightings = weightings_of(
-                snapshot, asked.reference, asked.tops, asked.tol, starts or {}, asked.method
-            )
-            scores = scores_of(
+            snapshot = spec.snapshot(moment)
+            dated = weigh_date(snapshot, spec.reference, spec.fits, starts or {})
+            weightings = [one.weighting for one in dated]
+            scores = score_date(
                 snapshot,
                 weightings,
-                list(asked.models.values()),
-                asked.qualities,
-                level=asked.level,
-                sample=asked.sample,
-                seed=asked.seed_at(moment),
+                list(spec.models.values()),
+                spec.qualities,
+                level=spec.level,
+                sample=spec.sample,
+                seed=spec.seed_at(moment),
             )
         except UnskewError as error:
-            raise type(error)(f"at {moment.label}: {error}") from error
+            raise error.with_context(f"at {moment.label}") from error
         at, view = moment.label, snapshot.policy.view
         rows = [
-            (at, name, quality.name, view, w.name, w.top, *scores[i, j, k], w.divergence, w.bound)
-            for i, name in enumerate(asked.models)
-            for j, quality in enumerate(asked.qualities)
-            for k, w in enumerate(weightings)
+            (at, name, quality.name, view, w.name, w.top, found.value, *found.interval, one.divergence, one.bound)
+            for name, by_quality in zip(spec.models, scores, strict=True)
+            for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
+            for one, w, found in zip(dated, weightings, by_weighting, strict=True)
         ]
         probabilities = [
-            (at, item, w.name, w.top, float(w.q[code]))
-            for item, code in zip(asked.items.to_pylist(), asked.codes, strict=True)
-            for w in weightings
+            (at, item, one.weighting.name, one.weighting.top, float(one.marginal[code]))
+            for item, code in zip(spec.items.to_pylist(), spec.codes, strict=True)
+            for one in dated
         ]
-        converged = all(w.converged for w in weightings)
-        reached = {w.top: w.start() for w in weightings if w.name == "weighted"}
+        converged = all(one.converged for one in dated)
+        reached = {one.weighting.top: one.next_start() for one in dated if one.weighting.name == "weighted"}
         return _Done(moment.tick, at, rows, probabilities, converged, reached)
 
-    def _made(self) -> Timeline:
+    def _result(self) -> Timeline:
         """What is done so far."""
         done = sorted([*self.known, *self.new], key=lambda date: date.tick)
-        at = {"integer": pa.int64(), "float": pa.float64()}.get(self.asked.log.axis.kind, pa.string())
+        at = {"integer": pa.int64(), "float": pa.float64()}.get(self.spec.log.axis.kind, pa.string())
         return Timeline(
             rows=scores_table([row for date in done for row in date.rows], at),
             probabilities=probabilities_table(
-                [row for date in done for row in date.probabilities], at, self.asked.log.items.values.type
+                [row for date in done for row in date.probabilities], at, self.spec.log.items.values.type
             ),
             options=self.options,
             unfinished=tuple(date.at for date in done if not date.converged),
             complete={moment.tick for moment in self.grid} <= {date.tick for date in done},
             computed=len(self.new),
             starts=(self.new[-1].starts if self.new else self.starts) or {},
-            frames=self.asked.log.frames,
+            frames=self.spec.log.frames,
         )
 
     def _write(self) -> None:
         if self.files.rows is None or not self.new:
             return
-        made = self._made()
+        made = self._result()
         if made.complete or not self.replaces:
             made.save(self.files.rows, probabilities=self.files.probabilities)
 
-    def _kept(self) -> list[str]:
+    def _describe_files(self) -> list[str]:
         """What an interrupted run leaves behind, in words; nothing if there is no file."""
         done = {date.tick for date in [*self.known, *self.new]}
-        count = sum(moment.tick in done for moment in self.grid)
-        if self.files.rows is None or not count:
+        there = sum(moment.tick in done for moment in self.grid)
+        if self.files.rows is None or not there:
             return []
         if self.replaces:
             return [
-                f"{self.files.rows} is as it was, since a file is replaced only once all dates are done; with "
-                "--resume it would be gone on with"
+                f"{self.files.rows} was left unchanged, since it is replaced only once all dates are done; use "
+                f"{option('resume', True)} to continue it"
             ]
-        return [f"{count} of {counted(len(self.grid), 'date')} are in {self.files.rows}; --resume does the rest"]
+        return [
+            f"{there} of {count(len(self.grid), 'date')} are in {self.files.rows}; use "
+            f"{option('resume', True)} to do the rest"
+        ]
 
-    def _take_up(self, path: Path) -> None:
-        """Go on from a file."""
+    def _continue(self, path: Path) -> None:
+        """Take over the dates of a file."""
         found = Timeline.load(path)
         found.require_options(self.options, path)
         if self.files.probabilities is not None:
             found = Timeline.load(path, probabilities=self.files.probabilities)
-        if found.starts.keys() != {None, *self.asked.tops} or any(
-            len(theta) != len(self.asked.log.items) for theta in found.starts.values()
+        if found.starts.keys() != set(self.spec.tops) or any(
+            len(theta) != len(self.spec.log.items) for theta in found.starts.values()
         ):
             raise damaged(path, "weights to start from are missing")
         self.starts = found.starts
         rows, shares = _by_date(found.rows), _by_date(found.probabilities)
-        row_names, share_names = self.asked.names(self.options["view"])
+        row_names, share_names = self.spec.names(self.options["view"])
         for at in found.dates:
             if [row[1:6] for row in rows[at]] != row_names:
                 raise damaged(path, f"the rows at {at} are not those of its options")
@@ -301,7 +304,7 @@ class _Run:
                     "that was written with it, or remove both to begin again"
                 )
             try:
-                tick = self.asked.log.axis.moment(at).tick
+                tick = self.spec.log.axis.moment(at).tick
             except InputError as error:
                 raise damaged(path, error) from error
             self.known.append(_Done(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))

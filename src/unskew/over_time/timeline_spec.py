@@ -1,45 +1,40 @@
-"""What a timeline was asked for: checked before the work, and told in its file so that it can be resumed."""
+"""What a timeline was asked for: checked before the work, and written to its file so that it can be resumed."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import InputError, PolicyError
-from unskew.evaluation.evaluate import AnyQuality, AnyRecommender
-from unskew.files import check_sum_of, check_writable
-from unskew.over_time.date_grid import label_of
-from unskew.evaluation.pairs import number_of_draws
+from unskew.arrays.types import Codes
+from unskew.checks import one_of, sample_size, whole_number
 from unskew.data.ids import require_mapping_codes
-from unskew.evaluation.intervals import critical
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.evaluation.quality import Quality
-from unskew.evaluation.quality import qualities as named_qualities
-from unskew.recommend.contract import Codes, Recommender
-from unskew.recommend.checks import one_of, whole_number
-from unskew.recommend.specs import recommender as named_recommender
-from unskew.weights.alignment import Reference
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label, Moment, plain
+from unskew.data.times import Label, Moment
+from unskew.errors import InputError, PolicyError
+from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.intervals import critical
+from unskew.evaluation.quality import Quality, distinct_qualities
+from unskew.files import check_writable, hash_bytes, hash_files
+from unskew.over_time.date_grid import label_of
+from unskew.recommend.contract import Recommender
+from unskew.recommend.specs import AnyRecommenders, named_recommenders
+from unskew.weights.alignment import Reference, find_reference
+from unskew.weights.fit_options import SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
-TOP_METHODS = ("descent", "lbfgs")
-"""By which the weights of some items alone can be fitted."""
-
-Recommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
+_SHARED = ("tol", "max_passes", "new_items", "min_items", "users")
+"""Options that all fits of a timeline have in common."""
 
 
 @dataclass(frozen=True)
-class Asked:
+class TimelineSpec:
     """All but the dates.
 
     Attributes
@@ -48,10 +43,8 @@ class Asked:
         Where a date was given, the snapshot there.
     models
         The recommenders by the names that they have in the table.
-    tops
-        For how many items weights are fitted, besides those of all.
-    method
-        By which these are.
+    fits
+        How weights are fitted: those of all items first, then those of each `top`.
     items, codes
         The items whose probability is recorded.
     """
@@ -60,14 +53,12 @@ class Asked:
     reference: Reference
     models: Mapping[str, Recommender]
     qualities: list[Quality]
-    tops: list[int]
-    method: str
+    fits: list[FitOptions]
     items: pa.Array
     codes: Codes
     sample: int | None
     seed: int
     level: float
-    tol: float
     p_user: UserPrior
     p_item: ItemPrior
 
@@ -75,46 +66,40 @@ class Asked:
     def of(
         cls,
         log: Log,
-        recommenders: Recommenders,
+        recommenders: AnyRecommenders,
         *,
         reference: Any,
         qualities: AnyQuality | Iterable[AnyQuality],
         top: int | Iterable[int],
-        method: str,
         items: Iterable[Any],
         sample: int | None,
         seed: int,
         level: float,
-        tol: float,
         p_user: UserPrior,
         p_item: ItemPrior,
-    ) -> Asked:
+        options: FitOptions | None,
+        changes: SharedFitKeywords,
+    ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
             raise InputError(f"{log!r} is not a log: read one with read_log")
         critical(level)
-        if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
-            raise InputError(f"tol is {tol!r}; it must be a finite number that is not negative")
-        one_of("method", method, TOP_METHODS)
         if sample is not None:
-            number_of_draws("sample", sample)
+            sample_size("sample", sample)
         whole_number("seed", seed, "where the draws begin", 0)
-        if isinstance(plain(reference), str | int | float | date):
-            reference = log.at(reference, p_user=p_user, p_item=p_item)
+        reference = find_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         return cls(
             log=log,
             reference=reference,
-            models=_models(recommenders),
-            qualities=_qualities(qualities),
-            tops=_tops(top),
-            method=method,
+            models=named_recommenders(recommenders),
+            qualities=distinct_qualities(qualities),
+            fits=_fits(top, options, changes),
             items=log.items.take(codes),
             codes=codes,
             sample=None if sample is None else int(sample),
             seed=int(seed),
             level=float(level),
-            tol=float(tol),
             p_user=p_user,
             p_item=p_item,
         )
@@ -126,18 +111,18 @@ class Asked:
         if at is None:
             if not isinstance(self.reference, Marginal):
                 Marginal.of(self.reference)  # refuses what is no reference
-            raise PolicyError("the reference has no date: say where the grid begins with start (--from)")
+            raise PolicyError("the reference has no date: say where the grid begins with start ")
         try:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
                 f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
-                f"{self.log.last}: say where the grid begins with start (--from)"
+                f"{self.log.last}: say where the grid begins with start "
             ) from None
         if before:
             raise PolicyError(
                 f"the date of the reference, {at}, is before the log begins: it runs from {self.log.first} to "
-                f"{self.log.last}; say where the grid begins with start (--from)"
+                f"{self.log.last}; say where the grid begins with start "
             )
         return at
 
@@ -153,7 +138,7 @@ class Asked:
 
     def names(self, view: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
-        weightings = [("raw", None), ("weighted", None), *(("weighted", top) for top in self.tops)]
+        weightings = [("raw", None), ("weighted", None), *(("weighted", fit.top) for fit in self.fits[1:])]
         rows = [
             (name, quality.name, view, *weighting)
             for name in self.models
@@ -162,7 +147,12 @@ class Asked:
         ]
         return rows, [(item, *weighting) for item in self.items.to_pylist() for weighting in weightings]
 
-    def options(self, moment: Moment) -> dict[str, Any]:
+    @property
+    def tops(self) -> list[int | None]:
+        """Of each fit, for how many items; None for all."""
+        return [fit.top for fit in self.fits]
+
+    def describe(self, moment: Moment) -> dict[str, Any]:
         """Everything that the numbers depend on, ready for JSON; the policy is that at `moment`."""
         policy = self.snapshot(moment).policy
         marginal = self.reference.marginal() if isinstance(self.reference, Snapshot) else self.reference
@@ -170,18 +160,18 @@ class Asked:
         return {
             "log": _fingerprint(self.log),
             "view": policy.view,
-            "p_user": _described(self.log, policy.p_user, self.p_user),
+            "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
-            "reference": f"{self._reference_at()} ({len(marginal)} items, {_check_sum(marginal.probabilities)})",
-            "recommenders": [_told(name, model) for name, model in self.models.items()],
+            "reference": f"{self._reference_at()} ({len(marginal)} items, {hash_bytes([marginal.probabilities])})",
+            "recommenders": [_describe_model(name, model) for name, model in self.models.items()],
             "qualities": [quality.name for quality in self.qualities],
-            "top": self.tops,
-            "method": self.method if self.tops else None,
+            "top": self.tops[1:],
+            "method": self.fits[1].method if len(self.fits) > 1 else None,
+            **{name: value for name, value in self.fits[0].to_dict().items() if name in _SHARED},
             "items": [str(item) for item in self.items.to_pylist()],
             "sample": self.sample,
             "seed": None if self.sample is None else self.seed,
             "level": self.level,
-            "tol": self.tol,
         }
 
     def _reference_at(self) -> Label | None:
@@ -224,41 +214,21 @@ class Files:
         return cls(*files)
 
 
-def _models(given: Recommenders) -> dict[str, Recommender]:
-    if isinstance(given, Mapping):
-        wrong = [name for name in given if not isinstance(name, str)]
-        if wrong:
-            raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
-        named = [(name, named_recommender(one)) for name, one in given.items()]
-    else:
-        alone = isinstance(given, str | Recommender) or callable(given)
-        several: list[Any] = list(given) if isinstance(given, Iterable) and not alone else [given]
-        named = [(str(model), model) for model in map(named_recommender, several)]
-    if not named:
-        raise InputError("no recommender was given: name at least one, such as popular")
-    models = dict(named)
-    for name in models:
-        if sum(name == other for other, _ in named) > 1:
-            raise InputError(f"recommender {name!r} is given twice: give each once, or names with a mapping")
-    return models
+def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedFitKeywords) -> list[FitOptions]:
+    """How weights of all items are fitted, and then those of each number of items alone."""
+    shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
+    everything = FitOptions.of(options, shared)
+    kept = options.method if options is not None and options.is_subset else "descent"
+    subset = one_of("method", changes.get("method", kept), SUBSET_METHODS)
+    tops = [whole_number("top", one, "how many items to weight") for one in _several(top)]
+    for one in tops:
+        if tops.count(one) > 1:
+            raise InputError(f"top {one} is given twice: give each once")
+    return [everything, *(replace(everything, top=one, method=subset) for one in tops)]
 
 
-def _qualities(given: AnyQuality | Iterable[AnyQuality]) -> list[Quality]:
-    wanted = named_qualities(given)
-    names = [quality.name for quality in wanted]
-    for name in names:
-        if names.count(name) > 1:
-            raise InputError(f"quality {name!r} is given twice: give each once")
-    return wanted
-
-
-def _tops(given: int | Iterable[int]) -> list[int]:
-    several = given if isinstance(given, Iterable) else [given]
-    tops = [whole_number("top", top, "how many items to weight") for top in several]
-    for top in tops:
-        if tops.count(top) > 1:
-            raise InputError(f"top {top} is given twice: give each once")
-    return tops
+def _several(top: int | Iterable[int]) -> Iterable[int]:
+    return top if isinstance(top, Iterable) else [top]
 
 
 def _codes(log: Log, items: Iterable[Any]) -> Codes:
@@ -276,26 +246,25 @@ def _codes(log: Log, items: Iterable[Any]) -> Codes:
 
 def _fingerprint(log: Log) -> dict[str, Any]:
     arrays = [log.start, log.item, log.time, log.removed, *(log.extra[name] for name in sorted(log.extra))]
-    ids = zlib.crc32(pa.record_batch([log.users.values], names=["user"]).serialize())
-    ids = zlib.crc32(pa.record_batch([log.items.values], names=["item"]).serialize(), ids)
+    ids = [pa.record_batch([ids.values], names=["id"]).serialize() for ids in (log.users, log.items)]
     return {
         "users": len(log.users),
         "items": len(log.items),
         "interactions": len(log),
         "first": log.first,
         "last": log.last,
-        "sum": (ids + sum(int(_check_sum(a), 16) for a in arrays if a is not None)) % 2**32,
+        "hash": hash_bytes([*ids, *(np.ascontiguousarray(a) for a in arrays if a is not None)]),
     }
 
 
-def _told(name: str, model: Recommender) -> str:
+def _describe_model(name: str, model: Recommender) -> str:
     """A recommender in words; one that was read from a file with a check sum of that."""
     files = getattr(model, "files", ())
-    told = str(model) + (f" ({check_sum_of(files)})" if files else "")
+    told = str(model) + (f" ({hash_files(files)})" if files else "")
     return told if name == str(model) else f"{name}: {told}"
 
 
-def _described(log: Log, name: str, prior: UserPrior) -> str:
+def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
     """P(u) in words; of one that was given by hand, with a check sum of its numbers."""
     if name != "given":
         return name
@@ -303,8 +272,4 @@ def _described(log: Log, name: str, prior: UserPrior) -> str:
     if isinstance(prior, Mapping):
         codes, values = require_mapping_codes(log.users, prior, "p_user")
         numbers[codes[codes >= 0]] = values[codes >= 0]
-    return f"given ({_check_sum(numbers)})"
-
-
-def _check_sum(numbers: npt.NDArray[Any]) -> str:
-    return f"{zlib.crc32(np.ascontiguousarray(numbers).data):08x}"
+    return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"

@@ -7,7 +7,6 @@ that a run that was interrupted can go on from it, to the last bit as if it had 
 from __future__ import annotations
 
 import contextlib
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,11 +15,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.errors import InputError, PolicyError
-from unskew.files import first_line, packed, read_parquet, unpacked, write_parquet
-from unskew.frames import to_native
-from unskew.arrays.sweep import Floats
+from unskew.arrays.types import Floats
 from unskew.data.times import Label
+from unskew.errors import InputError, PolicyError
+from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.frames import to_native
+from unskew.text import count, first_line
 
 _SCORES = [
     ("recommender", pa.string()),
@@ -81,7 +81,7 @@ class Timeline:
         span = f" from {dates[0]} to {dates[-1]}" if dates else ""
         names = ", ".join(self.rows.column("recommender").unique().to_pylist())
         part = "" if self.complete else ", not complete"
-        return f"Timeline({counted(len(dates), 'date')}{span}: {len(self)} rows of {names}{part})"
+        return f"Timeline({count(len(dates), 'date')}{span}: {len(self)} rows of {names}{part})"
 
     def to_arrow(self) -> pa.Table:
         """The rows."""
@@ -107,18 +107,13 @@ class Timeline:
         """Write the rows as Parquet, and the probabilities of items to a file of their own."""
         if probabilities is not None:  # first: the file of the rows says which dates are done
             write_parquet(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
-        starts = {}
-        for top, theta in self.starts.items():
-            some = np.flatnonzero(theta)
-            starts["all" if top is None else str(top)] = [packed(some), packed(theta[some])]
         about = {
             "options": self.options,
             "unfinished": self.unfinished,
             "complete": self.complete,
-            "starts": starts,
-            "items": len(next(iter(self.starts.values()), ())),
         }
-        write_parquet(Path(path), self.rows, "timeline", about)
+        starts = {_start_name(top): pa.array(theta) for top, theta in self.starts.items()}
+        write_parquet(Path(path), self.rows, "timeline", about, starts)
 
     @classmethod
     def load(cls, path: str | Path, *, probabilities: str | Path | None = None) -> Timeline:
@@ -132,29 +127,32 @@ class Timeline:
         ...     us.Timeline.load(folder + "/timeline.parquet")
         Timeline(2 dates from 4 to 5: 4 rows of constant:1)
         """
-        table, told = _read(Path(path), "timeline")
-        if any(name not in told for name in ("options", "unfinished", "complete", "starts", "items")):
+        table, about = _read(Path(path), "timeline")
+        if any(name not in about for name in ("options", "unfinished", "complete")):
             raise InputError(f"{path} was written by another version of unskew: make the timeline again")
         with _undamaged(path):
+            starts = _read_starts(table.schema)
+            table = table.replace_schema_metadata(None)
             _require_columns(table, scores_table([], table.schema.field("at").type))
             found = cls(
                 rows=table,
                 probabilities=probabilities_table([], table.schema.field("at").type, pa.null()),
-                options=dict(told["options"]),
-                unfinished=tuple(told["unfinished"]),
-                complete=bool(told["complete"]),
-                starts=_starts(told["starts"], told["items"]),
+                options=dict(about["options"]),
+                unfinished=tuple(about["unfinished"]),
+                complete=bool(about["complete"]),
+                starts=starts,
             )
         return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
 
     def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
         """The probabilities that were saved with it."""
-        table, told = _read(Path(probabilities), "probabilities")
-        if told.get("options") != self.options:
+        table, about = _read(Path(probabilities), "probabilities")
+        if about.get("options") != self.options:
             raise InputError(
                 f"{probabilities} was not written together with {path}, but with other options: name the file "
                 "that was, or remove both to begin again"
             )
+        table = table.replace_schema_metadata(None)
         with _undamaged(probabilities):
             at, item = (table.schema.field(name).type for name in ("at", "item"))
             _require_columns(table, probabilities_table([], at, item))
@@ -174,14 +172,9 @@ class Timeline:
         for name, wanted in options.items():
             had = self.options.get(name)
             if had != wanted:
-                told = "is another" if name == "log" else f"is {_shown(wanted)} here and {_shown(had)} there"
-                return f"{name} {told}"
+                how = "is another" if name == "log" else f"is {_format(wanted)} here and {_format(had)} there"
+                return f"{name} {how}"
         return None
-
-
-def counted(n: int, what: str) -> str:
-    """``1 date``, ``2 dates``."""
-    return f"{n} {what}{'s' * (n != 1)}"
 
 
 def damaged(path: str | Path, what: object) -> InputError:
@@ -193,7 +186,7 @@ def damaged(path: str | Path, what: object) -> InputError:
 def _undamaged(path: str | Path) -> Iterator[None]:
     try:
         yield
-    except (TypeError, ValueError, LookupError, AttributeError, zlib.error) as error:
+    except (TypeError, ValueError, LookupError, AttributeError) as error:
         raise damaged(path, first_line(error)) from error
 
 
@@ -205,12 +198,16 @@ def _require_columns(table: pa.Table, like: pa.Table) -> None:
             raise ValueError(f"column {name} has no value in some row")
 
 
-def _starts(told: Mapping[str, Any], items: int) -> dict[int | None, Floats]:
+def _start_name(top: int | None) -> str:
+    return "all" if top is None else str(top)
+
+
+def _read_starts(schema: pa.Schema) -> dict[int | None, Floats]:
+    """The weights of the last date that was computed."""
     starts = {}
-    for name, (codes, values) in told.items():
-        theta = np.zeros(items)
-        theta[unpacked(codes).astype(np.int64)] = unpacked(values)
-        if not np.isfinite(theta).all():
+    for name, values in read_arrays(schema).items():
+        theta = values.to_numpy(zero_copy_only=False)
+        if theta.dtype != np.float64 or not np.isfinite(theta).all():
             raise ValueError("weights to start from are not finite")
         starts[None if name == "all" else int(name)] = theta
     return starts
@@ -234,14 +231,14 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 
 def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
-    table, told = read_parquet(path)
-    if told.get("kind") != kind:
-        had = str(told.get("kind") or "something else")
+    table, about = read_parquet(path)
+    if about.get("kind") != kind:
+        had = str(about.get("kind") or "something else")
         what = had if had in ("something else", "probabilities", "weights") else f"a {had}"
         raise InputError(f"{path} holds {what}, not the {kind} of 'unskew timeline'")
-    return table.replace_schema_metadata(None), told
+    return table, about
 
 
-def _shown(value: Any) -> str:
+def _format(value: Any) -> str:
     text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
     return text or "none"

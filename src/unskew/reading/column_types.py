@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError
 from unskew.reading.sources import Source, quoted
 from unskew.reading.text_times import text_times
-from unskew.data.times import PER_SECOND, TimeAxis
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")

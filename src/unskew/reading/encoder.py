@@ -15,11 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.reading.column_types import TimeColumn, aligned, flag_expression, id_expression, json_expression, missing, number_expression, time_column
-from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
+from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
-from unskew.data.log import Columns, Labels, Log, Reading
+from unskew.data.log import Log
+from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
 from unskew.progress import progress
+from unskew.reading.column_types import (
+    TimeColumn,
+    aligned,
+    flag_expression,
+    id_expression,
+    json_expression,
+    missing,
+    number_expression,
+    time_column,
+)
 from unskew.reading.sources import Source, quoted
 
 NO_LABEL = "(none)"

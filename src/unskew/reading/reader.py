@@ -8,14 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from unskew.data.columns import Columns
+from unskew.data.log import Log
+from unskew.data.saved_log import is_saved_log
+from unskew.data.times import check_time_unit
+from unskew.errors import ColumnError, InputError
+from unskew.progress import progress
 from unskew.reading.column_types import family
 from unskew.reading.encoder import Encoder
-from unskew.errors import ColumnError, InputError
-from unskew.data.log import Columns, Log
-from unskew.progress import progress
 from unskew.reading.sources import Source, opened
-from unskew.data.saved_log import is_saved_log, load_log
-from unskew.data.times import check_time_unit
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
 _FLAGS = {
@@ -86,7 +87,7 @@ def read_log(
     labels = [labels] if isinstance(labels, str) else list(labels)
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
         _refuse_options(user=user, item=item, time=time, removed=removed, exposed=exposed, time_unit=time_unit)
-        log = load_log(Path(source))
+        log = Log.load(source)
         for name in columns:
             log.column(name)
         for name in labels:

@@ -20,11 +20,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew import frames
-from unskew.errors import FileError, InputError
-from unskew.files import check_readable, first_line, shortened
+from unskew.arrays.blocks import threads
 from unskew.data.saved_log import is_saved_log
-from unskew.arrays.sweep import threads
+from unskew.errors import FileError, InputError
+from unskew.files import check_readable, shorten_path
 from unskew.reading.text_files import CsvForm, json_relation, paths, reason
+from unskew.text import first_line
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -183,7 +184,7 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     elif not exists and glob.has_magic(str(source)):
         found = sorted(p for p in map(Path, glob.glob(str(source), recursive=True)) if p.is_file())
         if not found:
-            raise FileError(f"no file matches {shortened(path)}")
+            raise FileError(f"no file matches {shorten_path(path)}")
     else:
         found = [path]
     for one in found:

@@ -18,7 +18,7 @@ import duckdb
 import pyarrow as pa
 
 from unskew.errors import ColumnError, EmptyError, FileError
-from unskew.files import first_line
+from unskew.text import first_line
 
 _DELIMITERS = ",\t;|"
 _HEAD = 2**20  # a header is not longer than this

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-
-Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

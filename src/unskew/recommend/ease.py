@@ -10,13 +10,15 @@ import numpy as np
 import numpy.typing as npt
 from scipy.linalg.lapack import get_lapack_funcs
 
-from unskew.errors import InputError
-from unskew.recommend import checks as options, ease_kernels
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.work_blocks import Pairs, Rows, cut
-from unskew.recommend.holders import Holders
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.types import Codes
+from unskew.checks import number, whole_number
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import over_blocks
+from unskew.errors import InputError
+from unskew.recommend import checks, ease_kernels
+from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.holders import Holders
+from unskew.recommend.work_blocks import Pairs, Rows, cut
 
 UNIT = 2.0**-36
 """What the weights are rounded to, as a part of the largest."""
@@ -80,14 +82,12 @@ class EASE:
     _model: _Weights | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "l2", options.number("l2", self.l2, "the penalty of EASE", 1e-6))
+        object.__setattr__(self, "l2", number("l2", self.l2, "the penalty of EASE", 1e-6))
         if self.max_items is not None:
-            options.whole_number("max_items", self.max_items, "how many items are modelled")
+            whole_number("max_items", self.max_items, "how many items are modelled")
 
     def __repr__(self) -> str:
-        return options.spec(
-            "ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items})
-        )
+        return checks.spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count, invert, scale: about ``n^3`` steps for n items."""
@@ -130,9 +130,9 @@ class EASE:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
-        m = options.fitted(self._model, self)
+        m = checks.fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), options.whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
         n = len(m.modelled)
         order = np.arange(n)
 
@@ -150,8 +150,8 @@ class EASE:
 
         Its row is subtracted from the scores of the whole profile; B still contains the pair.
         """
-        m = options.fitted(self._model, self)
-        options.whole_number("k", k, "the length of a list")
+        m = checks.fitted(self._model, self)
+        whole_number("k", k, "the length of a list")
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.modelled)
         return some.ranks(

@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch, Codes
+from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
+from unskew.errors import InputError, UnskewError
+from unskew.recommend.contract import Batch
 
 
 class FunctionRecommender:

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.recommend import candidates as kernels
-from unskew.recommend.contract import Codes
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
+from unskew.recommend import candidates as kernels
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch, Codes, tie_order, top_k
+from unskew.arrays.blocks import over_blocks, threads
+from unskew.arrays.rows import entries_of
+from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import over_blocks, threads
+from unskew.errors import InputError, UnskewError
+from unskew.recommend.contract import Batch, tie_order, top_k
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
@@ -188,9 +190,7 @@ class ImplicitModel:
         p = snapshot.profiles
         users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
         users = users[p.sizes()[users] > 0]
-        first, sizes = p.start[users].astype(np.int64), p.sizes()[users]
-        start = np.concatenate([[0], np.cumsum(sizes)])
-        entries = np.arange(start[-1]) + np.repeat(first - start[:-1], sizes)
+        start, entries = entries_of(p, users)
         everyone = Batch(users, start, p.item[entries].astype(np.int64), p.n_items)
         return self._rows(everyone)
 

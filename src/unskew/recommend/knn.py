@@ -9,13 +9,15 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from unskew.errors import PolicyError
-from unskew.recommend import checks as options, knn_kernels
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.work_blocks import Pairs, Rows, Unsigned, cut
-from unskew.recommend.holders import Holders
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.types import Codes, Floats, Items
+from unskew.checks import number, one_of, whole_number
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats, over_blocks
+from unskew.errors import PolicyError
+from unskew.recommend import checks, knn_kernels
+from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.holders import Holders
+from unskew.recommend.work_blocks import Pairs, Rows, cut
 
 UNIT = 2.0**-36
 """What similarities are rounded to, as a part of the largest there can be."""
@@ -40,9 +42,9 @@ class _Neighbours:
     start: npt.NDArray[np.uint64]
     cut: npt.NDArray[np.uint64]
     stop: npt.NDArray[np.uint64]
-    item: Unsigned
+    item: Items
     score: Floats
-    together: Unsigned | None
+    together: Items | None
     count: Codes
     order: Codes
     unit: float
@@ -100,14 +102,14 @@ class ItemKNN:
     _model: _Neighbours | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        options.whole_number("neighbours", self.neighbours, "the length of a row")
-        options.one_of("similarity", self.similarity, KINDS)
-        options.number("k1", self.k1, "how soon bm25 saturates", 0)
-        options.number("b", self.b, "how far bm25 discounts popular items", 0, 1)
+        whole_number("neighbours", self.neighbours, "the length of a row")
+        one_of("similarity", self.similarity, KINDS)
+        number("k1", self.k1, "how soon bm25 saturates", 0)
+        number("b", self.b, "how far bm25 discounts popular items", 0, 1)
         weighted = self.similarity == "bm25"
         if self.leave_out is None:
             object.__setattr__(self, "leave_out", "profile" if weighted else "exact")
-        options.one_of("leave_out", self.leave_out, options.LEAVE_OUT)
+        one_of("leave_out", self.leave_out, checks.LEAVE_OUT)
         if weighted and self.leave_out == "exact":
             raise PolicyError(
                 "leave_out='exact' is not possible with similarity='bm25', whose statistics are of the whole log: "
@@ -125,7 +127,7 @@ class ItemKNN:
             given |= {"k1": self.k1, "b": self.b}
         elif self.leave_out == "profile":
             given |= {"leave_out": self.leave_out}
-        return options.spec("knn", **given)
+        return checks.spec("knn", **given)
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
@@ -177,9 +179,9 @@ class ItemKNN:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items of highest score for each profile, by the neighbours as fitted."""
-        m = options.fitted(self._model, self)
+        m = checks.fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), options.whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
 
         def block(block: int, lo: int, hi: int) -> None:
             n = len(m.count)
@@ -210,10 +212,10 @@ class ItemKNN:
         The scores of a user are made once for all of its pairs; a pair then takes time proportional to
         `neighbours`.
         """
-        m = options.fitted(self._model, self)
-        options.whole_number("k", k, "the length of a list")
+        m = checks.fitted(self._model, self)
+        whole_number("k", k, "the length of a list")
         if self.is_exact:
-            options.require_same_date(self, m.tick, pairs.snapshot)
+            checks.require_same_date(self, m.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.count)
         most = min(k + self.neighbours, n)

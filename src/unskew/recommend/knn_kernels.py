@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from unskew.arrays.kernels import compiled
+from unskew.arrays.compiling import compiled
 from unskew.recommend.candidates import before, best_first, offered
 
 COSINE, JACCARD, COOCCURRENCE = 0, 1, 2

@@ -7,10 +7,13 @@ from typing import Self
 
 import numpy as np
 
-from unskew.recommend import candidates as kernels, checks as options
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, tie_order
-from unskew.recommend.work_blocks import Pairs, Rows, Unsigned
+from unskew.arrays.types import Codes, Items
+from unskew.checks import one_of, whole_number
 from unskew.data.snapshot import Snapshot
+from unskew.recommend import candidates as kernels
+from unskew.recommend import checks
+from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.work_blocks import Pairs, Rows
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class _Counted:
 
     tick: int | float
     key: Codes
-    best: Unsigned
+    best: Items
     held_key: Codes
     ahead: Codes
 
@@ -54,7 +57,7 @@ class Popular:
     _model: _Counted | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        options.one_of("leave_out", self.leave_out, options.LEAVE_OUT)
+        one_of("leave_out", self.leave_out, checks.LEAVE_OUT)
 
     @property
     def is_exact(self) -> bool:
@@ -62,7 +65,7 @@ class Popular:
         return self.leave_out == "exact"
 
     def __repr__(self) -> str:
-        return options.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
+        return checks.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count who holds what."""
@@ -80,9 +83,9 @@ class Popular:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items that most users hold and the profile does not, by the counts as fitted."""
-        model = options.fitted(self._model, self)
+        model = checks.fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), options.whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
 
         def block(block: int, lo: int, hi: int) -> None:
             mine = np.zeros(len(model.key), dtype=np.int64)
@@ -96,10 +99,10 @@ class Popular:
 
         In time proportional to the profile: nobody is recommended anything.
         """
-        model = options.fitted(self._model, self)
-        options.whole_number("k", k, "the length of a list")
+        model = checks.fitted(self._model, self)
+        whole_number("k", k, "the length of a list")
         if self.is_exact:
-            options.require_same_date(self, model.tick, pairs.snapshot)
+            checks.require_same_date(self, model.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p = some.profiles
         return some.ranks(

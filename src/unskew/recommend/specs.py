@@ -10,6 +10,7 @@ import csv
 import difflib
 import importlib
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -17,15 +18,19 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays.types import Codes
+from unskew.data.ids import ids_of_texts
+from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.files import first_line
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs, RanksHeldOut, Recommender
 from unskew.recommend.constant import Constant
+from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
 from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.table import Table
-from unskew.recommend.texts import ids_of_texts
-from unskew.data.snapshot import Snapshot
+from unskew.text import first_line
+
+AnyRecommender = str | Recommender | Callable[..., Any]
+AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
 
 _OWN = {"popular": ("popular", "Popular"), "knn": ("knn", "ItemKNN"), "ease": ("ease", "EASE")}
 _IMPLICIT = ("als", "bm25", "tfidf", "cosine")
@@ -81,6 +86,26 @@ def recommender(spec: Any) -> Recommender:
         nameless = type(made).__str__ is object.__str__ and type(made).__repr__ is object.__repr__
         return _named(made, type(made).__name__) if nameless else made
     return _named(_from_text(spec.strip()), spec.strip())
+
+
+def named_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
+    """One or several recommenders by the names that rows have for them, each of which must come once."""
+    if isinstance(given, Mapping):
+        wrong = [name for name in given if not isinstance(name, str)]
+        if wrong:
+            raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
+        named = [(name, recommender(one)) for name, one in given.items()]
+    else:
+        alone = isinstance(given, str | Recommender) or callable(given)
+        several: list[Any] = list(given) if isinstance(given, Iterable) and not alone else [given]
+        named = [(str(model), model) for model in map(recommender, several)]
+    if not named:
+        raise InputError("no recommender was given: name at least one, such as popular")
+    models = dict(named)
+    for name in models:
+        if sum(name == other for other, _ in named) > 1:
+            raise InputError(f"recommender {name!r} is given twice: give each once, or names with a mapping")
+    return models
 
 
 def _from_text(spec: str) -> Recommender:

@@ -8,12 +8,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from unskew.arrays.types import Codes
+from unskew.data.snapshot import Snapshot
 from unskew.errors import UnskewError, UnskewWarning
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs
+from unskew.reading.sources import expand
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
-from unskew.data.snapshot import Snapshot
-from unskew.reading.sources import expand
 
 
 class Table:

@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import InputError
-from unskew.data.ids import Ids, kind_of
-from unskew.recommend.contract import Codes, tie_order
-from unskew.recommend.table_rows import Rows
-from unskew.recommend.texts import ids_of_texts
+from unskew.arrays.types import Codes
+from unskew.data.ids import Ids, ids_of_texts, kind_of
 from unskew.data.snapshot import Snapshot
+from unskew.errors import InputError
+from unskew.recommend.contract import tie_order
+from unskew.recommend.table_rows import Rows
 
 _NUMBERS = {"integers", "decimal numbers"}
 
@@ -213,7 +213,7 @@ def _pair(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:
 
 def _held_pairs(snapshot: Snapshot) -> Codes:
     """A number for each pair of a user and an item it holds."""
-    inside = snapshot.inside()
+    inside = snapshot.mark_entries()
     item = snapshot.profiles.item[inside].astype(np.int64)
     user = np.repeat(np.arange(len(snapshot.log.users)), snapshot.sizes())
     return _pair(snapshot, user, item)

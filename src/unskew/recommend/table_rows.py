@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.reading.column_types import id_expression, json_expression, number_expression
 from unskew.errors import ColumnError
+from unskew.reading.column_types import id_expression, json_expression, number_expression
 from unskew.reading.sources import Source, opened, quoted
 
 _FORMS = "items (a ranked list), or item and rank, or item and score"

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.recommend.contract import Batch, Codes, HeldOutPairs
-from unskew.arrays.sweep import Profiles, over_blocks
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles
+from unskew.arrays.types import Codes, Items
+from unskew.recommend.contract import Batch, HeldOutPairs
 
-Unsigned = npt.NDArray[np.uint32]
 _MOST = 64  # blocks
 
 
@@ -35,7 +36,7 @@ class Rows:
     """Profiles to recommend for, as unsigned arrays."""
 
     start: npt.NDArray[np.uint64]
-    item: Unsigned
+    item: Items
     n_items: int
 
     @classmethod
@@ -52,8 +53,8 @@ class Rows:
 class Pairs:
     """Held-out pairs as unsigned arrays; a block has all the pairs of its users."""
 
-    user: Unsigned
-    item: Unsigned
+    user: Items
+    item: Items
     profiles: Profiles
     edges: Codes
     work: int

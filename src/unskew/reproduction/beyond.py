@@ -9,14 +9,15 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.errors import ConvergenceWarning, UnskewWarning
-from unskew.evaluation.evaluate import HeldOutRanks, rank_held_out
 from unskew.data.log import Log
+from unskew.errors import ConvergenceWarning, UnskewWarning
+from unskew.evaluation.evaluate import rank_held_out
+from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.progress import progress
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
-from unskew.weights.item_weights import ItemWeights
 from unskew.weights.fitting import fit_weights
-from unskew.worlds.recipe import Loop, Recipe, WORLDS
+from unskew.weights.item_weights import ItemWeights
+from unskew.worlds.recipe import WORLDS, Loop, Recipe
 from unskew.worlds.simulation import simulate
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
@@ -68,14 +69,14 @@ def _costs(now: Any, before: Any, label: str, p: int | None, method: str) -> dic
         fits = [fit_weights(now, before, top=p, method=method) for _ in range(_TIMES)]
     one = fits[0]
     return {
-        "p": one.fitted,
+        "p": one.report.fitted,
         "method": method,
         "items": label,
-        "passes": one.passes,
-        "seconds": min(fit.seconds for fit in fits),
+        "passes": one.report.passes,
+        "seconds": min(fit.report.seconds for fit in fits),
         "divergence": one.divergence,
         "bound": one.bound,
-        "least_bound": one.bound_least if p is None else None,
+        "least_bound": one.report.bound_least if p is None else None,
         "status": one.status,
     }
 

@@ -8,9 +8,29 @@ import altair as alt
 import pyarrow as pa
 
 from unskew.drawing.labels import Label, Span, end_labels, log_ticks, spanning
-from unskew.drawing.theme import BLUE, GREEN, GREY, INK, NAVY, OCHRE, PALE, PURPLE, RAW, Stroke, coloured, dashed, data, digits_of, number_axis, percent_axis, shaped, styled, wrapped
-from unskew.reproduction.figure import Figure
+from unskew.drawing.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    NAVY,
+    OCHRE,
+    PALE,
+    PURPLE,
+    RAW,
+    Stroke,
+    coloured,
+    dashed,
+    data,
+    digits_of,
+    number_axis,
+    percent_axis,
+    shaped,
+    styled,
+    wrapped,
+)
 from unskew.reproduction.beyond_sentences import algorithms_sentence, cost_sentence
+from unskew.reproduction.figure import Figure
 from unskew.reproduction.words import NAMES, few
 
 MAIN = "scaling"

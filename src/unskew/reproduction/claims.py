@@ -9,12 +9,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.reproduction.reproduction_page import Claim
-from unskew.reproduction.study import FIRST, LAST, Study, TOL
-from unskew.reproduction.words import percent, signed, weighting_name
-from unskew.weights.item_weights import ItemWeights
 from unskew.data.snapshot import Snapshot
+from unskew.reproduction.reproduction_page import Claim
+from unskew.reproduction.study import FIRST, LAST, TOL, Study
+from unskew.reproduction.words import percent, signed, weighting_name
 from unskew.weights.fitting import fit_weights
+from unskew.weights.item_weights import ItemWeights
 
 FEW = 20
 """The p with which the paper is content."""
@@ -63,7 +63,8 @@ class Changes:
         mixes = {key: now.probabilities(weights) for key, weights in fits.items()}
         found = {
             name: {
-                key: float(q[now.item_codes(items, name)].sum()) / start[name] - 1.0 for key, q in mixes.items()
+                key: float(q[now.log.items.require_codes(items, name)].sum()) / start[name] - 1.0
+                for key, q in mixes.items()
             }
             for name, items in lists.items()
         }
@@ -97,7 +98,7 @@ class Changes:
 
 def _score(snapshot: Snapshot, items: Sequence[int]) -> float:
     """The score of a constant list by hits: the probability of its items."""
-    return float(snapshot.probabilities()[snapshot.item_codes(items, "the list")].sum())
+    return float(snapshot.probabilities()[snapshot.log.items.require_codes(items, "the list")].sum())
 
 
 def _told(key: str) -> str:

@@ -16,18 +16,18 @@ from typing import TypeVar
 import pyarrow as pa
 
 from unskew.errors import FileError
-from unskew.files import replacing, write_parquet
+from unskew.files import replace_file, write_parquet
 from unskew.progress import progress
 from unskew.reproduction import beyond
-from unskew.reproduction.claims import Changes, RULE, claims
-from unskew.reproduction.claims import table as changes_of
-from unskew.reproduction.loop_figure import figure_loop
-from unskew.reproduction.figure import Figure, save_figure
 from unskew.reproduction.beyond_figures import figure_algorithms, figure_cost
+from unskew.reproduction.claims import RULE, Changes, claims
+from unskew.reproduction.claims import table as changes_of
+from unskew.reproduction.figure import Figure, save_figure
+from unskew.reproduction.lead import about, lead
+from unskew.reproduction.loop_figure import figure_loop
 from unskew.reproduction.paper_figures import figure_1, figure_2, figure_score, figure_weighted
 from unskew.reproduction.reproduction_page import Claim, write_reproduction_page
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study, probabilities, scores
-from unskew.reproduction.lead import about, lead
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import World, check_folder
@@ -84,7 +84,7 @@ class Reproduction:
         for figure in self.figures:
             save_figure(figure, folder)
         self.world.save(folder / WORLD)
-        with replacing(folder / "claims.json") as temporary:
+        with replace_file(folder / "claims.json") as temporary:
             temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
         table = changes_of(self.changes)
         write_parquet(folder / "claims-by-seed.parquet", table, "claims", {})

@@ -8,8 +8,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.files import write_parquet
 from unskew.drawing.theme import save_png, save_svg
+from unskew.files import write_parquet
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from unskew.reproduction import beyond
-from unskew.reproduction.claims import Changes, FEW
+from unskew.reproduction.claims import FEW, Changes
 from unskew.reproduction.study import FIRST, LAST
 from unskew.reproduction.words import counted, listed, percent, signed
 from unskew.worlds.recipe import PAPER

@@ -8,9 +8,27 @@ import altair as alt
 import pyarrow as pa
 
 from unskew.drawing.labels import Label, Span, end_labels, spanning
-from unskew.drawing.theme import BLUE, GREEN, GREY, INK, OCHRE, PURPLE, RAW, SKY, Stroke, WEIGHTED, coloured, dashed, data, digits_of, percent_axis, styled, wrapped
-from unskew.reproduction.figure import Figure
+from unskew.drawing.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    OCHRE,
+    PURPLE,
+    RAW,
+    SKY,
+    WEIGHTED,
+    Stroke,
+    coloured,
+    dashed,
+    data,
+    digits_of,
+    percent_axis,
+    styled,
+    wrapped,
+)
 from unskew.reproduction.beyond_sentences import loop_sentence
+from unskew.reproduction.figure import Figure
 
 STROKES = [
     Stroke(BLUE),

@@ -10,10 +10,35 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.drawing.labels import Label, Span, end_labels, happenings, log_ticks, spanning
-from unskew.drawing.theme import BLUE, GREEN, GREY, INK, PURPLE, RAW, Stroke, coloured, dashed, data, digits_of, number_axis, percent_axis, styled, thick, wrapped
+from unskew.drawing.theme import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    PURPLE,
+    RAW,
+    Stroke,
+    coloured,
+    dashed,
+    data,
+    digits_of,
+    number_axis,
+    percent_axis,
+    styled,
+    thick,
+    wrapped,
+)
 from unskew.reproduction.figure import Figure
+from unskew.reproduction.paper_sentences import (
+    BOTH,
+    NEVER,
+    SECOND,
+    items_sentence,
+    score_sentence,
+    sizes_sentence,
+    weighted_sentence,
+)
 from unskew.reproduction.power_law import fit_power_law, in_bins
-from unskew.reproduction.paper_sentences import BOTH, NEVER, SECOND, items_sentence, score_sentence, sizes_sentence, weighted_sentence
 from unskew.reproduction.words import ALL, BASE, counted, percent, signed, weighting_strokes
 
 WIDTH, HEIGHT = 640, 330

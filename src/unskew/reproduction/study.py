@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unskew.errors import InputError
 from unskew.data.log import Log
+from unskew.errors import InputError
 from unskew.over_time.timeline import timeline
+from unskew.over_time.timeline_table import Timeline
 from unskew.reading.reader import read_log
 from unskew.reproduction.paper_sentences import BOTH, NEVER, SECOND
 from unskew.reproduction.words import ALL, BASE, weighting_name
-from unskew.over_time.timeline_table import Timeline
 from unskew.worlds.world import World
 
 FIRST, LAST = 300, 500

@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.arrays.sweep import Floats, LEVELS, Sweep
+from unskew.arrays.sweep import LEVELS
+from unskew.arrays.types import Floats, Levels, Mask
+from unskew.solve.passes import Passes
 
 _MIDDLE = LEVELS // 2
 _BITS = 18  # of a 32-bit float that are dropped: 5 bits of mantissa stay, steps of 3 %
@@ -30,7 +31,7 @@ class RunningBound:
 
     target: Floats
     best: float = 0.0
-    trapped: npt.NDArray[np.bool_] = field(init=False)
+    trapped: Mask = field(init=False)
     _looked_at: float = np.inf
     _idle: int = 0
 
@@ -49,7 +50,7 @@ class RunningBound:
             self._looked_at, self._idle = residual, 0
         return due
 
-    def update(self, level: npt.NDArray[np.uint16], users: Floats) -> None:
+    def update(self, level: Levels, users: Floats) -> None:
         """Take a pass into account: `users` is P(u) by the highest level that u holds."""
         items = np.bincount(level, weights=self.target, minlength=LEVELS)
         excess = np.cumsum((items - users)[:0:-1])  # from the highest level down to 1
@@ -58,18 +59,18 @@ class RunningBound:
             self.best = float(excess[k])
             self.trapped = level >= LEVELS - 1 - k
 
-    def close(self, sweep: Sweep, f: Floats) -> float:
+    def close(self, passes: Passes, f: Floats) -> float:
         """One pass more, for the last point: its bound, and the gap in nats, which is returned.
 
         The gap ``sum_u a_u max_{i in u} T_i/q_i - 1`` is never below ``D(w) - min D``.
         """
         level = levels(f, self.target)
-        mean, users = sweep.highest(np.where(self.target > 0, np.exp(f), 0.0), level)
+        mean, users = passes.highest(np.where(self.target > 0, np.exp(f), 0.0), level)
         self.update(level, users)
         return max(mean - 1.0, 0.0)
 
 
-def levels(f: Floats, target: Floats) -> npt.NDArray[np.uint16]:
+def levels(f: Floats, target: Floats) -> Levels:
     """A level for each item: rises with ``f = log(T/q)``, 0 for an item without a target."""
     size = (np.abs(f.astype(np.float32)).view(np.int32) >> _BITS) - _SMALLEST
     np.clip(size, 0, _MIDDLE - 1, out=size)

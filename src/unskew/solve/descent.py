@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import minimize
 
+from unskew.arrays.types import Floats
 from unskew.solve.fit import Fit, Point
 from unskew.solve.problem import Problem, Solution
-from unskew.arrays.sweep import Floats
 
 _DECREASE = 1e-4  # of what the gradient promises: Armijo's rule
 _LONGEST = 5.0  # a step moves no log-weight by more than this

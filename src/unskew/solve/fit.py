@@ -6,11 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unskew.arrays import kernels
+from unskew.arrays import item_kernels
+from unskew.arrays.blocks import over_items
+from unskew.arrays.types import Floats
 from unskew.progress import progress
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem, Solution, Status
-from unskew.arrays.sweep import Floats, Sweep, over_items
 
 _NATS = 30.0  # while passes are left, D is brought within so many tol of the least as well, in nats
 
@@ -34,7 +35,7 @@ class Fit:
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self.sweep = Sweep(problem.profiles)
+        self.passes = problem.passes
         self.bound = RunningBound(problem.target)
         with np.errstate(divide="ignore"):
             self._log_target = np.log(problem.target)
@@ -53,10 +54,10 @@ class Fit:
         """One pass. With an earlier point `known`, the bound is improved on the way where it may pay."""
         target = self.problem.target
         if known is None or not self.bound.is_due(known.residual):
-            q = self.sweep.marginal(theta)
+            q = self.passes.marginal(theta)
         else:
             level = levels(known.f, target)
-            q, users = self.sweep.marginal_and_levels(theta, level)
+            q, users = self.passes.marginal_and_levels(theta, level)
             self.bound.update(level, users)
         f = np.empty(len(q))
 
@@ -65,23 +66,23 @@ class Fit:
             with np.errstate(divide="ignore", invalid="ignore"):
                 np.log(q[lo:hi], out=some)  # numpy's is many times faster than a loop's
                 np.subtract(self._log_target[lo:hi], some, out=some)
-            found: tuple[float, float] = kernels.compared(lo, hi, target, q, f)
+            found: tuple[float, float] = item_kernels.compare(lo, hi, target, q, f)
             return found
 
         parts = over_items(len(q), part)
         divergence, residual = (sum(column) for column in zip(*parts, strict=True))
-        progress().note(f"pass {self.sweep.passes}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
+        progress().note(f"pass {self.passes.count}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
         return Point(theta, q, f, divergence if np.isfinite(divergence) else np.inf, residual)
 
     def gradient(self, point: Point) -> Floats:
         """``dD/dlog w_k = sum_u a_u pi_uk v_u - T_k`` for all k at once. One pass."""
         target = self.problem.target
         ratio = np.where(target > 0, np.exp(point.f), 0.0)
-        return self.sweep.ratio_mean(point.theta, ratio) - target
+        return self.passes.ratio_mean(point.theta, ratio) - target
 
     def spent(self, max_passes: int, looks: int = 1) -> bool:
         """Whether there is no room for so many looks more; one pass is kept for the certificate."""
-        return self.sweep.passes + looks + 1 > max_passes
+        return self.passes.count + looks + 1 > max_passes
 
     def status(self, point: Point, tol: float) -> Status:
         """Whether this point is good enough, or provably as good as any.
@@ -92,18 +93,18 @@ class Fit:
         """
         if point.residual <= tol:
             return "solved"
-        if self.sweep.passes < self._wait or point.residual - self.bound.best > tol:
+        if self.passes.count < self._wait or point.residual - self.bound.best > tol:
             return "unfinished"
         if self.gap(point) <= _NATS * tol:
             return "certified"
         self._pause = min(2 * self._pause, 8)
-        self._wait = self.sweep.passes + self._pause
+        self._wait = self.passes.count + self._pause
         return "unfinished"
 
     def gap(self, point: Point) -> float:
         """At least ``D - min D`` in nats. One pass, which improves the bound as well; none to ask again."""
         if self._judged is None or self._judged[0] is not point:
-            self._judged = point, self.bound.close(self.sweep, point.f)
+            self._judged = point, self.bound.close(self.passes, point.f)
         return self._judged[1]
 
     def solution(self, point: Point, status: Status, history: list[float], tol: float) -> Solution:
@@ -119,7 +120,7 @@ class Fit:
             bound_least=self.bound.best,
             trapped=self.bound.trapped,
             gap=gap,
-            passes=self.sweep.passes,
+            passes=self.passes.count,
             history=tuple(history),
             status=status,
         )

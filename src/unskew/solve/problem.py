@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.arrays.sweep import Floats, Profiles
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.solve.passes import Passes
 
 Status = Literal["solved", "certified", "unfinished"]
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Find item weights under which the marginal of `profiles` is `target`.
+    """Find item weights under which the marginal of the profiles is `target`.
 
     Attributes
     ----------
-    profiles
-        Who holds what, with P(u) and P(i|u).
+    passes
+        Passes over the profiles.
     target
         T_i for every item, sum 1; an item with T_i > 0 is held by someone.
     theta
@@ -30,10 +30,10 @@ class Problem:
         The items whose weights are fitted.
     """
 
-    profiles: Profiles
+    passes: Passes
     target: Floats
     theta: Floats
-    free: npt.NDArray[np.int64]
+    free: Codes
 
     @property
     def is_whole(self) -> bool:
@@ -70,7 +70,7 @@ class Solution:
     divergence: float
     residual: float
     bound_least: float
-    trapped: npt.NDArray[np.bool_]
+    trapped: Mask
     gap: float
     passes: int
     history: tuple[float, ...]

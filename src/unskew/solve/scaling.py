@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from unskew.arrays import kernels
+from unskew.arrays import item_kernels
+from unskew.arrays.blocks import over_items
+from unskew.arrays.types import Floats
 from unskew.solve.fit import Fit, Point
 from unskew.solve.problem import Problem, Solution
-from unskew.arrays.sweep import Floats, over_items
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
 _LONGER = 5.0  # times the last step is as far as one may go: from a corner far out there is hardly a way back
@@ -56,7 +57,7 @@ class Anderson:
 
         def part(k: int, lo: int, hi: int) -> tuple[Floats, float]:
             dots = np.zeros((2, used))
-            longest: float = kernels.remembered(
+            longest: float = item_kernels.remember(
                 lo, hi, self._weight, old.theta, old.f, new.theta, new.f, self._df, self._dg, slot, used, dots
             )
             return dots, longest
@@ -80,7 +81,7 @@ class Anderson:
         gamma = np.linalg.solve(gram, self._slope[:used])
         out = np.empty_like(here.theta)
         lengths = over_items(
-            len(out), lambda k, lo, hi: kernels.extrapolated(lo, hi, here.theta, here.f, gamma, self._dg, out)
+            len(out), lambda k, lo, hi: item_kernels.extrapolate(lo, hi, here.theta, here.f, gamma, self._dg, out)
         )
         longest, limit = max(lengths), min(max(_LONGER * self._longest, 1.0), _LONGEST)
         if longest > limit:

@@ -1,237 +1,274 @@
-"""The two dates as arrays over the items of one log, after the policy has left out whom it must."""
+"""Two dates as arrays over the items of one log, after the policy has left out whom it must.
+
+What is asked of the users of either date is asked of an engine (`unskew.engines`); here are no arrays over users.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.arrays import distances
-from unskew.errors import InputError, PolicyError
-from unskew.data.shares import Share
-from unskew.frames import is_frame
-from unskew.data.ids import kind_of
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.ids import Ids, kind_of
+from unskew.data.log import Log
 from unskew.data.marginal import Marginal
-from unskew.data.population import Mask, cohort_of, taking_part, users_of
-from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
-from unskew.data.times import Label
+from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.shares import Share
+from unskew.data.slice import Slice
+from unskew.data.times import Label, plain
+from unskew.engines.local import LocalPopulation
+from unskew.engines.population import Population
+from unskew.errors import InputError, PolicyError, option
+from unskew.frames import is_frame
+from unskew.weights.fit_options import FitOptions
 
-Reference = Snapshot | Marginal | Mapping[Any, float] | Any
+Reference = Slice | Marginal | Mapping[Any, float] | Any
+"""Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
+
+
+def find_reference(log: Log, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None) -> Reference:
+    """What is compared with: the snapshot at a date, or what was given if that is no date."""
+    if isinstance(plain(given), str | int | float | date):
+        return log.at(given, p_user=p_user, p_item=p_item)
+    return given
 
 
 @dataclass(frozen=True)
-class Scene:
-    """What a fit sees. Arrays are over all items of the log.
+class ReferenceMix:
+    """The item mix of the reference date, over the items of the log that is compared with it.
 
     Attributes
     ----------
-    snapshot, now
-        The snapshot as it was given, and with the users who take part.
+    known
+        The probability of each item of the log.
+    outside, outside_items
+        The probabilities of items that the log does not have, and their ids.
+    """
+
+    known: Floats
+    outside: Floats
+    outside_items: pa.Array
+
+    @classmethod
+    def of_marginal(cls, marginal: Marginal, items: Ids) -> ReferenceMix:
+        """Look the items of a marginal up."""
+        codes = items.codes(marginal.items)
+        known = codes >= 0
+        p = np.zeros(len(items))
+        p[codes[known]] = marginal.probabilities[known]
+        outside = ~known & (marginal.probabilities > 0)
+        return cls(p, marginal.probabilities[outside], marginal.items.filter(pa.array(outside)))
+
+    @classmethod
+    def of_population(cls, reference: Population, items: Ids) -> ReferenceMix:
+        """The mix of some users; those of the same log have the same codes."""
+        p = reference.marginal()
+        if reference.items is items:
+            return cls(p, np.zeros(0), items.take([]))
+        here = np.flatnonzero(p > 0)
+        return cls.of_marginal(Marginal(reference.items.take(here), p[here]), items)
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """What a fit sees of two dates. Arrays are over all items of the log.
+
+    Attributes
+    ----------
+    everyone, now
+        All users at t1, and those who are evaluated.
     at
         The reference date, None if it is not known.
-    raw, raw_outside
-        P_t0 of all users; the probabilities of reference items that the log does not have.
-    whole, outside, outside_items
-        The same of the users who take part, and the ids of those items.
+    raw, reference
+        The item mix at t0 of all users, and of those who are evaluated.
     p_before
         P_t1 of all users.
     held, present
-        The items that anyone with P(u) > 0 holds at t1, and that anyone who takes part holds.
+        The items that anyone with P(u) > 0 holds at t1, and that anyone who is evaluated holds.
     drop
         Whether items that the reference lacks are dropped.
-    left_out, left_out_reference
-        Users who take no part, at t1 and at t0.
+    left_out_reference
+        Users who are not evaluated at t0.
     """
 
-    snapshot: Snapshot
-    now: Snapshot
+    everyone: Population
+    now: Population
     at: Label | None
-    raw: Floats
-    raw_outside: Floats
-    whole: Floats
-    outside: Floats
-    outside_items: pa.Array
+    raw: ReferenceMix
+    reference: ReferenceMix
     p_before: Floats
     held: Mask
     present: Mask
     drop: bool
-    left_out: Share
     left_out_reference: Share
 
     @classmethod
-    def of(cls, snapshot: Snapshot, reference: Reference, min_items: int, users: str, drop: bool) -> Scene:
-        """Apply the policy at both dates."""
-        if not isinstance(snapshot, Snapshot):
+    def of(cls, snapshot: Slice, reference: Reference, options: FitOptions) -> Alignment:
+        """Apply the policy at both dates, of profiles on this machine."""
+        if not isinstance(snapshot, Slice):
             raise InputError(f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date)")
-        if isinstance(reference, Snapshot):
-            view = _from_snapshot(snapshot, reference, min_items, users, drop)
-        elif not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
+        if isinstance(reference, Slice):
+            return cls.of_populations(LocalPopulation(snapshot), LocalPopulation(reference), options)
+        if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
             raise InputError(
                 f"the reference is a {type(reference).__name__}; give a snapshot such as log.at(date), a "
                 "Marginal, a mapping or a dataframe"
             )
+        marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
+        return cls.of_populations(LocalPopulation(snapshot), marginal, options)
+
+    @classmethod
+    def of_populations(
+        cls, everyone: Population, reference: Population | Marginal, options: FitOptions
+    ) -> Alignment:
+        """Apply the policy at both dates, wherever the profiles are."""
+        if isinstance(reference, Marginal):
+            raw, mix, now, left_out = _meet_marginal(everyone, reference, options)
         else:
-            marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
-            view = _from_marginal(snapshot, marginal, min_items, users, drop)
-        p_before = snapshot.probabilities()
+            raw, mix, now, left_out = _meet_population(everyone, reference, options)
+        p_before = everyone.marginal()
         held = p_before > 0
-        if not ((view.whole > 0) & held).any():
-            raise InputError(_nothing_shared(snapshot, reference))
-        if not view.part.any():
-            raise PolicyError(_nobody(min_items, users, str(snapshot.at)))
-        everyone = bool((view.part == (snapshot.sizes() > 0)).all())
-        now = snapshot if everyone else snapshot.restricted(view.part)
+        if not ((mix.known > 0) & held).any():
+            raise InputError(_nothing_shared(everyone, reference))
+        if now.is_empty():
+            raise _nobody(options, str(everyone.at))
         return cls(
-            snapshot=snapshot,
+            everyone=everyone,
             now=now,
-            at=view.at,
-            raw=view.raw,
-            raw_outside=view.raw_outside,
-            whole=view.whole,
-            outside=view.outside,
-            outside_items=view.outside_items,
+            at=reference.at,
+            raw=raw,
+            reference=mix,
             p_before=p_before,
             held=held,
-            present=held if everyone else now.counts() > 0,
-            drop=drop,
-            left_out=_left_out(snapshot, view.part),
-            left_out_reference=view.left_out,
+            present=held if now.left_out().count == 0 else now.held_items(),
+            drop=options.drops_new,
+            left_out_reference=left_out,
         )
+
+    @property
+    def p_reference(self) -> Floats:
+        """P_t0 of those who are evaluated there."""
+        return self.reference.known
 
     def target(self, *, keep_new: bool) -> Floats:
         """What is fitted: P_t0 without vanished items, renormalised; with room for new ones if kept."""
-        known = np.where(self.present, self.whole, 0.0)
+        known = np.where(self.present, self.p_reference, 0.0)
         if not known.any():
-            raise InputError("no user who takes part holds any item of the reference: relax min_items or users")
+            raise InputError(
+                "no user who is evaluated holds any item of the reference",
+                remedy=f"relax {option('min_items')} or {option('users')}",
+            )
         known /= known.sum()
         if not keep_new:
             return known
-        new = np.where(self.whole > 0, 0.0, self.now.probabilities())
+        new = np.where(self.p_reference > 0, 0.0, self.now.marginal())
         return known * (1.0 - float(new.sum())) + new
 
     @cached_property
-    def by_change(self) -> npt.NDArray[np.int64]:
+    def by_change(self) -> Codes:
         """The items that exist at both dates, largest change of probability first."""
-        both = np.flatnonzero(self.present & (self.whole > 0))
-        change = np.abs(self.raw[both] - self.p_before[both])
+        both = np.flatnonzero(self.present & (self.p_reference > 0))
+        change = np.abs(self.raw.known[both] - self.p_before[both])
         return both[np.argsort(-change, kind="stable")]
+
+    @property
+    def new(self) -> Mask:
+        """The items that are held at t1 and unknown at t0."""
+        new: Mask = self.held & (self.p_reference == 0)
+        return new
+
+    def vanished(self, among: Mask) -> Floats:
+        """The probabilities at t0 of items that are not among these any more."""
+        gone = (self.p_reference > 0) & ~among
+        return np.concatenate([self.p_reference[gone], self.reference.outside])
 
     @property
     def divergence_before(self) -> float:
         """D of the raw snapshot, in nats, from P_t0 without the items that nobody holds any more."""
-        target = np.where(self.held, self.raw, 0.0)
+        target = np.where(self.held, self.raw.known, 0.0)
         return distances.divergence(target / target.sum(), self.p_before)
 
     @property
     def bound_before(self) -> float:
         """The total variation of the raw snapshot from the whole of P_t0."""
-        return distances.total_variation(self.raw, self.p_before) + 0.5 * float(self.raw_outside.sum())
+        return distances.total_variation(self.raw.known, self.p_before) + 0.5 * float(self.raw.outside.sum())
 
     def bound(self, q: Floats) -> float:
         """The total variation of a weighted marginal from the whole of P_t0."""
-        return distances.total_variation(self.whole, q) + 0.5 * float(self.outside.sum())
+        return distances.total_variation(self.p_reference, q) + 0.5 * float(self.reference.outside.sum())
 
 
-@dataclass(frozen=True)
-class _View:
-    """The reference date and who takes part at t1."""
-
-    at: Label | None
-    raw: Floats
-    raw_outside: Floats
-    whole: Floats
-    outside: Floats
-    outside_items: pa.Array
-    part: Mask
-    left_out: Share
+_Met = tuple[ReferenceMix, ReferenceMix, Population, Share]
+"""The mix of everybody at t0 and of those evaluated, those evaluated at t1, and who is left out at t0."""
 
 
-def _from_snapshot(snapshot: Snapshot, reference: Snapshot, min_items: int, users: str, drop: bool) -> _View:
+def _meet_population(everyone: Population, reference: Population, options: FitOptions) -> _Met:
     """Leave out users at both dates until nothing changes any more.
 
     With ``users="both"`` leaving out a user at one date leaves it out at the other, which can take the
     last holder of an item away, and with it a user who now has too few. In a log without removals
     the first round is the last.
     """
-    snapshot.policy.require_same(reference.policy, "the reference")
-    raw, raw_outside, names = _marginal_of(reference, snapshot)
-    whole, outside = raw, raw_outside
-    before = taking_part(reference, np.ones(reference.profiles.n_items, dtype=bool), min_items, None)
-    cohort = cohort_of(reference, snapshot, min_items) & (snapshot.sizes() > 0) if users == "both" else None
+    everyone.policy.require_same(reference.policy, "the reference")
+    raw = mix = ReferenceMix.of_population(reference, everyone.items)
+    before = reference.eligible(None, options.min_items)
+    cohort = everyone.also_in(before) if options.users == "both" else None
     while True:
         if cohort is not None:
-            before &= users_of(snapshot, cohort, reference)
-        if not before.any():
-            raise PolicyError(_nobody(min_items, users, f"the reference date {reference.at}"))
-        if not before[reference.sizes() > 0].all():
-            whole, outside, names = _marginal_of(reference.restricted(before), snapshot)
-        part = taking_part(snapshot, (whole > 0) | (not drop), min_items, cohort)
-        if cohort is None or (part == cohort).all():
-            left_out = _left_out(reference, before)
-            return _View(reference.at, raw, raw_outside, whole, outside, names, part, left_out)
-        cohort = part
+            before = before.also_in(cohort)
+        if before.is_empty():
+            raise _nobody(options, f"the reference date {reference.at}")
+        left_out = before.left_out()
+        if left_out.count:
+            mix = ReferenceMix.of_population(before, everyone.items)
+        keep = (mix.known > 0) | (not options.drops_new)
+        now = everyone.eligible(keep, options.min_items, cohort)
+        if cohort is None or now.is_same(cohort):
+            return raw, mix, now, left_out
+        cohort = now
 
 
-def _from_marginal(snapshot: Snapshot, marginal: Marginal, min_items: int, users: str, drop: bool) -> _View:
-    if users == "both":
+def _meet_marginal(everyone: Population, marginal: Marginal, options: FitOptions) -> _Met:
+    if options.users == "both":
         raise PolicyError(
-            "users='both' needs to know who had a profile at the reference date, which a marginal does not tell: "
-            "give the date of the reference instead"
+            f"{option('users', 'both')} needs to know who had a profile at the reference date, which a marginal "
+            "does not tell",
+            remedy="give the date of the reference instead",
         )
     if marginal.policy is not None:
-        ours = replace(snapshot.policy, min_items=min_items, users=users)
+        ours = replace(everyone.policy, min_items=options.min_items, users=options.users)
         ours.require_same(marginal.policy, "the reference marginal")
-    raw, outside, names = _aligned(marginal, snapshot)
-    part = taking_part(snapshot, (raw > 0) | (not drop), min_items, None)
-    return _View(marginal.at, raw, outside, raw, outside, names, part, Share())
+    mix = ReferenceMix.of_marginal(marginal, everyone.items)
+    keep = (mix.known > 0) | (not options.drops_new)
+    return mix, mix, everyone.eligible(keep, options.min_items), Share()
 
 
-def _marginal_of(reference: Snapshot, snapshot: Snapshot) -> tuple[Floats, Floats, pa.Array]:
-    """The same of a snapshot; one of the same log has the same codes."""
-    if reference.log.items is snapshot.log.items:
-        return reference.probabilities(), np.zeros(0), snapshot.log.items.take([])
-    return _aligned(reference.marginal(), snapshot)
+def _nobody(options: FitOptions, when: str) -> PolicyError:
+    who = "has a profile at both dates" if options.users == "both" else "is left"
+    more = f" with at least {options.min_items} items" if options.min_items > 1 else ""
+    return PolicyError(
+        f"no user{more} {who} at {when}", remedy=f"relax {option('min_items')} or {option('users')}"
+    )
 
 
-def _aligned(marginal: Marginal, snapshot: Snapshot) -> tuple[Floats, Floats, pa.Array]:
-    """Probabilities over the items of the log; those of items that the log does not have, and their ids."""
-    codes = snapshot.log.items.codes(marginal.items)
-    known = codes >= 0
-    p = np.zeros(snapshot.profiles.n_items)
-    p[codes[known]] = marginal.probabilities[known]
-    outside = ~known & (marginal.probabilities > 0)
-    return p, marginal.probabilities[outside], marginal.items.filter(pa.array(outside))
-
-
-def _left_out(snapshot: Snapshot, part: Mask) -> Share:
-    out = (snapshot.sizes() > 0) & ~part
-    return Share(int(out.sum()), float(snapshot.shares()[out].sum()))
-
-
-def _nobody(min_items: int, users: str, when: str) -> str:
-    who = "has a profile at both dates" if users == "both" else "is left"
-    more = f" with at least {min_items} items" if min_items > 1 else ""
-    return f"no user{more} {who} at {when}: relax min_items or users"
-
-
-def _nothing_shared(snapshot: Snapshot, reference: Reference) -> str:
-    marginal = reference.marginal() if isinstance(reference, Snapshot) else reference
-    marginal = marginal if isinstance(marginal, Marginal) else Marginal.of(marginal)
-    theirs = ", ".join(repr(v) for v in marginal.items.slice(0, 3).to_pylist())
-    ours = snapshot.log.items
-    one, other = kind_of(marginal.items.type), kind_of(ours.values.type)
+def _nothing_shared(everyone: Population, reference: Population | Marginal) -> str:
+    theirs, ours = reference.items, everyone.items
+    if isinstance(reference, Marginal):
+        theirs = Ids.of(reference.items)
+    one, other = kind_of(theirs.values.type), kind_of(ours.values.type)
     hint = (
         f"the ids there are {one} and here {other}: make them the same type"
         if one != other
         else "are they ids of the same catalogue?"
     )
     return (
-        f"the reference and the log share no item: the reference has {theirs}, "
+        f"the reference and the log share no item: the reference has {theirs.examples()}, "
         f"the log has {ours.examples()}; {hint}"
     )

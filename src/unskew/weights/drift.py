@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays import distances
+from unskew.arrays.types import Floats
 from unskew.data.shares import Share
-from unskew.frames import to_native
-from unskew.weights.alignment import Reference, Scene
-from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
+from unskew.data.slice import Slice
 from unskew.data.times import Label
+from unskew.frames import to_native
+from unskew.weights.alignment import Alignment, Reference
+from unskew.weights.fit_options import FitOptions
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -90,7 +91,7 @@ class Drift:
         }
 
 
-def drift(snapshot: Snapshot, reference: Reference) -> Drift:
+def drift(snapshot: Slice, reference: Reference) -> Drift:
     """Compare the item mix of `snapshot` with that of `reference`; both as for `fit_weights`.
 
     >>> import unskew as us
@@ -98,30 +99,30 @@ def drift(snapshot: Snapshot, reference: Reference) -> Drift:
     >>> us.drift(log.at(9), log.at(0))
     Drift(0 to 9: 2 items, total variation 0.25, divergence 0.1438 nats)
     """
-    scene = Scene.of(snapshot, reference, min_items=1, users="all", drop=False)
-    here = np.flatnonzero((scene.whole > 0) | scene.held)
-    items = _joined(snapshot.log.items.take(here), scene.outside_items)
-    p = np.concatenate([scene.whole[here], scene.outside])
-    q = np.concatenate([scene.p_before[here], np.zeros(len(scene.outside))])
+    aligned = Alignment.of(snapshot, reference, FitOptions(new_items="keep"))
+    mix = aligned.reference
+    here = np.flatnonzero((mix.known > 0) | aligned.held)
+    items = _join_ids(snapshot.log.items.take(here), mix.outside_items)
+    p = np.concatenate([mix.known[here], mix.outside])
+    q = np.concatenate([aligned.p_before[here], np.zeros(len(mix.outside))])
     order = np.argsort(-np.abs(q - p), kind="stable")
-    new = scene.held & (scene.whole == 0)
-    gone = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.held], scene.outside])
-    known = np.where(scene.held, scene.whole, 0.0)
+    gone = aligned.vanished(aligned.held)
+    known = np.where(aligned.held, mix.known, 0.0)
     return Drift(
         items=items.take(pa.array(order)),
         p_reference=p[order],
         p_now=q[order],
-        reference=scene.at,
+        reference=aligned.at,
         at=snapshot.at,
-        divergence=distances.divergence(known / known.sum(), scene.p_before),
+        divergence=distances.divergence(known / known.sum(), aligned.p_before),
         bound=distances.total_variation(p, q),
-        new_items=Share(int(new.sum()), float(scene.p_before[new].sum())),
+        new_items=Share(int(aligned.new.sum()), float(aligned.p_before[aligned.new].sum())),
         vanished_items=Share(len(gone), float(gone.sum())),
         frames=snapshot.log.frames,
     )
 
 
-def _joined(items: pa.Array, more: pa.Array) -> pa.Array:
+def _join_ids(items: pa.Array, more: pa.Array) -> pa.Array:
     """Ids of two origins in one array, of the first's type where that has room for the second's."""
     if len(more) == 0:
         return items

@@ -4,42 +4,37 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.errors import ConvergenceWarning, InputError, PolicyError
-from unskew.data.shares import Certificate, Share
+from unskew.arrays.types import Codes, Floats
 from unskew.data.ids import Ids, require_mapping_codes
+from unskew.data.shares import Share
+from unskew.data.slice import Slice
+from unskew.data.weighting import Weighting
+from unskew.errors import ConvergenceWarning, InputError
 from unskew.progress import progress
-from unskew.weights.item_weights import ItemWeights
-from unskew.weights.alignment import Reference, Scene
-from unskew.data.snapshot import Snapshot
 from unskew.solve.descent import descend, lbfgs
 from unskew.solve.problem import Problem, Solution
 from unskew.solve.scaling import scale
-from unskew.arrays.sweep import Floats
+from unskew.weights.alignment import Alignment, Reference
+from unskew.weights.fit_options import FitKeywords, FitOptions
+from unskew.weights.fit_report import Certificate, FitReport
+from unskew.weights.item_weights import ItemWeights
 
-METHODS = ("scaling", "descent", "lbfgs")
-MAX_PASSES = {"scaling": 500, "descent": 2000, "lbfgs": 2000}
+_SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 
 
 def fit_weights(
-    snapshot: Snapshot,
+    snapshot: Slice,
     reference: Reference,
     *,
-    top: int | None = None,
-    items: Iterable[Any] | None = None,
-    method: str = "scaling",
-    tol: float = 1e-4,
-    max_passes: int | None = None,
-    new_items: str | None = None,
-    min_items: int = 1,
-    users: str = "all",
+    options: FitOptions | None = None,
     warm_start: ItemWeights | Mapping[Any, float] | None = None,
+    **changes: Unpack[FitKeywords],
 ) -> ItemWeights:
     r"""Item weights under which the item mix of `snapshot` is that of `reference`.
 
@@ -49,34 +44,22 @@ def fit_weights(
     Parameters
     ----------
     snapshot
-        The profiles to be evaluated (t1).
+        The profiles to be evaluated (t1), or a window of what users took (`Log.between`).
     reference
         The date to compare with (t0): a snapshot of the same or another log, a saved `Marginal`, a mapping
         {item: probability}, or a frame with columns item and probability.
-    top
-        Fit only the p items of largest change, as in the paper; others keep weight 1. Needs
-        ``method="descent"`` or ``"lbfgs"``.
-    items
-        Fit only these items, say those of a campaign; like `top`.
-    method
-        ``scaling`` (all items at once; the default), ``descent`` (the paper's) or ``lbfgs``.
-    tol
-        In score units: stop when the total variation from the target is at most this, or at most this
-        above what any weighting of the profiles can reach (and, while passes are left, D within 30 times this
-        of its least).
-    max_passes
-        Give up after so many sweeps over the data; a `ConvergenceWarning` then carries the result, which
-        is returned as well. By default 500 for scaling, 2000 for the others.
-    new_items
-        ``drop`` (the default): items that the reference does not have get weight 0, and a user left with
-        nothing leaves. ``keep``: they keep their present mass, and no claim against t0 is made. With `top` or
-        `items` they keep weight 1 unless ``drop`` is asked for.
-    min_items
-        Only users with at least this many items take part, at both dates.
-    users
-        ``all``, or ``both``: only users who have a profile at both dates.
+    options
+        How to fit: a `FitOptions`, say that of weights fitted before.
     warm_start
         Weights to start from, say those of the day before.
+    **changes
+        Any of the fields of `FitOptions` by name: `top`, `items`, `method`, `tol`, `max_passes`, `new_items`,
+        `min_items`, `users`.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the passes run out; it carries the result, which is returned as well.
 
     Choosing a method
     -----------------
@@ -90,105 +73,146 @@ def fit_weights(
     >>> table = {"user": [1, 1, 2, 2, 1, 2], "item": list("abab") + ["c", "c"], "time": [0, 0, 0, 0, 9, 9]}
     >>> log = us.read_log(table | {"item": ["a", "b", "a", "c", "c", "b"]})
     >>> weights = us.fit_weights(log.at(9), reference=log.at(0))
-    >>> weights.status, round(weights.bound_before, 3), round(weights.bound, 3)
+    >>> weights.status, round(weights.report.bound_before, 3), round(weights.bound, 3)
     ('solved', 0.167, 0.0)
     """
     began = time.perf_counter()
-    _check_options(top, items, method, tol, max_passes, new_items, min_items, users)
-    limit = MAX_PASSES[method] if max_passes is None else max_passes
-    restricted = top is not None or items is not None
-    drop = new_items == "drop" or (new_items is None and not restricted)
+    chosen = FitOptions.of(options, changes)
     progress().stage("fitting item weights")
-    scene = Scene.of(snapshot, reference, min_items, users, drop)
+    alignment = Alignment.of(snapshot, reference, chosen)
     start = None if warm_start is None else _log_weights(snapshot.log.items, warm_start)
-    fitted = fit_scene(
-        scene, top=top, items=items, method=method, tol=tol, max_passes=limit, new_items=new_items, start=start
-    )
-    result = _result(scene, fitted)
-    result = replace(
-        result,
-        method=method,
-        top=None if top is None else int(top),
-        fitted=len(fitted.chosen),
-        restricted=restricted,
-        tol=float(tol),
-        policy=replace(snapshot.policy, min_items=int(min_items), users=users),
-        new_items_policy="drop" if drop else "keep",
-        seconds=time.perf_counter() - began,
-    )
-    if not result.converged:
-        warnings.warn(ConvergenceWarning(result.explanation, result), stacklevel=2)
-    return result
+    weights = fit_alignment(alignment, chosen, start).item_weights()
+    report = replace(weights.report, seconds=time.perf_counter() - began)
+    weights = replace(weights, report=report, frames=snapshot.log.frames)
+    if not report.converged:
+        warnings.warn(ConvergenceWarning(weights.explanation, weights), stacklevel=2)
+    return weights
 
 
 @dataclass(frozen=True)
-class Fitted:
+class AlignedFit:
     """Where a fit ended; arrays are over all items of the log.
 
     Attributes
     ----------
+    alignment, options
+        What was fitted, and how.
     target
-        What was fitted.
+        What the marginal was to be.
     chosen
-        The items whose weights were.
+        The items whose weights were fitted.
     solution
         Its log-weights are scaled so that ``sum_i T_i log w_i = 0`` if all were fitted.
     """
 
+    alignment: Alignment
+    options: FitOptions
     target: Floats
-    chosen: npt.NDArray[np.int64]
+    chosen: Codes
     solution: Solution
 
+    @property
+    def bound(self) -> float:
+        """Total variation of the weighted marginal from the whole of P_t0."""
+        return self.alignment.bound(self.solution.q)
 
-def fit_scene(
-    scene: Scene,
-    *,
-    top: int | None = None,
-    items: Iterable[Any] | None = None,
-    method: str = "scaling",
-    tol: float = 1e-4,
-    max_passes: int | None = None,
-    new_items: str | None = None,
-    start: Floats | None = None,
-) -> Fitted:
-    """The same for two dates that were looked at already, once for several fits.
+    def weighting(self) -> Weighting:
+        """The weights as scoring sees them."""
+        return Weighting(self.alignment.now.collect(), self.solution.theta, "weighted", self.options.top)
 
-    `start` has a log-weight for each item of the log, 0 for one that is not known; the options are as for
-    `fit_weights`, and those of the policy are in the scene.
+    def item_weights(self) -> ItemWeights:
+        """The weights by item id, with what is known about them."""
+        aligned, solution = self.alignment, self.solution
+        here = np.flatnonzero(aligned.held)
+        options = replace(self.options, new_items="drop" if aligned.drop else "keep")
+        policy = replace(aligned.everyone.policy, min_items=options.min_items, users=options.users)
+        return ItemWeights(
+            items=aligned.everyone.items.take(here),
+            log_weights=solution.theta[here],
+            p_reference=aligned.p_reference[here],
+            p_before=aligned.p_before[here],
+            p_after=solution.q[here],
+            target=self.target[here],
+            vanished=np.sort(aligned.vanished(aligned.held))[::-1],
+            trapped=solution.trapped[here],
+            reference=aligned.at,
+            at=aligned.everyone.at,
+            report=self._report(),
+            options=options,
+            policy=policy,
+        )
+
+    def _report(self) -> FitReport:
+        aligned, solution = self.alignment, self.solution
+        lost = aligned.vanished(aligned.present)
+        return FitReport(
+            status=solution.status,
+            divergence_before=aligned.divergence_before,
+            divergence=solution.divergence,
+            bound_before=aligned.bound_before,
+            bound=self.bound,
+            residual=solution.residual,
+            bound_least=solution.bound_least,
+            gap=solution.gap,
+            certificate=self._certificate(),
+            fitted=len(self.chosen),
+            passes=solution.passes,
+            history=solution.history,
+            new_items=Share(int(aligned.new.sum()), float(aligned.p_before[aligned.new].sum())),
+            vanished_items=Share(len(lost), float(lost.sum())),
+            users_left_out=aligned.now.left_out(),
+            users_left_out_reference=aligned.left_out_reference,
+        )
+
+    def _certificate(self) -> Certificate:
+        trapped = self.solution.trapped
+        if not trapped.any():
+            return Certificate()
+        return Certificate(
+            items=int(trapped.sum()),
+            target=float(self.target[trapped].sum()),
+            reach=self.alignment.now.passes().reach(trapped),
+            others=int(np.count_nonzero((self.target > 0) & ~trapped)),
+        )
+
+
+def fit_alignment(alignment: Alignment, options: FitOptions, start: Floats | None = None) -> AlignedFit:
+    """Fit two dates that were aligned already, once for several fits.
+
+    `start` has a log-weight for each item of the log, 0 for one that is not known. The policy of the options
+    (users, min_items, new_items) is that of the alignment.
     """
-    limit = MAX_PASSES[method] if max_passes is None else max_passes
-    restricted = top is not None or items is not None
-    target = scene.target(keep_new=new_items == "keep" and not restricted)
-    chosen = _chosen(scene, target, top, items)
-    theta = np.where((target > 0) | (restricted and not scene.drop), 0.0, -np.inf)
-    if restricted and scene.drop:
-        theta[scene.whole > 0] = 0.0
+    target = alignment.target(keep_new=options.keeps_new_mass)
+    chosen = _choose_items(alignment, target, options)
+    theta = np.where((target > 0) | (options.is_subset and not alignment.drop), 0.0, -np.inf)
+    if options.is_subset and alignment.drop:
+        theta[alignment.p_reference > 0] = 0.0
     if start is not None:
         theta[chosen] = start[chosen]
-    problem = Problem(scene.now.profiles, target, theta, chosen)
-    solver = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}[method]
-    solution = solver(problem, tol=tol, max_passes=limit)
-    if not restricted:  # weights matter only up to a factor; fix it
+    problem = Problem(alignment.now.passes(), target, theta, chosen)
+    solution = _SOLVERS[options.method](problem, tol=options.tol, max_passes=options.pass_limit)
+    if not options.is_subset:  # weights matter only up to a factor; fix it
         wanted = target > 0
         scaled = solution.theta - float((target[wanted] * solution.theta[wanted]).sum())
         solution = replace(solution, theta=scaled)
-    return Fitted(target, chosen, solution)
+    return AlignedFit(alignment, options, target, chosen, solution)
 
 
-def _chosen(scene: Scene, target: Floats, top: int | None, items: Iterable[Any] | None) -> npt.NDArray[np.int64]:
+def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> Codes:
     """The items whose weights are fitted."""
-    if top is not None:
-        if top > len(scene.by_change):
-            raise InputError(f"top is {top}, but only {len(scene.by_change)} items exist at both dates")
-        return np.sort(scene.by_change[:top])
-    if items is not None:
-        codes = np.unique(scene.snapshot.item_codes(items, "items"))
+    if options.top is not None:
+        there = len(alignment.by_change)
+        if options.top > there:
+            raise InputError(f"top is {options.top}, but only {there} items exist at both dates")
+        return np.sort(alignment.by_change[: options.top])
+    if options.items is not None:
+        ids = alignment.everyone.items
+        codes = np.unique(ids.require_codes(options.items, "items"))
         if len(codes) == 0:
             raise InputError("items is empty: name at least one")
         lost = codes[~(target[codes] > 0)]
         if len(lost):
-            name = scene.snapshot.log.items[int(lost[0])]
-            raise InputError(f"item {name!r} cannot be fitted: it does not exist at both dates")
+            raise InputError(f"item {ids[int(lost[0])]!r} cannot be fitted: it does not exist at both dates")
         return codes
     return np.flatnonzero(target > 0)
 
@@ -210,88 +234,3 @@ def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Flo
     given = np.zeros(len(ids))
     given[codes[usable]] = logs[usable]
     return given
-
-
-def _result(scene: Scene, fitted: Fitted) -> ItemWeights:
-    """What was reached, in terms of the two dates; the options are filled in by the caller."""
-    here = np.flatnonzero(scene.held)
-    target, solution, q = fitted.target, fitted.solution, fitted.solution.q
-    new = scene.held & (scene.whole == 0)
-    unheld = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.held], scene.outside])
-    lost = np.concatenate([scene.whole[(scene.whole > 0) & ~scene.present], scene.outside])
-    certificate = Certificate()
-    if solution.trapped.any():
-        holders = scene.now.kept_sizes(solution.trapped) > 0
-        certificate = Certificate(
-            items=int(solution.trapped.sum()),
-            target=float(target[solution.trapped].sum()),
-            reach=float(scene.now.shares()[holders].sum()),
-            others=int(np.count_nonzero((target > 0) & ~solution.trapped)),
-        )
-    return ItemWeights(
-        items=scene.snapshot.log.items.take(here),
-        log_weights=solution.theta[here],
-        p_reference=scene.whole[here],
-        p_before=scene.p_before[here],
-        p_after=q[here],
-        target=target[here],
-        vanished=np.sort(unheld)[::-1],
-        trapped=solution.trapped[here],
-        reference=scene.at,
-        at=scene.snapshot.at,
-        status=solution.status,
-        divergence_before=scene.divergence_before,
-        divergence_after=solution.divergence,
-        bound_before=scene.bound_before,
-        bound_after=scene.bound(q),
-        residual=solution.residual,
-        bound_least=solution.bound_least,
-        gap=solution.gap,
-        certificate=certificate,
-        passes=solution.passes,
-        history=solution.history,
-        new_items=Share(int(new.sum()), float(scene.p_before[new].sum())),
-        vanished_items=Share(len(lost), float(lost.sum())),
-        users_left_out=scene.left_out,
-        users_left_out_reference=scene.left_out_reference,
-        frames=scene.snapshot.log.frames,
-    )
-
-
-def _check_options(
-    top: int | None,
-    items: Iterable[Any] | None,
-    method: str,
-    tol: float,
-    max_passes: int | None,
-    new_items: str | None,
-    min_items: int,
-    users: str,
-) -> None:
-    if method not in METHODS:
-        raise PolicyError(f"method is {method!r}; it can be {', '.join(METHODS)}")
-    if top is not None and items is not None:
-        raise PolicyError("give top or items, not both")
-    if method == "scaling" and (top is not None or items is not None):
-        raise PolicyError(
-            "scaling fits all items at once; on a subset it would solve another problem than minimising D. For "
-            "the weights of some items alone use method='descent' or 'lbfgs' (--method descent), or leave out "
-            "top and items"
-        )
-    if isinstance(items, str):
-        raise PolicyError(f"items is the text {items!r}; give a list of item ids")
-    for name, value in (("top", top), ("max_passes", max_passes), ("min_items", min_items)):
-        if value is not None and not isinstance(value, int | np.integer):
-            raise PolicyError(f"{name} is {value!r}; it must be a whole number")
-    if top is not None and top < 1:
-        raise PolicyError(f"top is {top}; it must be at least 1")
-    if not isinstance(tol, int | float | np.number) or not 0 <= tol < np.inf:
-        raise PolicyError(f"tol is {tol!r}; it must be a finite number that is not negative")
-    if max_passes is not None and max_passes < 2:
-        raise PolicyError(f"max_passes is {max_passes}; it must be at least 2 (one to look, one to certify)")
-    if new_items not in (None, "drop", "keep"):
-        raise PolicyError(f"new_items is {new_items!r}; it can be 'drop' or 'keep'")
-    if min_items < 1:
-        raise PolicyError(f"min_items is {min_items}; it must be at least 1")
-    if users not in ("all", "both"):
-        raise PolicyError(f"users is {users!r}; it can be 'all' or 'both'")

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.evaluation.evaluate import evaluate, rank_held_out
 from unskew.progress import progress
-from unskew.data.snapshot import Snapshot
 from unskew.weights.fitting import fit_weights
-from unskew.worlds.service import Service
 from unskew.worlds.recipe import Loop, is_list
+from unskew.worlds.service import Service
 
 _LIST = 5  # items of a fixed list
 

@@ -13,16 +13,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import ColumnError, InputError, PolicyError
 from unskew.data.log import Log
+from unskew.data.times import PER_SECOND, TimeAxis
+from unskew.errors import ColumnError, InputError, PolicyError
 from unskew.progress import progress
 from unskew.reading.reader import read_log
-from unskew.data.times import PER_SECOND, TimeAxis
-from unskew.worlds.recipe_json import sendable
-from unskew.worlds.tastes import History
-from unskew.worlds.people import Events, HOLDOUT
-from unskew.worlds.service import Service, Shown, shown_before
+from unskew.worlds.people import HOLDOUT, Events
 from unskew.worlds.recipe import Campaign, Recipe
+from unskew.worlds.recipe_json import sendable
+from unskew.worlds.service import Service, Shown, shown_before
+from unskew.worlds.tastes import History
 from unskew.worlds.world import World, described
 
 _OURS = ("exposed", "campaign", "position")  # columns that are added

@@ -7,19 +7,16 @@ items, so that tastes move single profiles but not the item mix as a whole.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.reading.reader import read_log
+from unskew.arrays.types import Codes, Floats, Times
 from unskew.data.snapshot import Snapshot
-from unskew.arrays.sweep import Floats
+from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Recipe
-
-Codes = npt.NDArray[np.int64]
-Times = npt.NDArray[Any]  # whole numbers or not, as those of the log
 
 ORGANIC, HOLDOUT, PUSH = 0, 1, 2  # streams of random numbers
 _ROUNDS = 60  # of drawing again what a user already has

@@ -10,10 +10,10 @@ from numbers import Integral, Real
 from string import ascii_lowercase
 from typing import Any
 
+from unskew.checks import number, one_of, whole_number
 from unskew.errors import InputError, PolicyError
 from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
-from unskew.recommend.checks import number, one_of, whole_number
 from unskew.worlds.recipe_json import parameters, sendable, several
 
 

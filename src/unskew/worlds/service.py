@@ -10,14 +10,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from unskew.evaluation.pairs import entries_of
+from unskew.arrays.rows import entries_of
+from unskew.arrays.types import Codes, Times
 from unskew.data.ids import Ids
-from unskew.progress import progress
+from unskew.data.snapshot import Snapshot
 from unskew.evaluation.ranking import fit, lists_for
+from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
 from unskew.recommend.contract import tie_order
-from unskew.data.snapshot import Snapshot
-from unskew.worlds.people import Codes, Events, PUSH, Tastes, Times
+from unskew.worlds.people import PUSH, Events, Tastes
 from unskew.worlds.recipe import Campaign
 
 _AT_A_TIME = 50_000  # users
@@ -207,5 +208,5 @@ def _lists(
 
 
 def _batch(now: Snapshot, rows: Codes) -> Batch:
-    offsets, entries = entries_of(now, rows)
+    offsets, entries = entries_of(now.profiles, rows)
     return Batch(rows, offsets, now.profiles.item[entries].astype(np.int64), now.profiles.n_items)

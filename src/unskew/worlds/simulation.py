@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from unskew.checks import number, one_of, whole_number
 from unskew.errors import InputError, PolicyError
 from unskew.progress import progress
-from unskew.recommend.checks import number, one_of, whole_number
-from unskew.worlds.recipe_json import several
-from unskew.worlds.injection import inject
 from unskew.worlds.closed_loop import run_loop
-from unskew.worlds.people import Events, HOLDOUT, organic
+from unskew.worlds.injection import inject
+from unskew.worlds.people import HOLDOUT, Events, organic
+from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds.recipe_json import several
 from unskew.worlds.service import Service, Shown, shown_before
-from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, WORLDS, scaled
 from unskew.worlds.world import World, described
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from unskew.arrays.sweep import Floats
-from unskew.worlds.people import Codes, Events
+from unskew.arrays.types import Codes, Floats
+from unskew.worlds.people import Events
 
 _FACTORS = 24
 _STEPS = 8  # of the power method: tastes need no more

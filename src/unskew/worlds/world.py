@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 import unskew
 from unskew.errors import FileError, InputError
-from unskew.files import check_readable, read_parquet, told_by, write_parquet
+from unskew.files import check_readable, read_metadata, read_parquet, write_parquet
 
 _FILES = ("log", "exposures", "truth", "holdout")
 _ABOUT = "world.json"
@@ -156,7 +156,7 @@ def _check(folder: Path) -> None:
 def _kind_of(path: Path) -> Any:
     """What unskew says the file is; None if it did not write it."""
     try:
-        return told_by(pq.read_schema(path)).get("kind")
+        return read_metadata(pq.read_schema(path)).get("kind")
     except (pa.ArrowException, OSError, FileError):
         return None
 

@@ -1,0 +1,57 @@
+__version__: str
+
+from .data.log import Log as Log
+from .data.marginal import Marginal as Marginal
+from .data.policy import Policy as Policy
+from .data.priors import Recency as Recency
+from .data.shares import Share as Share
+from .data.snapshot import Snapshot as Snapshot
+from .data.weighting import Weighting as Weighting
+from .data.window import Window as Window
+from .errors import ColumnError as ColumnError
+from .errors import ConvergenceWarning as ConvergenceWarning
+from .errors import EmptyError as EmptyError
+from .errors import FileError as FileError
+from .errors import InputError as InputError
+from .errors import PolicyError as PolicyError
+from .errors import TimeError as TimeError
+from .errors import UnskewError as UnskewError
+from .errors import UnskewWarning as UnskewWarning
+from .evaluation.changes import Change as Change
+from .evaluation.changes import explain_change as explain_change
+from .evaluation.comparison import Comparison as Comparison
+from .evaluation.comparison import compare as compare
+from .evaluation.evaluate import evaluate as evaluate
+from .evaluation.evaluate import rank_held_out as rank_held_out
+from .evaluation.held_out_ranks import HeldOutRanks as HeldOutRanks
+from .evaluation.quality import Quality as Quality
+from .evaluation.report import Report as Report
+from .evaluation.report import report as report
+from .evaluation.sampling import TestSet as TestSet
+from .evaluation.sampling import sample_pairs as sample_pairs
+from .evaluation.score import Score as Score
+from .over_time.timeline import timeline as timeline
+from .over_time.timeline_table import Timeline as Timeline
+from .reading.reader import read_log as read_log
+from .recommend.constant import Constant as Constant
+from .recommend.contract import Batch as Batch
+from .recommend.contract import HeldOutPairs as HeldOutPairs
+from .recommend.contract import Recommender as Recommender
+from .recommend.ease import EASE as EASE
+from .recommend.implicit_models import ImplicitModel as ImplicitModel
+from .recommend.knn import ItemKNN as ItemKNN
+from .recommend.popular import Popular as Popular
+from .recommend.table import Table as Table
+from .weights.drift import Drift as Drift
+from .weights.drift import drift as drift
+from .weights.fit_options import FitOptions as FitOptions
+from .weights.fit_report import Certificate as Certificate
+from .weights.fit_report import FitReport as FitReport
+from .weights.fitting import fit_weights as fit_weights
+from .weights.item_weights import ItemWeights as ItemWeights
+from .worlds.recipe import Campaign as Campaign
+from .worlds.recipe import Recipe as Recipe
+from .worlds.simulation import simulate as simulate
+from .worlds.world import World as World
+
+__all__: list[str]

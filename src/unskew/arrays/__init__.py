@@ -1,0 +1,14 @@
+"""Numbers only: profiles as arrays, loops over them, and how a pass is cut into blocks and threads.
+
+Nothing here knows an id or a date. `types` is free to import: it loads no compiler.
+
+- `types`: the arrays that the package passes around
+- `profiles`: who holds what, as offsets and item codes
+- `rows`: entries of profiles, and whose they are
+- `blocks`: work cut by the data and run on threads
+- `sweep`: one pass over profiles
+- `block_sums`: what a block of profiles adds to a pass
+- `kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes, over lists
+- `compiling`: how loops are compiled
+- `distances`: how far two item mixes are apart
+"""

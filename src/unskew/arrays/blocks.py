@@ -1,0 +1,74 @@
+"""Work cut into blocks and run on threads.
+
+The cut depends on the data alone and results come back in the order of the blocks, so that whatever is added up
+from them is the same to the last bit for any number of threads.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from unskew.arrays.types import Codes
+from unskew.errors import InputError
+
+SMALL = 30_000  # entries below which waking a thread costs more than it saves
+
+
+def threads() -> int:
+    """How many threads a pass uses: ``UNSKEW_THREADS``, else the cores this process may use."""
+    return _threads(os.environ.get("UNSKEW_THREADS"))
+
+
+@cache
+def _threads(wish: str | None) -> int:
+    if wish is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if not wish.isdigit() or int(wish) < 1:
+        raise InputError(f"UNSKEW_THREADS is {wish!r}; it must be a whole number of at least 1")
+    return int(wish)
+
+
+@cache
+def _pool(n: int, process: int) -> ThreadPoolExecutor:
+    """Worker threads, kept for the life of the process (a forked child makes its own)."""
+    return ThreadPoolExecutor(n, thread_name_prefix="unskew")
+
+
+def over_blocks(edges: Codes, entries: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+    """Call ``work(k, lo, hi)`` for every block k and return the results in the order of the blocks."""
+    n = len(edges) - 1
+    results: list[Any] = [None] * n
+
+    def some(first: int, step: int) -> None:
+        for k in range(first, n, step):
+            results[k] = work(k, int(edges[k]), int(edges[k + 1]))
+
+    workers = min(threads(), n)
+    if workers <= 1 or entries < SMALL:
+        some(0, 1)
+        return results
+    pool = _pool(threads(), os.getpid())
+    others = [pool.submit(some, k, workers) for k in range(1, workers)]
+    try:
+        some(0, workers)
+    finally:
+        for other in others:
+            other.result()
+    return results
+
+
+def over_items(n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
+    """The same over a cut of n items into even parts, for the arithmetic between two passes."""
+    return over_blocks(_even(n), n, work)
+
+
+@cache
+def _even(n: int) -> Codes:
+    """Where to cut n items: parts of about 16 000, at most 16."""
+    return np.linspace(0, n, max(1, min(16, n // 16_384)) + 1).astype(np.int64)

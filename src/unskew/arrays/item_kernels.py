@@ -1,0 +1,98 @@
+"""The loops over items between two passes, compiled with numba; see `unskew.arrays.kernels` for the rules."""
+# mypy: disallow-untyped-defs=False
+
+from __future__ import annotations
+
+from unskew.arrays.compiling import compiled, compiled_for_sums
+
+
+@compiled
+def add_blocks(lo, hi, blocks, w, total, out):
+    """``out = w * (sum of the blocks) / total``, the blocks added in their order."""
+    w, out = w[lo:hi], out[lo:hi]
+    for i in range(len(out)):
+        out[i] = 0.0
+    for k in range(blocks.shape[0]):
+        block = blocks[k, lo:hi]
+        for i in range(len(out)):
+            out[i] += block[i]
+    for i in range(len(out)):
+        out[i] *= w[i] / total
+
+
+@compiled
+def compare(lo, hi, target, q, f):
+    """Make `f`, which has ``log(T/q)``, exact near 0 and 0 where T is 0; return these items' parts of D and TV.
+
+    D is summed as ``T f - (T - q)``, which is the same if T and q both sum to 1, but has no negative terms
+    that all but cancel: so D still tells two points apart when it is 1e-25.
+    """
+    target, q, f = target[lo:hi], q[lo:hi], f[lo:hi]
+    divergence = 0.0
+    distance = 0.0
+    for i in range(len(f)):
+        t = target[i]
+        excess = t - q[i]
+        distance += abs(excess)
+        if t > 0.0:
+            x = excess / q[i]
+            if abs(x) < 0.01:  # log(1 + x) to the last digit
+                f[i] = x * (
+                    1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
+                )
+            divergence += t * f[i]
+        else:
+            f[i] = 0.0
+        divergence -= excess
+    return divergence, 0.5 * distance
+
+
+@compiled_for_sums
+def remember(lo, hi, weight, theta, f, new_theta, new_f, df, dg, slot, used, dots):
+    """Store the changes of f and of ``theta + f`` in row `slot`, 0 where the weight is 0.
+
+    Adds to ``dots[0, j]`` the weighted product of that change of f with the one in row j, and to
+    ``dots[1, j]`` that of the new f with it. Returns the longest way that a log-weight went. (Slices, because
+    loops from 0 are vectorised and others are not: five times as fast.)
+    """
+    weight, theta, f = weight[lo:hi], theta[lo:hi], f[lo:hi]
+    new_theta, new_f = new_theta[lo:hi], new_f[lo:hi]
+    changes, steps = df[slot, lo:hi], dg[slot, lo:hi]
+    longest = 0.0
+    for i in range(len(weight)):
+        change = 0.0
+        step = 0.0
+        if weight[i] > 0.0:
+            change = new_f[i] - f[i]
+            step = new_theta[i] - theta[i]
+        changes[i] = change
+        steps[i] = change + step
+        longest = max(longest, abs(step))
+    for j in range(used):
+        earlier = df[j, lo:hi]
+        by_change = 0.0
+        by_f = 0.0
+        for i in range(len(weight)):
+            x = weight[i] * earlier[i]
+            by_change += x * changes[i]
+            by_f += x * new_f[i]
+        dots[0, j] += by_change
+        dots[1, j] += by_f
+    return longest
+
+
+@compiled
+def extrapolate(lo, hi, theta, f, gamma, dg, out):
+    """``out = theta + f - gamma @ dg``; returns the longest way that an item goes."""
+    theta, f, out = theta[lo:hi], f[lo:hi], out[lo:hi]
+    for i in range(len(out)):
+        out[i] = f[i]
+    for j in range(gamma.shape[0]):
+        change = dg[j, lo:hi]
+        for i in range(len(out)):
+            out[i] -= gamma[j] * change[i]
+    longest = 0.0
+    for i in range(len(out)):
+        longest = max(longest, abs(out[i]))
+        out[i] += theta[i]
+    return longest

@@ -1,0 +1,46 @@
+"""Checks of options that several parts of the package share: numbers and names."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from numbers import Integral, Real
+from typing import Any
+
+from unskew.errors import PolicyError
+
+MOST_DRAWS = 100_000_000
+"""Of one sample: more are taken for a mistake."""
+
+
+def whole_number(name: str, value: Any, what: str, least: int = 1) -> int:
+    """`value` as an integer of at least `least`."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise PolicyError(f"{name} is {value!r}; {what}: give a whole number of at least {least}")
+    return int(value)
+
+
+def number(name: str, value: Any, what: str, low: float, high: float = math.inf) -> float:
+    """`value` as a finite number between `low` and `high`."""
+    known = isinstance(value, Real) and not isinstance(value, bool)
+    if not known or not math.isfinite(value) or not low <= value <= high:
+        upper = "" if high == math.inf else f" and at most {high:g}"
+        raise PolicyError(f"{name} is {value!r}; {what}: give a finite number of at least {low:g}{upper}")
+    return float(value)
+
+
+def one_of(name: str, value: Any, known: Collection[str]) -> str:
+    """`value`, which must be one of the `known` names."""
+    if not isinstance(value, str) or value not in known:
+        raise PolicyError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+    return value
+
+
+def sample_size(name: str, value: Any) -> int:
+    """How many pairs to draw, as an integer that memory has room for."""
+    wanted = whole_number(name, value, "how many pairs to draw")
+    if wanted > MOST_DRAWS:
+        raise PolicyError(
+            f"{name} is {value}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}"
+        )
+    return wanted

@@ -1,0 +1,11 @@
+"""The nouns: ids, times, the log, its slices, item marginals, and how users and items are chosen.
+
+- `ids`: the caller's ids and the codes that stand for them
+- `date_grammar`, `times`: how dates are written; the time axis of a log
+- `columns`: the columns that a log came from
+- `log`, `saved_log`: all of history, in memory and on disk
+- `slice`: what the two kinds of slices share; `snapshot`: the profiles at a date; `window`: what came between two
+- `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `population`: who is eligible
+- `marginal`: the item mix of a date; `weighting`: weights as scoring sees them
+- `shares`: how many, and how much of the probability
+"""

@@ -1,0 +1,55 @@
+"""The policy under which users and items are chosen; what was made under one cannot be used under another."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from unskew.errors import PolicyError
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a marginal was made. Two marginals can be compared only under the same policy.
+
+    Attributes
+    ----------
+    p_user, p_item
+        How P(u) and P(i|u) were chosen, in words.
+    min_items
+        Only users with at least this many items were eligible.
+    users
+        ``all``, or ``both`` for the users who exist at both dates.
+    view
+        Which view of the log was used.
+    held
+        What items are held out from: whole ``profiles``, or what users took ``later`` than some time.
+    """
+
+    p_user: str = "uniform"
+    p_item: str = "uniform"
+    min_items: int = 1
+    users: str = "all"
+    view: str = "all"
+    held: str = "profiles"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Policy:
+        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})
+
+    def require_same(self, other: Policy, what: str) -> None:
+        """Refuse a reference that was made under another policy than this one."""
+        differences = [
+            f"{f.name} is {getattr(other, f.name)!r} there and {getattr(self, f.name)!r} here"
+            for f in fields(self)
+            if getattr(self, f.name) != getattr(other, f.name)
+        ]
+        if differences:
+            raise PolicyError(
+                f"{what} was made under another policy: {'; '.join(differences)}. "
+                "Make it again with the options used here, or use the options it was made with"
+            )

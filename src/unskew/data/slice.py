@@ -1,0 +1,213 @@
+"""A slice of a log: for each user some of its entries in a row, with P(u) and P(i|u).
+
+The two kinds are the profiles at a date (`Snapshot`) and what was taken between two dates (`Window`). A slice
+shares the memory of its log: without removals it owns no more than where the entries of each user begin and
+end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays import kernels
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles
+from unskew.arrays.rows import mark_entries
+from unskew.arrays.sweep import Sweep, count_kept
+from unskew.arrays.types import Codes, Floats, Mask, Offsets
+from unskew.data.ids import require_mapping_codes
+from unskew.data.marginal import Marginal
+from unskew.data.policy import Policy
+from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
+from unskew.data.times import Label
+from unskew.data.weighting import Weighting, Weights
+from unskew.errors import EmptyError, InputError
+
+if TYPE_CHECKING:
+    from unskew.data.log import Log
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Slice:
+    """For each user of a log, some of its entries in a row.
+
+    Attributes
+    ----------
+    log
+        The log that it is a part of.
+    at
+        The date up to which it goes, in the form in which it was asked for.
+    tick
+        The same as a number.
+    profiles
+        The rows: ``profiles.item[profiles.start[u]:profiles.stop[u]]`` is what is in it of user u.
+    policy
+        How P(u) and P(i|u) were chosen; kept with everything made from the slice.
+    """
+
+    log: Log
+    at: Label
+    tick: int | float
+    profiles: Profiles
+    policy: Policy = Policy()
+    _entries: Codes | None = None
+
+    def with_priors(self, p_user: UserPrior = None, p_item: ItemPrior = None) -> Self:
+        """The same with another P(u) and P(i|u); see `Log.at`."""
+        a, by_user = user_prior(self, p_user)
+        b, by_item = item_prior(self, p_item)
+        policy = replace(self.policy, p_user=by_user, p_item=by_item)
+        return replace(self, profiles=replace(self.profiles, a=a, b=b), policy=policy)
+
+    def __len__(self) -> int:
+        """Number of interactions: pairs of a user and an item it holds."""
+        return int(self.sizes().sum())
+
+    @property
+    def n_users(self) -> int:
+        """Number of users who hold anything."""
+        return int(np.count_nonzero(self.profiles.stop != self.profiles.start))
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that anyone holds."""
+        return int(np.count_nonzero(self.counts()))
+
+    def sizes(self) -> Codes:
+        """Number of items of each user, in the order of ``log.users``."""
+        return self.profiles.sizes()
+
+    def counts(self) -> Codes:
+        """Number of users who hold each item, in the order of ``log.items``."""
+        p = self.profiles
+        edges = p.edges()
+        sums = np.zeros((len(edges) - 1, p.n_items), dtype=np.int64)
+        over_blocks(
+            edges,
+            len(p.item),
+            lambda k, lo, hi: kernels.item_counts(lo, hi, p.rows, sums[k]),
+        )
+        total: Codes = sums.sum(axis=0)
+        return total
+
+    def shares(self) -> Floats:
+        """P(u) of each user, in the order of ``log.users``; 0 for one who holds nothing."""
+        return self.profiles.shares()
+
+    def probabilities(self, weights: Weights = None) -> Floats:
+        """P(i|w) of each item, in the order of ``log.items``."""
+        if weights is None:
+            return self._unweighted.copy()
+        return self.weigh(weights).marginal()
+
+    @cached_property
+    def _unweighted(self) -> Floats:
+        """P(i), kept: a reference date is asked for it at every fit."""
+        return Sweep(self.profiles).marginal(np.zeros(self.profiles.n_items))
+
+    def marginal(self, weights: Weights = None, *, min_items: int = 1) -> Marginal:
+        """The item marginal ``P(i|w) = sum_u P(u) w_i P(i|u) / sum_j w_j P(j|u)``.
+
+        Parameters
+        ----------
+        weights
+            None for 1 everywhere, fitted weights, or a mapping from item id to weight (1 for an
+            item that it does not name).
+        min_items
+            Only users with at least this many items; kept in the policy of the marginal.
+
+        Examples
+        --------
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
+        >>> log.at(1).marginal().to_dict()
+        {'x': 0.75, 'y': 0.25}
+        >>> log.at(1).marginal({"y": 3.0}).to_dict()
+        {'x': 0.625, 'y': 0.375}
+        """
+        from unskew.data.marginal import Marginal
+
+        enough = self if min_items <= 1 else self.restrict(self.sizes() >= min_items)
+        if enough.n_users == 0:
+            raise EmptyError(f"no user has {min_items} items at {self.at}: relax min_items")
+        q = enough.probabilities(weights)
+        here = np.flatnonzero(q > 0)
+        return Marginal(
+            items=self.log.items.take(here),
+            probabilities=q[here],
+            at=self.at,
+            policy=replace(self.policy, min_items=min_items),
+            frames=self.log.frames,
+        )
+
+    def joint(self, items: Iterable[Any], weights: Weights = None) -> Floats:
+        """``P(i,k|w) = sum_u P(u) P(i|u,w) P(k|u,w)`` of the paper, for the chosen items.
+
+        Two independent draws from one profile; rows and columns in the order of `items`.
+        """
+        codes = self.log.items.require_codes(items, "joint")
+        if len(np.unique(codes)) < len(codes):
+            raise InputError("joint() was given the same item twice")
+        weighting = self.weigh(weights)
+        return Sweep(weighting.part.profiles).joint(weighting.log_weights, codes)
+
+    def per_entry(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """A column of the log, lined up with ``profiles.item``."""
+        return values if self._entries is None else values[self._entries]
+
+    def mark_entries(self) -> Mask:
+        """Which places of ``profiles.item`` belong to a user: those from its `start` up to its `stop`."""
+        return mark_entries(self.profiles)
+
+    def restrict(self, users: Mask) -> Self:
+        """The same with these users alone."""
+        stop: Offsets = np.where(users, self.profiles.stop, self.profiles.start)
+        return replace(self, profiles=replace(self.profiles, stop=stop))
+
+    def kept_sizes(self, keep: Mask) -> Codes:
+        """How many items of each profile are among those to keep."""
+        return count_kept(self.profiles, keep)
+
+    def number_by_id(self) -> Self:
+        """The same with items numbered in the order of their ids, as recommenders see them.
+
+        Entries (places of ``profiles.item``) and users stay where they are.
+        """
+        log = self.log.numbered_by_id
+        return replace(self, log=log, profiles=replace(self.profiles, item=self.per_entry(log.item)))
+
+    def weigh(self, weights: Weights = None) -> Weighting:
+        """Apply weights: who is evaluated under them, and a log-weight for each item of the log.
+
+        `weights` are None for 1 everywhere, fitted weights, a mapping from item id to weight (1 for an item
+        that it does not name), or what this method gave before.
+        """
+        theta = np.zeros(self.profiles.n_items)
+        if weights is None:
+            return Weighting(self, theta)
+        if isinstance(weights, Weighting):
+            return weights
+        if not isinstance(weights, Mapping):
+            if not hasattr(weights, "apply"):
+                raise InputError(
+                    f"weights is a {type(weights).__name__}; give fitted weights or a mapping {{item: weight}}"
+                )
+            return weights.apply(self)
+        codes, values = require_mapping_codes(self.log.items, weights, "weights")
+        for item, code, value in zip(weights, codes, values, strict=True):
+            if code < 0:
+                raise InputError(f"weights: the log has no item {item!r} (it has {self.log.items.examples()})")
+            if not (np.isfinite(value) and value >= 0):
+                raise InputError(f"the weight of item {item!r} is {value}: it must be finite and not negative")
+        with np.errstate(divide="ignore"):
+            theta[codes] = np.log(values)
+        part = self.restrict(self.kept_sizes(theta > -np.inf) > 0)
+        if not part.shares().any():
+            raise EmptyError(f"with these weights nobody holds anything at {self.at}: leave some item a weight")
+        return Weighting(part, theta, "weighted")

@@ -1,0 +1,13 @@
+"""Evaluating recommenders: held-out pairs, ranks, scores, and how sure they are.
+
+- `pairs`: which entries are held out; `hold_out`: the profiles that are left; `time_split`: what came later
+  instead
+- `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
+- `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often; `evaluate`: both in one
+- `quality`: how good a rank is; `score`: the result
+- `estimates`, `intervals`: means and what is uncertain about them; `bootstrap`: weights fitted again
+- `units`: users or draws, paired; `comparison`: recommenders against each other; `changes`: one date against
+  another
+- `sampling`: test sets for other libraries
+- `report`: all of it for one date and a reference, as one object
+"""

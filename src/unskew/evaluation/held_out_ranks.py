@@ -1,0 +1,228 @@
+"""Held-out ranks: computed once, and scored under any weights and quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays.types import Codes, Floats
+from unskew.data.slice import Slice
+from unskew.data.weighting import Weighting, Weights
+from unskew.errors import InputError, PolicyError, option
+from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.quality import Quality
+from unskew.evaluation.quality import qualities as named_qualities
+from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.score import Score
+
+AnyQuality = str | Quality | Callable[..., npt.ArrayLike]
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class HeldOutRanks:
+    """The rank of each held-out item under one recommender, from 1; 0 if it was not among the best `depth`.
+
+    Attributes
+    ----------
+    recommender
+        Its name.
+    selection
+        The pairs, and what they were held out from.
+    ranks
+        Of each pair.
+    grades
+        The number that the recommender gives to the held-out item, or None.
+    depth
+        Down to which place of the lists ranks are known.
+    """
+
+    recommender: str
+    selection: PairSelection
+    ranks: Codes
+    grades: Floats | None
+    depth: int
+
+    @property
+    def snapshot(self) -> Slice:
+        """What items are held out from."""
+        return self.selection.part
+
+    @property
+    def entries(self) -> Codes:
+        """Where each pair is in ``snapshot.profiles.item``."""
+        return self.selection.pairs.entry
+
+    @property
+    def users(self) -> Codes:
+        """Whose each pair is."""
+        return self.selection.pairs.user
+
+    @property
+    def sample(self) -> int | None:
+        """How many pairs were drawn; None for every pair."""
+        return self.selection.sample
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __repr__(self) -> str:
+        return (
+            f"HeldOutRanks({self.recommender} at {self.snapshot.at}: {len(self)} pairs, down to rank {self.depth})"
+        )
+
+    def values(self, quality: AnyQuality) -> Floats:
+        """The quality of each pair."""
+        wanted = named_quality(quality)
+        if wanted.depth > self.depth:
+            raise PolicyError(
+                f"ranks were computed down to {self.depth}, but {wanted.name} looks down to {wanted.depth}: name "
+                f"it in {option('qualities')} of rank_held_out"
+            )
+        return wanted(self.ranks, self.grades)
+
+    def user_sums(self, quality: AnyQuality, weights: Weights) -> tuple[Floats, Floats]:
+        """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
+        self.selection.require_all()
+        weighting = self.selection.weigh(weights)
+        return weighting.user_mass, self._user_totals(weighting, self.values(quality))
+
+    def estimate(
+        self, quality: AnyQuality, weightings: Sequence[Weighting], *, level: float = 0.95
+    ) -> list[Estimate]:
+        """The value and the interval of the score under each weighting; no more than a sum over the pairs each."""
+        wanted, values = named_quality(quality), self.values(quality)
+        if self.sample is not None:
+            drawn = (values[self.selection.places_of_draws(weighting)] for weighting in weightings)
+            return [estimate_from_draws(wanted, some, level) for some in drawn]
+        return [
+            estimate_from_users(wanted, weighting.user_mass, self._user_totals(weighting, values), level)
+            for weighting in weightings
+        ]
+
+    def score(self, quality: AnyQuality = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
+        """The score under a quality and weights. Cheap: nothing is ranked again."""
+        weighting = self.selection.weigh(weights)
+        estimate = self.estimate(quality, [weighting], level=level)[0]
+        if self.sample is None:
+            shares, users = self._shares(weighting), int(np.count_nonzero(weighting.user_mass))
+            return self._score(named_quality(quality), weighting, estimate, shares, users)
+        place = self.selection.places_of_draws(weighting)
+        shares = np.bincount(place, minlength=len(self)) / len(place)
+        users = len(np.unique(self.users[place]))
+        return self._score(named_quality(quality), weighting, estimate, shares, users, pairs=len(place))
+
+    def scores(
+        self,
+        qualities: AnyQuality | Iterable[AnyQuality],
+        weights: Weights = None,
+        *,
+        level: float = 0.95,
+    ) -> list[Score]:
+        """The scores under several qualities, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
+        return [self.score(q, weights, level=level) for q in named_qualities(qualities)]
+
+    def by_segment(
+        self,
+        labels: str | npt.NDArray[Any],
+        quality: AnyQuality = "hit@5",
+        weights: Weights = None,
+        *,
+        level: float = 0.95,
+    ) -> list[Score]:
+        """Scores of each segment, in the order of their names; one without any mass has none.
+
+        Within a segment the pairs keep their weights relative to each other.
+
+        Parameters
+        ----------
+        labels
+            The name of a column read with ``read_log(labels=...)``, or an array with a label for each place of
+            ``snapshot.profiles.item``.
+        quality, weights, level
+            As for `evaluate`.
+        """
+        self.selection.require_all()
+        wanted = named_quality(quality)
+        weighting = self.selection.weigh(weights)
+        shares, values = self._shares(weighting), self.values(wanted)
+        names, order, ends = self._segments(labels)
+        found = []
+        for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
+            _, user = np.unique(self.users[own], return_inverse=True)
+            mass = sum_by_user(user, shares[own], 0)
+            if mass.sum() <= 0:
+                continue
+            total = sum_by_user(user, shares[own] * values[own], 0)
+            estimate = estimate_from_users(wanted, mass, total, level)
+            users = int(np.count_nonzero(mass))
+            score = self._score(wanted, weighting, estimate, shares[own], users, places=own)
+            found.append(replace(score, segment=str(name)))
+        return found
+
+    def _segments(self, labels: str | npt.NDArray[Any]) -> tuple[list[Any], Codes, Codes]:
+        """The names of the segments; the pairs in their order, and where each segment ends."""
+        names: npt.NDArray[Any] | None = None
+        if isinstance(labels, str):
+            column = self.snapshot.log.label(labels)
+            names = column.values.to_numpy(zero_copy_only=False)
+            labels = self.snapshot.per_entry(column.codes)
+        labels = np.asarray(labels)
+        if labels.shape != self.snapshot.profiles.item.shape:
+            raise InputError(
+                f"labels have shape {labels.shape}; give one for each of the {len(self.snapshot.profiles.item)} "
+                "places of snapshot.profiles.item"
+            )
+        found, codes = np.unique(labels[self.entries], return_inverse=True)
+        order = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(found)))
+        return (found if names is None else names[found]).tolist(), order, ends
+
+    def _shares(self, weighting: Weighting) -> Floats:
+        """The probability of each pair that was ranked."""
+        shares = weighting.pair_shares
+        return shares if len(shares) == len(self) else shares[self.entries]
+
+    def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
+        """The mass of each user times quality, summed over its pairs."""
+        some = np.flatnonzero(values)  # few pairs, of a constant list
+        shares = weighting.pair_shares[self.entries[some]]
+        return sum_by_user(self.users[some], shares * values[some], len(self.snapshot.log.users))
+
+    def _score(
+        self,
+        quality: Quality,
+        weighting: Weighting,
+        estimate: Estimate,
+        shares: Floats,
+        users: int,
+        *,
+        pairs: int | None = None,
+        places: Codes | slice = slice(None),
+    ) -> Score:
+        items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
+        by_item = np.bincount(items, weights=shares)
+        squares = float((shares * shares).sum())
+        return Score(
+            recommender=self.recommender,
+            quality=quality.name,
+            view=self.snapshot.policy.view,
+            weighting=weighting.name,
+            top=weighting.top,
+            at=self.snapshot.at,
+            value=estimate.value,
+            low=estimate.interval.low,
+            high=estimate.interval.high,
+            pairs=int(np.count_nonzero(shares)) if pairs is None else pairs,
+            users=users,
+            level=estimate.interval.level,
+            method=estimate.interval.method,
+            effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
+            largest_item=float(by_item.max() / shares.sum()),
+            users_left_out=self.selection.users_left_out(weighting),
+        )

@@ -1,0 +1,373 @@
+"""Everything about some recommenders at a date: scores, changes since a reference date, comparisons, the weights.
+
+What ``unskew evaluate`` prints. Each part can be had by itself (`evaluate`, `explain_change`, `compare`,
+`fit_weights`); here they are made from ranks that are computed once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Unpack
+
+import pyarrow as pa
+
+from unskew.checks import whole_number
+from unskew.data.log import Log
+from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
+from unskew.data.times import Label, Moment
+from unskew.data.weighting import Weights
+from unskew.errors import InputError, PolicyError, option
+from unskew.evaluation.bootstrap import Repetitions, bootstrap, replace_interval
+from unskew.evaluation.changes import Change, explain_change, refit_change
+from unskew.evaluation.comparison import Comparison, compare
+from unskew.evaluation.evaluate import rank_selection
+from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.intervals import critical
+from unskew.evaluation.pair_selection import PairSelection, check_selection_options
+from unskew.evaluation.quality import Quality, distinct_qualities
+from unskew.evaluation.score import Score
+from unskew.evaluation.time_split import TimeSplit
+from unskew.frames import to_native
+from unskew.recommend.contract import Recommender
+from unskew.recommend.specs import AnyRecommenders, named_recommenders
+from unskew.weights.alignment import Reference, find_reference
+from unskew.weights.fit_options import FitKeywords, FitOptions
+from unskew.weights.fitting import fit_weights
+from unskew.weights.item_weights import ItemWeights
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Report:
+    """What was found. Made by `unskew.report`.
+
+    Attributes
+    ----------
+    at, reference
+        The date, and that of the reference; None if there is none, or it is not known.
+    scores
+        Of each recommender and quality: at the reference date, raw and weighted; with `by`, of each segment as
+        well.
+    changes
+        Since the reference date, if that is a date whose profiles are known.
+    comparisons
+        Of the recommenders with each other, if there are several.
+    weights
+        The item weights, or None.
+    bound_holds
+        Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
+    """
+
+    at: Label
+    reference: Label | None
+    scores: list[Score]
+    changes: list[Change]
+    comparisons: list[Comparison]
+    weights: ItemWeights | None
+    bound_holds: bool = True
+    frames: str | None = None
+
+    def __repr__(self) -> str:
+        lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
+        lines += [f"  {score!r}" for score in self.scores]
+        lines += [f"  {change}" for change in self.changes]
+        lines += [f"  {comparison}" for comparison in self.comparisons]
+        return "\n".join(lines) + ")"
+
+    def to_arrow(self) -> pa.Table:
+        """The scores, one row each."""
+        rows = [score.to_dict() for score in self.scores]
+        return pa.Table.from_pylist([{"segment": None, **row} for row in rows])
+
+    def to_frame(self) -> Any:
+        """The scores, one row each, in the dataframe library that the log came in."""
+        return to_native(self.to_arrow(), self.frames)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
+        return {
+            "scores": [score.to_dict() for score in self.scores],
+            "changes": [change.to_dict() for change in self.changes],
+            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
+            "weights": None if self.weights is None else self.weights.to_dict(),
+        }
+
+
+def report(
+    log: Log,
+    recommenders: AnyRecommenders,
+    *,
+    at: Any,
+    reference: Any = None,
+    weights: ItemWeights | None = None,
+    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    sample: int | None = None,
+    seed: int = 0,
+    leave_out: int = 1,
+    after: Any = None,
+    by: str | None = None,
+    refit: int | None = None,
+    level: float = 0.95,
+    p_user: UserPrior = None,
+    p_item: ItemPrior = None,
+    options: FitOptions | None = None,
+    **changes: Unpack[FitKeywords],
+) -> Report:
+    """Score recommenders at a date, raw and weighted to the item mix of a reference date, and split what changed.
+
+    Parameters
+    ----------
+    log
+        All of history.
+    recommenders
+        One or several, as for `evaluate`, or a mapping from the name that each is to have.
+    at
+        The date of the profiles, as for `Log.at`.
+    reference
+        A date to compare with, or whatever else `fit_weights` takes: weights are fitted to it, and if it is a date
+        the recommenders are scored there as well.
+    weights
+        Weights that were fitted before, in place of `reference`.
+    qualities
+        One or several, as for `evaluate`.
+    sample, seed, leave_out, after, level
+        As for `evaluate`. With `after`, what is held out at the reference date is what users took in a time of the
+        same length before it.
+    by
+        A column read with ``read_log(labels=...)``: each of its values is scored as well.
+    refit
+        Draw users so many times at both dates together and fit the weights again each time: intervals of weighted
+        scores and changes then know that the weights were fitted. Recommenders are not fitted again.
+    p_user, p_item
+        As for `Log.at`.
+    options, **changes
+        How weights are fitted: as for `fit_weights`.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.simulate(users=300, items=60, seed=2).log
+    >>> found = us.report(log, ["popular", "constant:1,3,5"], at=480, reference=300)
+    >>> [(score.recommender, score.at, score.weighting) for score in found.scores[:3]]
+    [('popular', 300, 'raw'), ('popular', 480, 'raw'), ('popular', 480, 'weighted')]
+    >>> len(found.changes), len(found.comparisons)
+    (2, 2)
+    """
+    if not isinstance(log, Log):
+        raise InputError(f"{log!r} is not a log: read one with read_log")
+    fit = FitOptions.of(options, changes)
+    check_report_options(
+        reference,
+        weights,
+        next(iter(changes), None) if options is None else "options",
+        sample=sample,
+        seed=seed,
+        leave_out=leave_out,
+        after=after,
+        by=by,
+        refit=refit,
+        level=level,
+    )
+    if weights is not None and not isinstance(weights, ItemWeights):
+        raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
+    named = named_recommenders(recommenders)
+    wanted = distinct_qualities(qualities)
+    now = log.at(at, p_user=p_user, p_item=p_item)
+    target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)
+    plan = _Evaluation(now, target, after, fit, weights, named, wanted, sample, seed, leave_out, level)
+    return plan.report(by, refit)
+
+
+@dataclass(frozen=True)
+class _Evaluation:
+    """The steps; each is computed when it is first asked for."""
+
+    now: Snapshot
+    reference: Reference | None
+    after: Any
+    fit: FitOptions
+    given: ItemWeights | None
+    models: dict[str, Recommender]
+    qualities: list[Quality]
+    sample: int | None
+    seed: int
+    leave_out: int
+    level: float
+
+    def report(self, by: str | None, refit: int | None) -> Report:
+        """Rank, score, compare."""
+        scores: list[Score] = []
+        for k, ranks in enumerate(self.ranks):
+            for quality in self.qualities:
+                if self.reference_ranks:
+                    scores.append(self.reference_ranks[k].score(quality, level=self.level))
+                scores += [ranks.score(quality, w, level=self.level) for w in self.weightings]
+                if by is not None:
+                    scores += self._segments(ranks, quality, by)
+        changes = self._changes()
+        if refit is not None:
+            scores, changes = self._refit(scores, changes, refit)
+        weights = self.weights
+        return Report(
+            at=self.now.at,
+            reference=None if weights is None else weights.reference,
+            scores=scores,
+            changes=changes,
+            comparisons=self._comparisons(),
+            weights=weights,
+            bound_holds=weights is None or weights.is_of(self.now),
+            frames=self.now.log.frames,
+        )
+
+    @cached_property
+    def starts(self) -> tuple[Moment | None, Moment | None]:
+        """With `after`: when what is held out begins, and the same so long before the reference date."""
+        if self.after is None:
+            return None, None
+        start = self.now.log.axis.moment(self.after)
+        if not isinstance(self.reference, Snapshot):
+            return start, None
+        log, tick = self.reference.log, self.reference.tick - (self.now.tick - start.tick)
+        if tick < log.time.min():
+            raise InputError(
+                f"{self.after} is so long before {self.now.at} that the same time before {self.reference.at} is "
+                f"before the log begins at {log.first}",
+                remedy=f"take a later {option('after')} or a later {option('reference')}",
+            )
+        return start, Moment(tick, log.axis.show(tick))
+
+    @cached_property
+    def target(self) -> Reference | None:
+        """What weights are fitted to: at the reference date, what is held out there."""
+        if isinstance(self.reference, Snapshot):
+            return _held_out_from(self.reference, self.starts[1])
+        return self.reference
+
+    @cached_property
+    def weights(self) -> ItemWeights | None:
+        """Those given, or fitted to exactly what is scored."""
+        if self.target is None:
+            return self.given
+        return fit_weights(_held_out_from(self.now, self.starts[0]), self.target, options=self.fit)
+
+    @property
+    def weightings(self) -> list[ItemWeights | None]:
+        """None for the raw score, and the weights if there are any."""
+        return [None] if self.weights is None else [None, self.weights]
+
+    @cached_property
+    def ranks(self) -> list[HeldOutRanks]:
+        """Of every recommender now, on the same pairs."""
+        return self._rank(self.now, self.weightings, self.starts[0])
+
+    @cached_property
+    def reference_ranks(self) -> list[HeldOutRanks]:
+        """Of every recommender at the reference date, if that is a date whose profiles are known."""
+        if not isinstance(self.reference, Snapshot):
+            return []
+        return self._rank(self.reference, [None], self.starts[1])
+
+    def _rank(self, snapshot: Snapshot, weights: Sequence[Weights], after: Moment | None) -> list[HeldOutRanks]:
+        selection = PairSelection.of(
+            snapshot, weights, sample=self.sample, seed=self.seed, leave_out=self.leave_out, after=after
+        )
+        return [
+            replace(rank_selection(model, selection, self.qualities), recommender=name)
+            for name, model in self.models.items()
+        ]
+
+    def _segments(self, ranks: HeldOutRanks, quality: Quality, by: str) -> list[Score]:
+        found = [s for w in self.weightings for s in ranks.by_segment(by, quality, w, level=self.level)]
+        return [replace(score, segment=f"{by}={score.segment}") for score in found]
+
+    def _changes(self) -> list[Change]:
+        if self.weights is None:
+            return []
+        return [
+            explain_change(now, then, self.weights, quality=quality, level=self.level)
+            for now, then in zip(self.ranks, self.reference_ranks, strict=False)
+            for quality in self.qualities
+        ]
+
+    def _comparisons(self) -> list[Comparison]:
+        if len(self.ranks) < 2:
+            return []
+        return [
+            comparison
+            for quality in self.qualities
+            for weights in self.weightings
+            for comparison in compare(*self.ranks, quality=quality, weights=weights, level=self.level)
+        ]
+
+    def _refit(self, scores: list[Score], changes: list[Change], repeats: int) -> tuple[list[Score], list[Change]]:
+        """The same with intervals that know that the weights were fitted."""
+        assert self.weights is not None
+        again = bootstrap(
+            self.ranks,
+            self.target,
+            self.weights,
+            self.qualities,
+            reference_ranks=self.reference_ranks,
+            repeats=repeats,
+            seed=self.seed,
+        )
+        place = {
+            (ranks.recommender, quality.name): (i, j)
+            for i, ranks in enumerate(self.ranks)
+            for j, quality in enumerate(self.qualities)
+        }
+        return (
+            [_refit_score(score, again, place[score.recommender, score.quality]) for score in scores],
+            [_refit_change(change, again, place[change.recommender, change.quality]) for change in changes],
+        )
+
+
+def _refit_score(score: Score, again: Repetitions, place: tuple[int, int]) -> Score:
+    if score.weighting != "weighted" or score.segment is not None:
+        return score
+    return replace_interval(score, again.now[:, place[0], place[1]], target_known=again.target_known)
+
+
+def _refit_change(change: Change, again: Repetitions, place: tuple[int, int]) -> Change:
+    if again.reference is None:
+        return change
+    i, j = place
+    return refit_change(change, again.now[:, i, j], again.raw[:, i, j], again.reference[:, i, j])
+
+
+def _held_out_from(snapshot: Snapshot, start: Moment | None) -> Slice:
+    """What items are held out from: the profiles, or what users took after some time."""
+    return snapshot if start is None else TimeSplit.of(snapshot, start).pairs
+
+
+def check_report_options(
+    reference: Any,
+    weights: Any,
+    fit_option: str | None,
+    *,
+    sample: int | None,
+    seed: int,
+    leave_out: int,
+    after: Any,
+    by: str | None,
+    refit: int | None,
+    level: float,
+) -> None:
+    """Refuse options of a report that contradict each other; `fit_option` is one about fitting, if any is given."""
+    critical(level)
+    check_selection_options(sample, seed, leave_out, after)
+    if reference is not None and weights is not None:
+        raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
+    if refit is not None:
+        whole_number("refit", refit, "how many samples of users a bootstrap draws", 2)
+        if reference is None:
+            raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
+        if sample is not None:
+            raise PolicyError(f"{option('refit')} needs every pair: leave out {option('sample')}")
+    if by is not None and sample is not None:
+        raise PolicyError(f"{option('by')} needs every pair: leave out {option('sample')}")
+    if fit_option is not None and reference is None:
+        raise PolicyError(f"{option(fit_option)} is about fitting weights: it needs {option('reference')}")

@@ -1,0 +1,11 @@
+from .constant import Constant as Constant
+from .contract import Batch as Batch
+from .contract import HeldOutPairs as HeldOutPairs
+from .contract import Recommender as Recommender
+from .ease import EASE as EASE
+from .function import FunctionRecommender as FunctionRecommender
+from .implicit_models import ImplicitModel as ImplicitModel
+from .knn import ItemKNN as ItemKNN
+from .popular import Popular as Popular
+from .specs import recommender as recommender
+from .table import Table as Table

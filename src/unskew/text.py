@@ -1,0 +1,54 @@
+"""Words and numbers as people read them: close matches, counts, percentages, lists."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Sequence
+
+
+def closest(given: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The one of the known names that somebody who wrote `given` most likely meant.
+
+    >>> closest("neighbors", ["similarity", "neighbours"])
+    'neighbours'
+    """
+    found = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
+    return found[0] if found else None
+
+
+def did_you_mean(given: str, known: Iterable[str], form: str = "{!r}") -> str:
+    """``; did you mean 'x'?``, to be put behind a message; empty if nothing known is close."""
+    found = closest(given, known)
+    return f"; did you mean {form.format(found)}?" if found else ""
+
+
+def percent(share: float, digits: int = 2) -> str:
+    """A share in percent: 12.30 %."""
+    return f"{100 * share:.{digits}f} %"
+
+
+def short_percent(share: float) -> str:
+    """A share in percent with three digits that count: 12.3 %, 0.0123 %."""
+    return f"{100 * share:.3g} %"
+
+
+def thousands(n: int) -> str:
+    """A count with its thousands apart: 34 448."""
+    return f"{n:,}".replace(",", " ")
+
+
+def count(n: int, what: str) -> str:
+    """``1 date``, ``2 dates``."""
+    return f"{n} {what}{'s' * (n != 1)}"
+
+
+def enumerate_words(parts: Sequence[str]) -> str:
+    """a, b and c."""
+    if len(parts) <= 1:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of a library's message."""
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,9 @@
+"""Item weights: from two dates and a policy to weights, what is known about them, and why they are no better.
+
+- `fit_options`: how weights are fitted
+- `alignment`: two dates as arrays over the items of one log
+- `fitting`: `fit_weights`
+- `item_weights`: the weights and what applies them; `weights_file`: the file they are kept in
+- `fit_report`: the figures of a fit; `explanation`: the same in words
+- `drift`: how the item mix has moved, before anything is weighted
+"""

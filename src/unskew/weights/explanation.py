@@ -1,0 +1,61 @@
+"""Why a fit ended where it did, in words."""
+
+from __future__ import annotations
+
+import math
+
+from unskew.text import percent, short_percent
+from unskew.weights.fit_options import FitOptions
+from unskew.weights.fit_report import Certificate, FitReport
+
+
+def explain_fit(report: FitReport, options: FitOptions) -> str:
+    """Why the weights are as they are, and what would make them better."""
+    keeps_new = not options.drops_new and report.new_items.count > 0
+    if report.status == "certified":
+        fitted_only = keeps_new or report.vanished_items.count > 0  # T is not quite the mix of the reference date
+        had = "should get {} of the fitted mix" if fitted_only else "had {} of the mass at the reference date"
+        return explain_certificate(report.certificate, had)
+    if report.status != "solved":
+        return (
+            f"the fit stopped after {report.passes} passes: TV is {report.residual:.2g}, and all that is known is "
+            f"that no weighting gets below {report.bound_least:.2g}; give more passes or a larger tol"
+        )
+    if options.is_subset and report.residual > options.tol:
+        return (
+            f"the gradient of D over these {report.fitted} weights is at most {options.tol:g}: "
+            "changing them a little gains nothing; more items would"
+        )
+    if keeps_new:
+        return (
+            f"among the items of the reference date the weighted mix is that of then to within {options.tol:g}; "
+            f"the {report.new_items.count} new items keep their mass, so that nothing is claimed for scores at "
+            "that date beyond the bound"
+        )
+    if report.vanished_items.mass > options.tol:
+        gone = report.vanished_items
+        return (
+            f"among the items left the weighted mix is that of the reference date to within {options.tol:g}; "
+            f"{gone.count} vanished items had {short_percent(gone.mass)} of the mass then, "
+            "which no weighting brings back"
+        )
+    return f"the weighted item mix is that of the reference date to within {options.tol:g}"
+
+
+def explain_certificate(certificate: Certificate, had: str = "had {} of the mass at the reference date") -> str:
+    """Why no weighting can do better; `had` says what T(S) is a part of."""
+    c = certificate
+    if c.target <= c.reach:
+        return "nothing found stands in the way of an exact solution"
+    few = "this one item" if c.items == 1 else f"these {c.items} items"
+    digits = max(1, math.ceil(-math.log10(100 * (c.target - c.reach))) + 1)  # two of their difference
+    if c.target > 0.5 and 0 < 10 * c.others <= c.items:  # the other side is far smaller: speak of it
+        few = "one item that" if c.others == 1 else f"{c.others} items that"
+        return (
+            f"no weighting of these profiles can do better, because {percent(1 - c.reach, digits)} of the users "
+            f"evaluated now hold nothing but {few} {had.format('only ' + percent(1 - c.target, digits))}"
+        )
+    return (
+        f"no weighting of these profiles can do better, because {few} {had.format(percent(c.target, digits))}, "
+        f"and only {percent(c.reach, digits)} of the users evaluated now hold any of them"
+    )

@@ -1,0 +1,164 @@
+"""How weights are fitted: one set of options for every fit, checked once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Any, TypedDict
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.checks import one_of, whole_number
+from unskew.errors import PolicyError, option
+
+METHODS = ("scaling", "descent", "lbfgs")
+SUBSET_METHODS = ("descent", "lbfgs")
+"""Those that can fit the weights of some items alone."""
+
+NEW_ITEMS = ("drop", "keep")
+USERS = ("all", "both")
+_MAX_PASSES = {"scaling": 500, "descent": 2000, "lbfgs": 2000}
+
+
+class SharedFitKeywords(TypedDict, total=False):
+    """The options that fits of all and of some items share, by name; see `FitOptions`."""
+
+    method: str
+    tol: float
+    max_passes: int | None
+    new_items: str | None
+    min_items: int
+    users: str
+
+
+class FitKeywords(SharedFitKeywords, total=False):
+    """All options by name, as functions take them; see `FitOptions`."""
+
+    top: int | None
+    items: Iterable[Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions:
+    """How weights are fitted.
+
+    Attributes
+    ----------
+    top
+        Fit only the p items of largest change, as in the paper; others keep weight 1. Needs
+        ``method="descent"`` or ``"lbfgs"``.
+    items
+        Fit only these items, say those of a campaign; like `top`.
+    method
+        ``scaling`` (all items at once; the default), ``descent`` (the paper's) or ``lbfgs``.
+    tol
+        In score units: stop when the total variation from the target is at most this, or at most this
+        above what any weighting of the profiles can reach (and, while passes are left, D within 30 times this
+        of its least).
+    max_passes
+        Give up after so many sweeps over the data. By default 500 for scaling, 2000 for the others.
+    new_items
+        ``drop`` (the default): items that the reference does not have get weight 0, and a user left with
+        nothing is left out. ``keep``: they keep their present mass, and nothing is claimed about t0. With `top` or
+        `items` they keep weight 1 unless ``drop`` is asked for.
+    min_items
+        Only users with at least this many items are evaluated, at both dates.
+    users
+        ``all``, or ``both``: only users who have a profile at both dates.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> us.FitOptions(top=20, method="descent").is_subset
+    True
+    >>> us.FitOptions(top=20)
+    Traceback (most recent call last):
+    ...
+    unskew.errors.PolicyError: scaling fits all items at once; ... use method='descent' or method='lbfgs', ...
+    """
+
+    top: int | None = None
+    items: tuple[Any, ...] | None = None
+    method: str = "scaling"
+    tol: float = 1e-4
+    max_passes: int | None = None
+    new_items: str | None = None
+    min_items: int = 1
+    users: str = "all"
+
+    def __post_init__(self) -> None:
+        one_of("method", self.method, METHODS)
+        if self.top is not None and self.items is not None:
+            raise PolicyError(f"give {option('top')} or {option('items')}, not both")
+        if self.top is not None:
+            self._set("top", whole_number("top", self.top, "how many items to weight"))
+        if self.items is not None:
+            self._set("items", _listed(self.items))
+        if self.method == "scaling" and self.is_subset:
+            raise PolicyError(
+                "scaling fits all items at once; on a subset it would solve another problem than minimising D",
+                remedy=f"for the weights of some items alone use {option('method', 'descent')} or "
+                f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
+            )
+        if not isinstance(self.tol, int | float | np.number) or not 0 <= self.tol < np.inf:
+            raise PolicyError(f"tol is {self.tol!r}; it must be a finite number that is not negative")
+        self._set("tol", float(self.tol))
+        if self.max_passes is not None:
+            passes = whole_number("max_passes", self.max_passes, "one pass to look and one to certify", 2)
+            self._set("max_passes", passes)
+        if self.new_items is not None:
+            one_of("new_items", self.new_items, NEW_ITEMS)
+        self._set("min_items", whole_number("min_items", self.min_items, "items that a user must have"))
+        one_of("users", self.users, USERS)
+
+    @classmethod
+    def of(cls, options: FitOptions | None, changes: FitKeywords) -> FitOptions:
+        """Given options, with some of them changed."""
+        if options is not None and not isinstance(options, FitOptions):
+            raise PolicyError(f"options is a {type(options).__name__}; give FitOptions(...)")
+        given: dict[str, Any] = {**changes}
+        return replace(cls() if options is None else options, **given)
+
+    @property
+    def is_subset(self) -> bool:
+        """Whether the weights of some items alone are fitted."""
+        return self.top is not None or self.items is not None
+
+    @property
+    def drops_new(self) -> bool:
+        """Whether items that the reference lacks are dropped."""
+        return self.new_items == "drop" or (self.new_items is None and not self.is_subset)
+
+    @property
+    def keeps_new_mass(self) -> bool:
+        """Whether the target leaves new items the mass that they have."""
+        return self.new_items == "keep" and not self.is_subset
+
+    @property
+    def pass_limit(self) -> int:
+        """After how many passes a fit gives up."""
+        return _MAX_PASSES[self.method] if self.max_passes is None else self.max_passes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        values = asdict(self)
+        return values | {"items": None if self.items is None else list(self.items)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> FitOptions:
+        """What `to_dict` gave; refuses names that it does not know."""
+        unknown = sorted(set(values) - {f.name for f in fields(cls)})
+        if unknown:
+            raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights")
+        return cls(**values)
+
+    def _set(self, name: str, value: Any) -> None:
+        object.__setattr__(self, name, value)
+
+
+def _listed(items: Any) -> tuple[Any, ...]:
+    if isinstance(items, str | bytes) or not isinstance(items, Iterable):
+        raise PolicyError(f"items is {items!r}; give a list of item ids")
+    listed = items.to_pylist() if isinstance(items, pa.Array | pa.ChunkedArray) else list(items)
+    return tuple(item.item() if isinstance(item, np.generic) else item for item in listed)

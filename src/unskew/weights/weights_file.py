@@ -1,0 +1,73 @@
+"""The file of fitted weights: one row an item, the rest in the metadata.
+
+The columns are what others join: item, weight, log_weight, p_reference, p_before, p_after. How the weights were
+made is JSON in the metadata, and the arrays that are not of everybody's concern are a second Arrow table there.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.arrays.types import Floats
+from unskew.data.policy import Policy
+from unskew.errors import FileError, InputError
+from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.text import first_line
+from unskew.weights.fit_options import FitOptions
+from unskew.weights.fit_report import FitReport
+
+if TYPE_CHECKING:
+    from unskew.weights.item_weights import ItemWeights
+
+_KIND = "weights"
+_ABOUT = ("reference", "at", "report", "options", "policy")
+_ARRAYS = {"target": pa.float64(), "vanished": pa.float64(), "trapped": pa.bool_()}
+
+
+def write_weights(weights: ItemWeights, path: Path) -> None:
+    """Write the weights as Parquet."""
+    about = {
+        "reference": weights.reference,
+        "at": weights.at,
+        "report": weights.report.to_dict(),
+        "options": weights.options.to_dict(),
+        "policy": weights.policy.to_dict(),
+    }
+    arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
+    write_parquet(path, weights.to_arrow(), _KIND, about, arrays)
+
+
+def read_weights(path: Path) -> dict[str, Any]:
+    """The fields of what `write_weights` wrote."""
+    table, about = read_parquet(path)
+    kind = about.get("kind")
+    if kind != _KIND:
+        what = f"a {kind}" if kind else "something else"
+        raise InputError(f"{path} holds {what}, not item weights: make them with 'unskew weights'")
+    arrays = read_arrays(table.schema)
+    if any(name not in about for name in _ABOUT) or any(name not in arrays for name in _ARRAYS):
+        raise InputError(f"{path} was written by another version of unskew: fit the weights again")
+
+    def column(name: str) -> Floats:
+        return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
+
+    try:
+        return {
+            "items": table.column("item").combine_chunks(),
+            "log_weights": column("log_weight"),
+            "p_reference": column("p_reference"),
+            "p_before": column("p_before"),
+            "p_after": column("p_after"),
+            **{name: values.to_numpy(zero_copy_only=False) for name, values in arrays.items()},
+            "reference": about["reference"],
+            "at": about["at"],
+            "report": FitReport.from_dict(about["report"]),
+            "options": FitOptions.from_dict(about["options"]),
+            "policy": Policy.from_dict(about["policy"]),
+        }
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise FileError(f"{path} is damaged ({first_line(error)})", remedy="fit the weights again") from error
