@@ -101,7 +101,7 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels)
 
 
 @compiled
-def joint_sums(lo, hi, rows, a, b, theta, place, held, sums):
+def add_joint(lo, hi, rows, a, b, theta, place, held, sums):
     """Add ``a_u pi_ui pi_uk`` for the chosen items; ``place[i]`` is a row of `sums` or -1.
 
     `held` is scratch: two rows as long as the number of chosen items.
@@ -132,7 +132,7 @@ def joint_sums(lo, hi, rows, a, b, theta, place, held, sums):
 
 
 @compiled
-def highest_ratios(lo, hi, rows, a, ratio, level, levels):
+def sum_highest_ratios(lo, hi, rows, a, ratio, level, levels):
     """Sum of ``a_u max_i ratio_i``; P(u) is added to `levels` at the highest level in the row."""
     start, stop, item = rows.start, rows.stop, rows.item
     total = 0.0
@@ -154,7 +154,7 @@ def highest_ratios(lo, hi, rows, a, ratio, level, levels):
 
 
 @compiled
-def prefix_stops(lo, hi, start, time, tick, out):
+def find_stops(lo, hi, start, time, tick, out):
     """Where each time-sorted row ends at `tick`: the first entry later than it."""
     for u in range(lo, hi):
         low = np.int64(start[u])
@@ -169,7 +169,7 @@ def prefix_stops(lo, hi, start, time, tick, out):
 
 
 @compiled
-def item_counts(lo, hi, rows, out):
+def count_holders(lo, hi, rows, out):
     """Add the number of users of these rows who hold each item."""
     start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):
@@ -178,7 +178,7 @@ def item_counts(lo, hi, rows, out):
 
 
 @compiled
-def kept_sizes(lo, hi, rows, keep, out):
+def count_kept(lo, hi, rows, keep, out):
     """How many items of each row are to be kept."""
     start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):
@@ -190,7 +190,7 @@ def kept_sizes(lo, hi, rows, keep, out):
 
 
 @compiled
-def recency(lo, hi, rows, time, half_life, most, out):
+def fill_recency(lo, hi, rows, time, half_life, most, out):
     """``2^-(age / half_life)`` of each entry, age counted from the newest of its row.
 
     At most `most` half-lives are told apart, so that no entry gets a probability of zero.
@@ -209,7 +209,7 @@ def recency(lo, hi, rows, time, half_life, most, out):
 
 
 @compiled
-def entry_shares(lo, hi, rows, shares, b, theta, out):
+def fill_pair_shares(lo, hi, rows, shares, b, theta, out):
     """``out[e] = a_u pi_ui`` of each entry, each row shifted by its own maximum; `shares` are P(u)."""
     start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):

@@ -66,7 +66,7 @@ class Sweep:
 
         def block(k: int, lo: int, hi: int) -> float:
             levels[k] = 0.0
-            total: float = kernels.highest_ratios(lo, hi, rows, self.profiles.a, ratio, level, levels[k])
+            total: float = kernels.sum_highest_ratios(lo, hi, rows, self.profiles.a, ratio, level, levels[k])
             return total
 
         total = sum(over_blocks(self._edges, self._entries, block))
@@ -87,7 +87,7 @@ class Sweep:
         def block(k: int, lo: int, hi: int) -> Floats:
             sums = np.zeros((n, n))
             held = np.empty((2, n))
-            kernels.joint_sums(lo, hi, rows, p.a, p.b, theta, place, held, sums)
+            kernels.add_joint(lo, hi, rows, p.a, p.b, theta, place, held, sums)
             return sums
 
         total = np.zeros((n, n))
@@ -124,6 +124,6 @@ def count_kept(profiles: Profiles, keep: Mask) -> Codes:
     """How many items of each profile are among those to keep."""
     rows, out = profiles.rows, np.zeros(profiles.n_users, dtype=np.int64)
     over_blocks(
-        profiles.edges(), len(profiles.item), lambda k, lo, hi: kernels.kept_sizes(lo, hi, rows, keep, out)
+        profiles.edges(), len(profiles.item), lambda k, lo, hi: kernels.count_kept(lo, hi, rows, keep, out)
     )
     return out

@@ -209,7 +209,7 @@ class Log:
         over_blocks(
             edges,
             len(self),
-            lambda k, lo, hi: kernels.prefix_stops(lo, hi, self.start, self.time, tick, stop),
+            lambda k, lo, hi: kernels.find_stops(lo, hi, self.start, self.time, tick, stop),
         )
         return stop
 

@@ -94,7 +94,7 @@ def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
         over_blocks(
             p.edges(),
             len(p.item),
-            lambda k, lo, hi: kernels.recency(lo, hi, rows, time, half_life, MOST_HALF_LIVES, b),
+            lambda k, lo, hi: kernels.fill_recency(lo, hi, rows, time, half_life, MOST_HALF_LIVES, b),
         )
         return b, str(prior)
     if isinstance(prior, str):

@@ -91,7 +91,7 @@ class Slice:
         over_blocks(
             edges,
             len(p.item),
-            lambda k, lo, hi: kernels.item_counts(lo, hi, p.rows, sums[k]),
+            lambda k, lo, hi: kernels.count_holders(lo, hi, p.rows, sums[k]),
         )
         total: Codes = sums.sum(axis=0)
         return total
