@@ -104,11 +104,11 @@ def by_draws(values: Floats, level: float) -> Interval:
 
 def wilson(hits: float, n: int, level: float) -> Interval:
     """Wilson's interval of a proportion: hits out of n independent draws."""
-    z = critical(level)
-    p = hits / n
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return Interval(max(middle - half, 0.0), min(middle + half, 1.0), level, "wilson")
+    from scipy.stats import binomtest  # a second to load, and only samples need it
+
+    critical(level)  # refuses a level that is none
+    found = binomtest(round(hits), n).proportion_ci(level, method="wilson")
+    return Interval(float(found.low), float(found.high), level, "wilson")
 
 
 def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "bootstrap") -> Interval:
