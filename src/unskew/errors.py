@@ -115,7 +115,7 @@ class ConvergenceWarning(UnskewWarning):
     Attributes
     ----------
     reached : ItemWeights
-        The result as far as it came; `fit_weights` returns the same object.
+        What was reached by then; `fit_weights` returns the same object.
     """
 
     def __init__(self, message: str, reached: Any) -> None:

@@ -1,7 +1,7 @@
 """Progress of long work: library code reports, and whoever runs it decides what is shown.
 
-By default only the one surprise is told: that the loops are being compiled, on a terminal. The
-command line installs a reporter that shows more; so library code never asks where it runs.
+By default nothing is shown but that loops are being compiled, and that only on a terminal. The command line
+installs a reporter that shows more, so that library code never asks where it runs.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from unskew.arrays.types import Floats
 def divergence(target: Floats, q: Floats) -> float:
     """``D = sum_{T_i > 0} T_i log(T_i / q_i)``; infinite if q lacks an item of the target.
 
-    Both sum to 1, so that it is never negative but by rounding.
+    Never negative, since both sum to 1; what rounding takes below 0 counts as 0.
     """
     wanted = target > 0
     with np.errstate(divide="ignore"):

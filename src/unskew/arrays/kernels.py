@@ -193,7 +193,7 @@ def count_kept(lo, hi, rows, keep, out):
 def fill_recency(lo, hi, rows, time, half_life, most, out):
     """``2^-(age / half_life)`` of each entry, age counted from the newest of its row.
 
-    At most `most` half-lives are told apart, so that no entry gets a probability of zero.
+    Ages beyond `most` half-lives count as that many, so that no entry gets a probability of zero.
     """
     start, stop = rows.start, rows.stop
     for u in range(lo, hi):

@@ -46,9 +46,7 @@ def sample(
     if as_json:
         print_json({**drawn.about, "users": users, "output": output})
     else:
-        out = drawn.about["users_left_out"]
+        out, at = drawn.about["users_left_out"], drawn.about["at"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
-        print_line(
-            f"{thousands(sample_size)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written to "
-            f"{output}{left}"
-        )
+        pairs = f"{thousands(sample_size)} held-out pairs of {thousands(users)} users"
+        print_line(f"{pairs} at {at} written to {output}{left}")

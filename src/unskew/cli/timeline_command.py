@@ -146,8 +146,8 @@ def _show(made: Timeline, output: str | None) -> None:
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
         spread = [min(values), max(values), last["bound"]]
-        told = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
-        tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *told])
+        cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
+        tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *cells])
     for quality, rows in tables.items():
         print_line(f"{quality} from {dates[0]} (first) to {dates[-1]} (last)")
         print_table(["recommender", "weighting", *columns], rows, left=2)
@@ -156,8 +156,8 @@ def _show(made: Timeline, output: str | None) -> None:
         rows = []
         for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
-            told = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
-            rows.append([str(name[0]), _weighting(*name[1:]), *told])
+            cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
+            rows.append([str(name[0]), _weighting(*name[1:]), *cells])
         print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     print_line(

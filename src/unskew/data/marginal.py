@@ -84,8 +84,8 @@ class Marginal:
         if kind != "marginal":
             raise InputError(f"{path} holds {kind}, not a marginal: make one with 'unskew marginal'")
         plain = cls.of(table)
-        told = about.get("policy")
-        policy = Policy.from_dict(told) if isinstance(told, dict) else None
+        saved = about.get("policy")
+        policy = Policy.from_dict(saved) if isinstance(saved, dict) else None
         return cls(plain.items, plain.probabilities, about.get("at"), policy)
 
     def save(self, path: str | Path) -> None:

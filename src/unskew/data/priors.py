@@ -20,7 +20,7 @@ from unskew.errors import ColumnError, InputError
 if TYPE_CHECKING:
     from unskew.data.slice import Slice
 
-MOST_HALF_LIVES = 300.0  # 2^-300: beyond this, older is no longer told from old
+MOST_HALF_LIVES = 300.0  # beyond 2^-300 all ages count as the same
 
 
 @dataclass(frozen=True)

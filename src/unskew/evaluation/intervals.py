@@ -80,7 +80,7 @@ def effective(mass: Floats) -> float:
 def standard_error(influence: Floats, n: float) -> float:
     """The standard error of a sum of the influences of n independent units; NaN if there are fewer than 2.
 
-    `n` is of all who take part: an influence can be 0 because someone is exactly average.
+    `n` counts everyone evaluated: an influence of 0 may belong to a user who is exactly average.
     """
     return math.sqrt(n / (n - 1) * float((influence * influence).sum())) if n > 1 else math.nan
 

@@ -28,7 +28,7 @@ class TestSet:
         Columns user, item (held out), probability (P(u) P(i|u,w) of the pair) and profile (what is left, a list
         in the order in which it was taken). One row a draw; a pair may come several times.
     about
-        How it was made, and whom the weights left out: what `save` writes beside the table.
+        How it was made and who was left out; `save` writes it to the metadata of the file.
     """
 
     __test__ = False  # not a test, whatever its name

@@ -30,7 +30,7 @@ class Score:
     largest_item
         The largest share of one item among the held-out ones.
     users_left_out
-        Users of the snapshot who take no part.
+        Users of the snapshot who are not evaluated.
     segment
         The value of the column by which scores were split, None for all.
     """

@@ -18,7 +18,7 @@ from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
@@ -111,18 +111,18 @@ class TimelineSpec:
         if at is None:
             if not isinstance(self.reference, Marginal):
                 Marginal.of(self.reference)  # refuses what is no reference
-            raise PolicyError("the reference has no date: say where the grid begins with start ")
+            raise PolicyError(f"the reference has no date: say where the grid begins with {option('start')}")
         try:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
                 f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
-                f"{self.log.last}: say where the grid begins with start "
+                f"{self.log.last}: say where the grid begins with {option('start')}"
             ) from None
         if before:
             raise PolicyError(
                 f"the date of the reference, {at}, is before the log begins: it runs from {self.log.first} to "
-                f"{self.log.last}; say where the grid begins with start "
+                f"{self.log.last}; say where the grid begins with {option('start')}"
             )
         return at
 
@@ -195,15 +195,19 @@ class Files:
     ) -> Files:
         """Check that they can be written, and that nothing is missing to go on with them."""
         if probabilities is not None and not items:
-            raise PolicyError("a file of probabilities needs items (--items): say whose")
+            raise PolicyError(
+                f"{option('probabilities')} needs {option('items')}: say whose probabilities to record"
+            )
         if probabilities is not None and output is None:
-            raise PolicyError("a file of probabilities goes beside one of the rows: name it as output (-o)")
+            raise PolicyError(
+                f"{option('probabilities')} is written beside the rows: name their file with {option('output')}"
+            )
         if resume and output is None:
-            raise PolicyError("resume (--resume) goes on with a file: name it as output (-o)")
+            raise PolicyError(f"{option('resume')} continues a file: name it with {option('output')}")
         if resume and items and probabilities is None:
             raise PolicyError(
-                "resume (--resume) with items needs the file of their probabilities: name it as probabilities "
-                "(--probabilities)"
+                f"{option('resume')} with {option('items')} continues the file of their probabilities as well: name "
+                f"it with {option('probabilities')}"
             )
         files = [None if path is None else Path(path) for path in (output, probabilities)]
         for path in files:
@@ -260,8 +264,8 @@ def _fingerprint(log: Log) -> dict[str, Any]:
 def _describe_model(name: str, model: Recommender) -> str:
     """A recommender in words; one that was read from a file with a check sum of that."""
     files = getattr(model, "files", ())
-    told = str(model) + (f" ({hash_files(files)})" if files else "")
-    return told if name == str(model) else f"{name}: {told}"
+    spec = str(model) + (f" ({hash_files(files)})" if files else "")
+    return spec if name == str(model) else f"{name}: {spec}"
 
 
 def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:

@@ -1,4 +1,4 @@
-"""Two dates as arrays over the items of one log, after the policy has left out whom it must.
+"""Two dates as arrays over the items of one log, with the users whom the policy keeps.
 
 What is asked of the users of either date is asked of an engine (`unskew.engines`); here are no arrays over users.
 """
