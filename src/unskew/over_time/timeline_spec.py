@@ -206,7 +206,7 @@ class Files:
             raise PolicyError(f"{option('resume')} continues a file: name it with {option('output')}")
         if resume and items and probabilities is None:
             raise PolicyError(
-                f"{option('resume')} with {option('items')} continues the file of their probabilities as well: name "
+                f"{option('resume')} with {option('items')} continues the file of their probabilities too: name "
                 f"it with {option('probabilities')}"
             )
         files = [None if path is None else Path(path) for path in (output, probabilities)]
