@@ -1,12 +1,15 @@
-"""What the documentation names exists: commands, options, targets of make, files, headings, worlds."""
+"""What the documentation names exists: commands, options, JSON keys, targets of make, files, headings, worlds."""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 import unskew as us
 from unskew.cli import main
@@ -15,20 +18,22 @@ from unskew.worlds.recipe import SUMMARIES, WORLDS
 ROOT = Path(us.__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 README = (ROOT / "README.md").read_text()
+INTERFACE = (ROOT / "docs" / "api.md").read_text()
 SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
 CALL = re.compile(r"(?:^|[`/]|\$ )unskew ([a-z]+)((?:[^`\n|]|\\\||\\\n)*)", re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]+\]\(([^)\s]+)\)")
+LOG = "user,item,time\n1,a,0\n1,b,0\n2,a,0\n2,c,0\n3,b,0\n1,c,9\n3,c,9\n4,c,9\n"
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 
 
-def code(text: str) -> str:
+def extract_code(text: str) -> str:
     """What is set as code: blocks for a console, and words between backquotes."""
     blocks = re.findall(r"```console\n(.*?)```", text, re.DOTALL)
     return "\n".join([*blocks, *re.findall(r"`[^`\n]+`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))])
 
 
-def anchors(page: Path) -> set[str]:
+def list_anchors(page: Path) -> set[str]:
     """The headings of a page, as a link names them."""
     heads = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
@@ -36,7 +41,7 @@ def anchors(page: Path) -> set[str]:
 
 @each_page
 def test_commands_and_their_options_exist(page: Path) -> None:
-    for name, rest in CALL.findall(code(page.read_text())):
+    for name, rest in CALL.findall(extract_code(page.read_text())):
         assert name in main.commands
         known = {option for parameter in main.commands[name].params for option in parameter.opts}
         known |= {"-h", "--help"}
@@ -46,7 +51,8 @@ def test_commands_and_their_options_exist(page: Path) -> None:
 @each_page
 def test_targets_of_make_exist(page: Path) -> None:
     targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert set(re.findall(r"(?:^|`)make ([a-z]+)", code(page.read_text()), re.MULTILINE)) <= set(targets)
+    code = extract_code(page.read_text())
+    assert set(re.findall(r"(?:^|`)make ([a-z]+)", code, re.MULTILINE)) <= set(targets)
 
 
 @each_page
@@ -57,12 +63,21 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
         path, _, anchor = link.partition("#")
         target = (page.parent / path).resolve() if path else page
         assert target.exists(), link
-        assert not anchor or anchor in anchors(target), link
+        assert not anchor or anchor in list_anchors(target), link
 
 
 def test_the_readme_has_every_command_and_both_that_set_up() -> None:
-    assert {name for name, _ in CALL.findall(code(README))} == set(main.commands)
+    assert {name for name, _ in CALL.findall(extract_code(README))} == set(main.commands)
     assert set(re.findall(r"^make ([a-z]+)", README, re.MULTILINE)) == {"demo", "test"}
+
+
+def test_the_readme_opens_with_the_problem_then_the_picture_then_two_commands() -> None:
+    opening, commands = README.split("```console\n", maxsplit=1)
+    assert opening.index("Is the algorithm better") < opening.index("](docs/images/g1-weighted.png)")
+    assert [line.split("#")[0].strip() for line in commands.split("```")[0].splitlines()] == [
+        "make demo",
+        "make test",
+    ]
 
 
 def test_the_demonstration_runs_a_command_and_installs_what_it_uses() -> None:
@@ -72,13 +87,43 @@ def test_the_demonstration_runs_a_command_and_installs_what_it_uses() -> None:
 
 
 def test_the_interface_has_every_command() -> None:
-    text = (ROOT / "docs" / "api.md").read_text()
-    assert all(f"| `unskew {name} " in text for name in main.commands)
+    assert all(f"| `unskew {name} " in INTERFACE for name in main.commands)
 
 
-def test_every_world_is_told_of_in_the_same_words_everywhere() -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "drift LOG --reference 0 --at 9",
+        "marginal LOG --at 0 -o FILE",
+        "weights LOG --reference 0 --at 9",
+        "evaluate LOG --reference 0 --at 9 -r popular -r constant:a",
+        "timeline LOG --reference 0 --every 9 -r popular --items a",
+        "sample LOG --at 9 -n 5 -o FILE",
+        "simulate FOLDER --users 100 --items 50",
+    ],
+    ids=lambda arguments: arguments.split()[0],
+)
+def test_the_interface_has_every_key_of_the_json(arguments: str, tmp_path: Path) -> None:
+    paths = {name: str(tmp_path / name) for name in ("LOG", "FILE", "FOLDER")}
+    paths["LOG"] += ".csv"
+    Path(paths["LOG"]).write_text(LOG)
+    done = CliRunner().invoke(main, [*(paths.get(word, word) for word in arguments.split()), "--json"])
+    assert done.exit_code == 0, done.output
+    command = arguments.split(maxsplit=1)[0]
+    [paragraph] = re.findall(rf"^JSON of `{command}`:.*?\n\n", INTERFACE, re.MULTILINE | re.DOTALL)
+    columns = "".join(re.findall(rf"^\| .*\b{command} \|.*$", INTERFACE, re.MULTILINE))
+    assert _keys(json.loads(done.stdout)) <= set(re.findall(r"`(\w+)`", paragraph + columns))
+
+
+def _keys(value: dict[str, Any]) -> set[str]:
+    """The keys of an object, and of the objects in its lists."""
+    rows = [row for part in value.values() if isinstance(part, list) for row in part if isinstance(row, dict)]
+    return set(value).union(*rows)
+
+
+def test_every_world_has_the_same_summary_in_the_help_and_in_the_documentation() -> None:
     assert set(SUMMARIES) == set(WORLDS)
-    told = click.Context(main.commands["simulate"]).get_help()
+    text = click.Context(main.commands["simulate"]).get_help()
     for name, words in SUMMARIES.items():
-        assert re.search(rf"^ +{name} +{re.escape(words)}$", told, re.MULTILINE)
+        assert re.search(rf"^ +{name} +{re.escape(words)}$", text, re.MULTILINE)
         assert f"| `{name}` | {words}" in SIMULATE
