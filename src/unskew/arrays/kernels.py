@@ -1,11 +1,12 @@
 """The loops over profiles, compiled with numba: arrays in, arrays out, nothing else.
 
 Each works on the users ``lo <= u < hi`` of one block and releases the interpreter lock, so that
-`unskew.arrays.sweep` can run blocks on threads. Offsets
-and items are unsigned (numba then leaves out the test for negative indices, a quarter of the time).
-The arrays of the profiles come as one `Rows`. What may be None (`a`: P(u), `b`: P(i|u), `ratio`, `level`) is
-decided at compile time: the loop exists once here and is compiled without what is not needed. Uniform P(i|u)
-needs no array at all, since any constant cancels in ``w_i b_ui / sum_j w_j b_uj``.
+`unskew.arrays.sweep` can run blocks on threads. Offsets and items are unsigned (numba then leaves out the test
+for negative indices, a quarter of the time).
+Offsets and items come as one `Rows`. An argument that may be None (`a`: P(u), `b`: P(i|u), `ratio`, `level`) is
+decided at compile time, which numba does for arguments and not for fields of a tuple: the loop exists once here
+and is compiled without what is not needed. Uniform P(i|u) needs no array at all, since any constant cancels in
+``w_i b_ui / sum_j w_j b_uj``.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ maximum."""
 
 
 @compiled
-def add_row_shifted(rows, u, theta, ratio, sums):
+def add_row_shifted(rows, a, b, u, theta, ratio, sums):
     """Add one row of extreme weights, shifted so that its largest ``w_i b_ui`` is 1.
 
     Here `sums` is the marginal itself, not to be multiplied by w.
     """
-    item, b = rows.item, rows.b
+    item = rows.item
     first = rows.start[u]
     last = rows.stop[u]
     shift = -np.inf
@@ -43,7 +44,7 @@ def add_row_shifted(rows, u, theta, ratio, sums):
         total += x
         if ratio is not None:
             mean += ratio[i] * x
-    share = (1.0 if rows.a is None else rows.a[u]) / total
+    share = (1.0 if a is None else a[u]) / total
     if ratio is not None:
         share *= mean / total
     for e in range(first, last):
@@ -53,7 +54,7 @@ def add_row_shifted(rows, u, theta, ratio, sums):
 
 
 @compiled
-def add_block(lo, hi, rows, w, theta, ratio, level, sums, shifted, levels):
+def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels):
     """What the users ``lo <= u < hi`` add to a pass; the outputs are zeroed first.
 
     ``w * sums + shifted`` is the item marginal of these users: `sums` of all rows but those whose sum of
@@ -62,7 +63,7 @@ def add_block(lo, hi, rows, w, theta, ratio, level, sums, shifted, levels):
     pi_ui`` (the gradient of D). With `level` (a small integer per item), P(u) is added to `levels` at the
     highest level in the row.
     """
-    start, stop, item, a, b = rows.start, rows.stop, rows.item, rows.a, rows.b
+    start, stop, item = rows.start, rows.stop, rows.item
     sums[:] = 0.0
     levels[:] = 0.0
     n_shifted = 0
@@ -89,7 +90,7 @@ def add_block(lo, hi, rows, w, theta, ratio, level, sums, shifted, levels):
             if n_shifted == 0:
                 shifted[:] = 0.0
             n_shifted += 1
-            add_row_shifted(rows, u, theta, ratio, shifted)
+            add_row_shifted(rows, a, b, u, theta, ratio, shifted)
             continue
         share /= total
         if ratio is not None:
@@ -100,12 +101,12 @@ def add_block(lo, hi, rows, w, theta, ratio, level, sums, shifted, levels):
 
 
 @compiled
-def joint_sums(lo, hi, rows, theta, place, held, sums):
+def joint_sums(lo, hi, rows, a, b, theta, place, held, sums):
     """Add ``a_u pi_ui pi_uk`` for the chosen items; ``place[i]`` is a row of `sums` or -1.
 
     `held` is scratch: two rows as long as the number of chosen items.
     """
-    start, stop, item, a, b = rows.start, rows.stop, rows.item, rows.a, rows.b
+    start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):
         first = start[u]
         last = stop[u]
@@ -131,9 +132,9 @@ def joint_sums(lo, hi, rows, theta, place, held, sums):
 
 
 @compiled
-def highest_ratios(lo, hi, rows, ratio, level, levels):
+def highest_ratios(lo, hi, rows, a, ratio, level, levels):
     """Sum of ``a_u max_i ratio_i``; P(u) is added to `levels` at the highest level in the row."""
-    start, stop, item, a = rows.start, rows.stop, rows.item, rows.a
+    start, stop, item = rows.start, rows.stop, rows.item
     total = 0.0
     for u in range(lo, hi):
         first = start[u]
@@ -208,9 +209,9 @@ def recency(lo, hi, rows, time, half_life, most, out):
 
 
 @compiled
-def entry_shares(lo, hi, rows, shares, theta, out):
+def entry_shares(lo, hi, rows, shares, b, theta, out):
     """``out[e] = a_u pi_ui`` of each entry, each row shifted by its own maximum; `shares` are P(u)."""
-    start, stop, item, b = rows.start, rows.stop, rows.item, rows.b
+    start, stop, item = rows.start, rows.stop, rows.item
     for u in range(lo, hi):
         first = start[u]
         last = stop[u]

@@ -12,13 +12,11 @@ from unskew.arrays.types import Codes, Floats, Items, Offsets
 
 
 class Rows(NamedTuple):
-    """The arrays of profiles as the loops take them; see `Profiles`."""
+    """Offsets and item codes of profiles as the loops take them; see `Profiles`."""
 
     start: Offsets
     stop: Offsets
     item: Items
-    a: Floats | None
-    b: Floats | None
 
 
 @dataclass(frozen=True)
@@ -47,7 +45,7 @@ class Profiles:
     @property
     def rows(self) -> Rows:
         """The same for the loops."""
-        return Rows(self.start, self.stop, self.item, self.a, self.b)
+        return Rows(self.start, self.stop, self.item)
 
     @property
     def n_users(self) -> int:

@@ -66,7 +66,7 @@ class Sweep:
 
         def block(k: int, lo: int, hi: int) -> float:
             levels[k] = 0.0
-            total: float = kernels.highest_ratios(lo, hi, rows, ratio, level, levels[k])
+            total: float = kernels.highest_ratios(lo, hi, rows, self.profiles.a, ratio, level, levels[k])
             return total
 
         total = sum(over_blocks(self._edges, self._entries, block))
@@ -87,7 +87,7 @@ class Sweep:
         def block(k: int, lo: int, hi: int) -> Floats:
             sums = np.zeros((n, n))
             held = np.empty((2, n))
-            kernels.joint_sums(lo, hi, rows, theta, place, held, sums)
+            kernels.joint_sums(lo, hi, rows, p.a, p.b, theta, place, held, sums)
             return sums
 
         total = np.zeros((n, n))
@@ -105,7 +105,7 @@ class Sweep:
 
         def block(k: int, lo: int, hi: int) -> int:
             shifted: int = kernels.add_block(
-                lo, hi, rows, w, theta, ratio, level, self._sums[k], self._shifted[k], self._levels[k]
+                lo, hi, rows, p.a, p.b, w, theta, ratio, level, self._sums[k], self._shifted[k], self._levels[k]
             )
             return shifted
 

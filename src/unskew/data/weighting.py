@@ -56,7 +56,7 @@ class Weighting:
         over_blocks(
             p.edges(),
             len(p.item),
-            lambda k, lo, hi: kernels.entry_shares(lo, hi, rows, shares, self.log_weights, out),
+            lambda k, lo, hi: kernels.entry_shares(lo, hi, rows, shares, p.b, self.log_weights, out),
         )
         return out
 
