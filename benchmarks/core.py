@@ -34,7 +34,7 @@ def run(sizes: list[int], console: Console) -> None:
         for name, growth in (("exact solution", 0.0), ("users join", 0.3)):
             console.print(f"making a world of {entries:,} entries ({name})", style="dim")
             here = case(entries, growth)
-            rival = ScipyScaling(here.problem)
+            rival = ScipyScaling(here.profiles, here.target)
             if growth == 0:
                 passes.add_row(*_pass(here, rival))
             for row in _fit(here, rival, console):
@@ -50,7 +50,7 @@ def run(sizes: list[int], console: Console) -> None:
 
 
 def _pass(here: Case, rival: ScipyScaling) -> list[str]:
-    sweep = Sweep(here.problem.profiles)
+    sweep = Sweep(here.profiles)
     repeats = 5 if rival.matrix.nnz > 5e6 else 30
     level = np.zeros(len(here.target), dtype=np.uint16) + LEVELS // 2
     level[here.target == 0] = 0
@@ -58,7 +58,7 @@ def _pass(here: Case, rival: ScipyScaling) -> list[str]:
     bound = seconds(lambda: sweep.marginal_and_levels(here.problem.theta, level), repeats)
     ones = np.ones(len(rival.target))
     theirs = seconds(lambda: rival.one_pass(ones), repeats)
-    read = seconds(lambda: read_indices(here.problem.profiles.item), repeats)
+    read = seconds(lambda: read_indices(here.profiles.item), repeats)
     times = [f"{1e3 * t:.2f}" for t in (mine, bound, theirs, read)]
     size = [f"{n:,}" for n in (rival.matrix.nnz, here.now.n_users, here.now.n_items)]
     return [*size, *times, f"{theirs / mine:.1f}", f"{mine / read:.1f}"]

@@ -93,8 +93,8 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
     names = ("own", "constant")
     now, then = ([sample.ranked(name, at) for name in names] for at in (sample.now, sample.before))
     weights = us.fit_weights(sample.now, sample.before)
-    again = bootstrap(now, sample.before, weights, [HIT], before=then, repeats=repeats, seed=seed)
-    assert again.before is not None
+    again = bootstrap(now, sample.before, weights, [HIT], reference_ranks=then, repeats=repeats, seed=seed)
+    assert again.reference is not None
     found = {}
     where = ", mass trapped" if trapped else ""
     for k, of in enumerate(("", ", constant list")):
@@ -109,7 +109,7 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
         explain_change(now[0], then[0], weights, quality=HIT),
         again.now[:, 0, 0],
         again.raw[:, 0, 0],
-        again.before[:, 0, 0],
+        again.reference[:, 0, 0],
     )
     raw, weighted, before = _truths(people, "own")
     found[f"change not explained, bootstrap{where}"] = _holds((moved.low, moved.high), weighted - before)

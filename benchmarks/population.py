@@ -7,7 +7,7 @@ population; both are computed here densely, without the code that is looked at.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 
 import numpy as np
@@ -15,11 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
-from unskew.arrays.rows import all_entries, users_of
 from unskew.data.ids import Ids
 from unskew.data.times import TimeAxis
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pair_selection import PairSelection
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
@@ -132,22 +131,10 @@ class Sample:
         self, recommender: str, snapshot: us.Snapshot, *, sample: int | None = None, seed: int = 0
     ) -> HeldOutRanks:
         """Held-out ranks, looked up: what a group is shown does not depend on who was drawn."""
-        entries = all_entries(snapshot.profiles)
-        users = users_of(snapshot.profiles, entries)
-        table = self.people.ranks[recommender]
-        return HeldOutRanks(
-            recommender=recommender,
-            snapshot=snapshot,
-            whole=snapshot,
-            held=HoldOut(snapshot),
-            entries=entries,
-            users=users,
-            ranks=table[self.people.group[self.who[users]], snapshot.profiles.item[entries]],
-            grades=None,
-            depth=LISTED,
-            sample=sample,
-            seed=seed,
-        )
+        every = PairSelection.of(snapshot)
+        ranks = self.people.ranks[recommender][self.people.group[self.who[every.pairs.user]], every.pairs.item]
+        selection = replace(every, sample=sample, seed=seed)  # every pair is ranked: any may be drawn
+        return HeldOutRanks(recommender, selection, ranks, None, LISTED)
 
 
 @cache

@@ -12,25 +12,24 @@ import pyarrow as pa
 from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Floats
-from unskew.solve.problem import Problem
 
 
 class ScipyScaling:
     """Plain scaling with two sparse products a pass."""
 
-    def __init__(self, problem: Problem) -> None:
-        p = problem.profiles
-        sizes = p.sizes()
-        keep = problem.target > 0
-        rows = np.repeat(np.arange(p.n_users), sizes)
+    def __init__(self, profiles: Profiles, target: Floats) -> None:
+        sizes = profiles.sizes()
+        keep = target > 0
+        rows = np.repeat(np.arange(profiles.n_users), sizes)
         entries = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-        place = np.arange(int(sizes.sum())) + np.repeat(p.start.astype(np.int64) - entries, sizes)
-        items = p.item[place].astype(np.int64)
+        place = np.arange(int(sizes.sum())) + np.repeat(profiles.start.astype(np.int64) - entries, sizes)
+        items = profiles.item[place].astype(np.int64)
         known = keep[items]
-        self.target = problem.target[keep]
+        self.target = target[keep]
         code = np.cumsum(keep) - 1
-        shape = (p.n_users, int(keep.sum()))
+        shape = (profiles.n_users, int(keep.sum()))
         ones = np.ones(int(known.sum()))
         matrix = sparse.csr_array((ones, (rows[known], code[items[known]])), shape=shape)
         filled = np.diff(matrix.indptr) > 0

@@ -14,6 +14,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import unskew as us
+from unskew.arrays.profiles import Profiles
+from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats
 from unskew.solve.problem import Problem
 from unskew.weights.alignment import Alignment
@@ -42,6 +44,11 @@ class Case:
     def target(self) -> Floats:
         return self.problem.target
 
+    @property
+    def profiles(self) -> Profiles:
+        assert isinstance(self.problem.passes, Sweep)
+        return self.problem.passes.profiles
+
 
 def case(entries: int, growth: float = 0.0) -> Case:
     """A world with about so many interactions; its catalogue grows with the square root, up to 100 000."""
@@ -49,11 +56,11 @@ def case(entries: int, growth: float = 0.0) -> Case:
     items = min(int(ITEMS * scale**0.5), MOST_ITEMS)
     log = us.read_log(quick_world(int(USERS * scale), items, growth=growth))
     before, now = log.at(300), log.at(log.last)
-    scene = Alignment.of(now, before, min_items=1, users="all", drop=True)
-    target = scene.target(keep_new=False)
+    alignment = Alignment.of(now, before, us.FitOptions())
+    target = alignment.target(keep_new=False)
     wanted: Codes = np.flatnonzero(target > 0)
     theta = np.where(target > 0, 0.0, -np.inf)
-    return Case(now, before, Problem(scene.now.profiles, target, theta, wanted))
+    return Case(now, before, Problem(Sweep(alignment.now.collect().profiles), target, theta, wanted))
 
 
 def quick_world(users: int, items: int, *, growth: float = 0.0, accepted: float = 0.7, seed: int = 0) -> pa.Table:

@@ -1,6 +1,6 @@
 """The answers computed densely, in a few obvious lines each: what the tests compare with.
 
-Nothing here computes with the code under test; `Profiles` and `Share` are shapes of what goes in and out.
+Nothing here computes with the code under test: what is imported from it are shapes of what goes in and out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 from unskew.arrays.profiles import Profiles
+from unskew.arrays.sweep import Sweep
 from unskew.data.shares import Share
+from unskew.solve.problem import Problem
 
 Floats = npt.NDArray[np.float64]
 Event = tuple[Any, Any, int]
@@ -61,6 +63,12 @@ def table_of(profiles: Profiles) -> Table:
         rows.append(row / row.sum())
     shares = np.array(a)
     return Table(shares / shares.sum(), np.array(rows))
+
+
+def profiles_of(problem: Problem) -> Profiles:
+    """The profiles behind a problem whose passes are those of this machine."""
+    assert isinstance(problem.passes, Sweep)
+    return problem.passes.profiles
 
 
 def random_profiles(

@@ -14,6 +14,7 @@ import unskew as us
 from tests.dense import Event
 from unskew.arrays.types import Codes
 from unskew.data.ids import Ids
+from unskew.data.slice import Slice
 from unskew.data.times import TimeAxis
 from unskew.recommend import Batch
 
@@ -53,6 +54,13 @@ def log_of(events: Sequence[Event]) -> us.Log:
         time=np.array([row[1] for row in rows], dtype=np.int64),
         axis=TimeAxis("integer"),
     )
+
+
+def items_by_user(part: Slice) -> dict[Any, list[Any]]:
+    """What a slice of a log holds of each user, in the order of time; who holds nothing is not in it."""
+    log, p = part.log, part.profiles
+    found = {user: log.items.take(p.item[p.start[u] : p.stop[u]]).to_pylist() for u, user in enumerate(log.users)}
+    return {user: items for user, items in found.items() if items}
 
 
 def taken(events: Iterable[Event], until: float = math.inf, since: float = -math.inf) -> dict[Any, list[Any]]:

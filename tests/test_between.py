@@ -1,4 +1,4 @@
-"""What came between two times: `Log.between` and `Snapshot.since` against dicts."""
+"""What came between two times: `Log.between` and `Window.of` against dicts."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event
-from tests.scoring import events_of, log_of, pair_shares, taken
+from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, Row, columns_of, late, rows_of
+from unskew.data.slice import Slice
 from unskew.errors import EmptyError, InputError
 
 
-def held(snapshot: us.Snapshot) -> dict[object, list[object]]:
-    found = {user: sorted(snapshot.profile(user)) for user in snapshot.log.users}
-    return {user: items for user, items in found.items() if items}
+def held(part: Slice) -> dict[object, list[object]]:
+    return {user: sorted(items) for user, items in items_by_user(part).items()}
 
 
 @LAW
@@ -70,8 +70,8 @@ def test_a_window_keeps_the_order_the_priors_and_the_columns() -> None:
         "p": [1.0, 2.0, 6.0, 1.0, 1.0],
     }
     log = us.read_log(table, columns=["p"])
-    window = log.at(3, p_user={"a": 3, "b": 1}, p_item="p").since(log.axis.moment(1))
-    assert window.profile("a") == ["y", "z"]
+    window = us.Window.of(log.at(3, p_user={"a": 3, "b": 1}, p_item="p"), log.axis.moment(1))
+    assert items_by_user(window)["a"] == ["y", "z"]
     shares = pair_shares(
         {"a": ["y", "z"], "b": ["z"]},
         p_user={"a": 3.0, "b": 1.0}.__getitem__,

@@ -26,7 +26,6 @@ import unskew as us
 from tests.test_cli import answer, refused, run, table
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
 from unskew.evaluation import ranking
-from unskew.evaluation.pairs import entry_shares
 from unskew.files import read_parquet
 
 CONTRACT = {
@@ -168,7 +167,7 @@ def test_scores_by_a_column_recombine_to_the_whole(log: str, column: str) -> Non
     now, labels = history.at(99), history.label(column)
     for weighting, w in (("raw", None), ("weighted", us.fit_weights(now, history.at(49)))):
         scores = [s for s in found if s["at"] == 99 and s["weighting"] == weighting]
-        mass = np.bincount(labels.codes, weights=entry_shares(*now.weighted(w)))
+        mass = np.bincount(labels.codes, weights=now.weigh(w).pair_shares)
         parts = [by(scores, segment=f"{column}={name}") for name in labels.values.to_pylist()]
         [whole] = [s for s in scores if "segment" not in s]
         assert sum(m * s["value"] for m, s in zip(mass, parts, strict=True)) == pytest.approx(

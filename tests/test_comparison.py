@@ -179,13 +179,13 @@ def test_the_parts_of_a_change_are_differences_of_scores_and_sum_to_it(seed: int
     found = explain_change(here, there, weights, quality="mrr@3")
     assert found.raw == pytest.approx(here.score("mrr@3").value, abs=1e-12)
     assert found.weighted == pytest.approx(here.score("mrr@3", weights).value, abs=1e-12)
-    assert found.before == pytest.approx(there.score("mrr@3").value, abs=1e-12)
+    assert found.reference == pytest.approx(there.score("mrr@3").value, abs=1e-12)
     assert found.explained == pytest.approx(found.raw - found.weighted, abs=1e-12)
-    assert found.explained + found.unexplained == pytest.approx(found.raw - found.before, abs=1e-12)
+    assert found.explained + found.unexplained == pytest.approx(found.raw - found.reference, abs=1e-12)
     assert (found.recommender, found.quality) == ("constant:i0,i1", "mrr@3")
     assert found.method == ("users" if sample is None else "draws")
     assert found.low < found.unexplained < found.high
-    assert found.raw_low < found.raw - found.before < found.raw_high
+    assert found.raw_low < found.raw - found.reference < found.raw_high
 
 
 def test_users_of_both_dates_are_paired() -> None:
@@ -245,7 +245,7 @@ def test_for_a_constant_list_no_more_than_the_bound_is_left_unexplained(users: s
     for items in LISTS:
         found = explain_change(ranked(now, items), ranked(before, items), weights, quality="hit@3")
         assert abs(found.unexplained) <= weights.bound + 1e-9
-        assert found.explained + found.unexplained == pytest.approx(found.raw - found.before, abs=1e-12)
+        assert found.explained + found.unexplained == pytest.approx(found.raw - found.reference, abs=1e-12)
 
 
 @pytest.mark.parametrize(("users", "min_items"), [("both", 1), ("all", 2), ("both", 2)])
@@ -257,7 +257,7 @@ def test_all_three_scores_are_of_the_users_whom_the_policy_leaves_in(users: str,
     found = explain_change(ranked(now), ranked(before), weights, quality="hit@3")
     held = {t: {u: p for u, p in profiles_at(events, t).items() if len(p) >= min_items} for t in (BEFORE, NOW)}
     both = set(held[BEFORE]) & set(held[NOW])
-    for at, value in ((BEFORE, found.before), (NOW, found.raw)):
+    for at, value in ((BEFORE, found.reference), (NOW, found.raw)):
         quality = quality_of_users(events, at, LISTS[0])
         who = both if users == "both" else set(held[at])
         assert value == pytest.approx(np.mean([quality[u] for u in who]))
@@ -277,9 +277,9 @@ def test_who_has_left_by_now_is_left_out_of_the_reference_date_of_a_cohort() -> 
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users="both")
     found = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), weights, quality="hit@1")
-    assert (found.before, found.weighted, found.raw) == pytest.approx((1, 1, 0.9))
+    assert (found.reference, found.weighted, found.raw) == pytest.approx((1, 1, 0.9))
     of_all = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), us.fit_weights(now, before))
-    assert of_all.before == pytest.approx(0.5)
+    assert of_all.reference == pytest.approx(0.5)
 
 
 def test_samples_of_the_same_seed_are_paired_by_their_draws() -> None:
@@ -305,7 +305,7 @@ def test_samples_of_different_sizes_can_be_compared() -> None:
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     found = explain_change(ranked(now, weights=[None, weights], sample=50), ranked(before, sample=400), weights)
-    assert found.raw_low < found.raw - found.before < found.raw_high
+    assert found.raw_low < found.raw - found.reference < found.raw_high
 
 
 def test_a_sample_is_not_compared_with_all_pairs() -> None:
@@ -318,7 +318,7 @@ def test_a_sample_is_not_compared_with_all_pairs() -> None:
 CHANGE = Change(
     recommender="popular",
     quality="hit@5",
-    before=0.20,
+    reference=0.20,
     raw=0.45,
     weighted=0.21,
     explained=0.24,
@@ -335,10 +335,10 @@ def test_a_change_in_words_says_what_is_explained_and_what_is_not() -> None:
         "popular, hit@5: the score rose by 25.00 points [+23.00, +27.00]: +24.00 explained by the item mix, "
         "+1.00 [-0.50, +2.50] not explained by it"
     )
-    fallen = replace(CHANGE, before=0.5, unexplained=-0.29)
+    fallen = replace(CHANGE, reference=0.5, unexplained=-0.29)
     assert "the score fell by 5.00 points" in str(fallen)
     assert "-29.00" in str(fallen)
-    assert "the score did not change [" in str(replace(CHANGE, before=0.45))
+    assert "the score did not change [" in str(replace(CHANGE, reference=0.45))
 
 
 def test_a_change_claims_nothing_to_be_real_or_true_or_better() -> None:

@@ -126,7 +126,7 @@ def test_the_policies_of_the_weights_apply_and_who_they_leave_out_is_reported(
     assert score.value == pytest.approx(score_by_hand(held, recommend, mrr(3), 3, shares), abs=1e-12)
     assert (score.pairs, score.users) == (len(shares), len(part))
     left_out = len(held) - len(part)
-    assert score.report.users_left_out.count == left_out == weights.report.users_left_out.count
+    assert score.users_left_out.count == left_out == weights.report.users_left_out.count
     assert score.users_left_out.mass == pytest.approx(left_out / len(held), abs=1e-12)
     assert us.evaluate(recommend, log.at(9), quality="mrr@3").users_left_out.count == 0
 

@@ -15,12 +15,13 @@ from scipy import stats
 
 import unskew as us
 from tests.dense import Event, random_events, random_profiles, table_of
-from tests.scoring import events_of, log_of, pair_shares, taken
+from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, late
 from unskew.arrays.rows import all_entries
+from unskew.data.slice import Slice
 from unskew.errors import EmptyError
 from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pairs import draw, entry_shares, pairs_of
+from unskew.evaluation.pairs import draw, pairs_of
 from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Batch
 
@@ -28,10 +29,10 @@ ENOUGH = 1e-4
 """A draw that is right fails a test at this level once in ten thousand seeds; the seeds are fixed."""
 
 
-def named(snapshot: us.Snapshot, values: Mapping[int, Any] | np.ndarray[Any, Any]) -> dict[Any, Any]:
+def named(part: Slice, values: Mapping[int, Any] | np.ndarray[Any, Any]) -> dict[Any, Any]:
     """Values by entry as values by (user, item); only what belongs to a profile."""
-    pairs = pairs_of(snapshot, all_entries(snapshot.profiles))
-    users, items = snapshot.log.users, snapshot.log.items
+    pairs = pairs_of(part, all_entries(part.profiles))
+    users, items = part.log.users, part.log.items
     return {
         (users[int(u)], items[int(i)]): values[int(e)]
         for u, i, e in zip(pairs.user, pairs.item, pairs.entry, strict=True)
@@ -69,7 +70,7 @@ def test_the_share_of_each_pair_is_that_of_a_dense_table(spread: float) -> None:
         theta = spread * rng.normal(size=8)
         table = table_of(profiles)
         dense = (table.a[:, None] * table.conditionals(theta)).ravel()
-        found = entry_shares(snapshot, theta)
+        found = us.Weighting(snapshot, theta).pair_shares
         item = profiles.item.astype(np.int64)
         full = np.zeros((len(table.a), 8))
         sizes = profiles.sizes()
@@ -87,14 +88,16 @@ def test_shares_follow_the_definition_and_dropped_items_have_none(
     if not expected:
         return
     log = log_of(events)
-    snapshot, theta = late(log, 9).weighted({i: weight[i] for i in log.items})
-    found = {pair: share for pair, share in named(snapshot, entry_shares(snapshot, theta)).items() if share > 0}
+    weighting = late(log, 9).weigh({i: weight[i] for i in log.items})
+    shares = named(weighting.part, weighting.pair_shares)
+    found = {pair: share for pair, share in shares.items() if share > 0}
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def drawn(snapshot: us.Snapshot, theta: np.ndarray[Any, Any], n: int, seed: int) -> Counter[Any]:
-    pairs = pairs_of(snapshot, draw(snapshot, theta, n, seed))
-    users, items = snapshot.log.users.to_list(), snapshot.log.items.to_list()
+def drawn(weighting: us.Weighting, n: int, seed: int) -> Counter[Any]:
+    part = weighting.part
+    pairs = pairs_of(part, draw(weighting, n, seed))
+    users, items = part.log.users.to_list(), part.log.items.to_list()
     return Counter((users[u], items[i]) for u, i in zip(pairs.user.tolist(), pairs.item.tolist(), strict=True))
 
 
@@ -104,10 +107,10 @@ def test_pairs_are_drawn_with_their_probabilities(seed: int) -> None:
     log = log_of(events)
     importance = {u: 1.0 + (k % 4) for k, u in enumerate(sorted(log.users))}
     weight = {i: [0.0, 0.5, 1.0, 4.0][k % 4] for k, i in enumerate(sorted(log.items))}
-    snapshot, theta = log.at(9, p_user=importance).weighted(weight)
+    weighting = log.at(9, p_user=importance).weigh(weight)
     expected = pair_shares(taken(events), weight.__getitem__, importance.__getitem__)
     n = 40_000
-    found = drawn(snapshot, theta, n, seed)
+    found = drawn(weighting, n, seed)
     assert set(found) <= set(expected)
     counts = [found[pair] for pair in expected]
     assert stats.chisquare(counts, [n * share for share in expected.values()]).pvalue > ENOUGH
@@ -116,32 +119,31 @@ def test_pairs_are_drawn_with_their_probabilities(seed: int) -> None:
 def test_users_are_drawn_by_their_share_whatever_they_hold() -> None:
     events = [("a", 0, 0), *(("b", i, 0) for i in range(9)), ("c", 0, 0), ("c", 1, 0)]
     log = log_of(events)
-    found = drawn(log.at(0, p_user={"a": 3, "b": 1, "c": 2}), np.zeros(9), 30_000, 4)
+    found = drawn(log.at(0, p_user={"a": 3, "b": 1, "c": 2}).weigh(), 30_000, 4)
     users = Counter({u: sum(n for (v, _), n in found.items() if v == u) for u in "abc"})
     assert stats.chisquare([users[u] for u in "abc"], [15_000, 5_000, 10_000]).pvalue > ENOUGH
 
 
 def test_draws_of_different_users_and_places_are_independent() -> None:
     log = log_of([(u, i, 0) for u in "ab" for i in range(2)])
-    entries = draw(log.at(0), np.zeros(2), 20_000, 5)
+    entries = draw(log.at(0).weigh(), 20_000, 5)
     lag = np.zeros((4, 4))
     np.add.at(lag, (entries[:-1], entries[1:]), 1)
     assert stats.chi2_contingency(lag).pvalue > ENOUGH
 
 
 def test_the_same_seed_draws_the_same_and_another_draws_others() -> None:
-    snapshot = log_of(random_events(np.random.default_rng(1))).at(9)
-    theta = np.zeros(snapshot.profiles.n_items)
-    first = draw(snapshot, theta, 500, 8)
-    np.testing.assert_array_equal(first, draw(snapshot, theta, 500, 8))
-    assert (first != draw(snapshot, theta, 500, 9)).any()
+    weighting = log_of(random_events(np.random.default_rng(1))).at(9).weigh()
+    first = draw(weighting, 500, 8)
+    np.testing.assert_array_equal(first, draw(weighting, 500, 8))
+    assert (first != draw(weighting, 500, 9)).any()
 
 
 def test_the_same_seed_draws_the_same_users_under_other_weights() -> None:
     snapshot = log_of(random_events(np.random.default_rng(2))).at(9)
     n = snapshot.profiles.n_items
-    plain = pairs_of(snapshot, draw(snapshot, np.zeros(n), 500, 8))
-    tilted = pairs_of(snapshot, draw(snapshot, np.linspace(0.0, 3.0, n), 500, 8))
+    plain = pairs_of(snapshot, draw(snapshot.weigh(), 500, 8))
+    tilted = pairs_of(snapshot, draw(us.Weighting(snapshot, np.linspace(0.0, 3.0, n)), 500, 8))
     np.testing.assert_array_equal(plain.user, tilted.user)
     assert (plain.item != tilted.item).any()
 
@@ -153,10 +155,12 @@ def test_shares_and_draws_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPat
     snapshot = replace(log_of([("a", 0, 0)]).at(0), profiles=profiles)
     theta = rng.normal(size=300)
     monkeypatch.setenv("UNSKEW_THREADS", "3")
-    expected = entry_shares(snapshot, theta), draw(snapshot, theta, 1000, 1)
+    one = us.Weighting(snapshot, theta)
+    expected = one.pair_shares, draw(one, 1000, 1)
     monkeypatch.setenv("UNSKEW_THREADS", str(threads))
-    np.testing.assert_array_equal(entry_shares(snapshot, theta), expected[0])
-    np.testing.assert_array_equal(draw(snapshot, theta, 1000, 1), expected[1])
+    other = us.Weighting(snapshot, theta)
+    np.testing.assert_array_equal(other.pair_shares, expected[0])
+    np.testing.assert_array_equal(draw(other, 1000, 1), expected[1])
 
 
 @pytest.mark.parametrize("at_item", [0.0, float(np.nextafter(1, 0))])
@@ -176,7 +180,7 @@ def test_an_item_of_no_weight_is_never_drawn_even_at_the_edge_of_a_row(
             return next(self.draws)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Edge())
-    found = drawn(log.at(0), theta, 50, 3)
+    found = drawn(us.Weighting(log.at(0), theta), 50, 3)
     assert {u for u, _ in found} == set(range(50))
     assert not {i for _, i in found} & set(dropped)
 
@@ -266,7 +270,7 @@ def test_a_time_split_knows_the_past_and_holds_out_the_rest(events: list[Event],
         return
     split = TimeSplit.of(snapshot, after)
     for found, expected in ((split.known, past), (split.whole, whole), (split.pairs, pairs)):
-        got = {u: sorted(found.profile(u)) for u in log.users if found.profile(u)}
+        got = {u: sorted(items) for u, items in items_by_user(found).items()}
         assert got == {u: sorted(items) for u, items in expected.items()}
 
 

@@ -259,9 +259,9 @@ def test_applying_the_weights_to_the_snapshot_gives_the_marginal_after(
         found = now.marginal(result).to_dict()
         expected = {i: q for i, q in by_item(result, result.p_after).items() if q > 0}
         assert found == pytest.approx(expected, abs=1e-12)
-        part, theta = result.apply(now)
-        assert part.n_users == now.n_users - result.report.users_left_out.count
-        kept = theta[log.items.codes(result.items)]
+        weighting = result.apply(now)
+        assert weighting.part.n_users == now.n_users - result.report.users_left_out.count
+        kept = weighting.log_weights[log.items.codes(result.items)]
         assert np.array_equal(np.isneginf(kept), np.isneginf(result.log_weights))
 
 

@@ -35,7 +35,7 @@ def test_each_row_is_a_pair_with_its_probability_and_the_rest_of_the_profile(wei
     log, held = log_of(events), taken(events)
     now = log.at(9)
     weights = us.fit_weights(now, log.at(4)) if weighted else None
-    share = {i: float(w) for i, w in zip(log.items, np.exp(now.weighted(weights)[1]), strict=True)}
+    share = {i: float(w) for i, w in zip(log.items, np.exp(now.weigh(weights).log_weights), strict=True)}
     expected = pair_shares(held, share.__getitem__)
     found = rows(us.sample_pairs(now, weights, sample=500, seed=3))
     assert len(found) == 500
@@ -115,7 +115,7 @@ def test_the_table_comes_back_in_the_library_of_the_log_and_ids_keep_their_type(
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_fewer_than_one_pair_is_refused(n: int) -> None:
-    with pytest.raises(InputError, match=f"n is {n}"):
+    with pytest.raises(InputError, match=f"sample is {n}"):
         us.sample_pairs(log_of(history()).at(9), sample=n)
 
 

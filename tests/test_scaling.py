@@ -16,12 +16,14 @@ from tests.dense import (
     divergence,
     least_divergence,
     least_total_variation,
+    profiles_of,
     random_profiles,
     scaled,
     table_of,
     total_variation,
 )
 from unskew.arrays.profiles import Profiles
+from unskew.arrays.sweep import Sweep
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale
 
@@ -30,7 +32,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 def problem_of(profiles: Profiles, target: Floats) -> Problem:
     wanted = target > 0
-    return Problem(profiles, target, np.where(wanted, 0.0, -np.inf), np.flatnonzero(wanted))
+    return Problem(Sweep(profiles), target, np.where(wanted, 0.0, -np.inf), np.flatnonzero(wanted))
 
 
 def solvable(rng: np.random.Generator, priors: bool, users: int = 12, items: int = 7) -> Problem:
@@ -60,7 +62,7 @@ def full_table(rng: np.random.Generator, users: int, items: int) -> Profiles:
 @settings(max_examples=40, deadline=None)
 def test_plain_scaling_follows_the_dense_loop_and_its_divergence_never_rises(seed: int, priors: bool) -> None:
     problem = arbitrary(np.random.default_rng(seed), priors)
-    table = table_of(problem.profiles)
+    table = table_of(profiles_of(problem))
     steps = scaled(table, problem.target, 11)
     expected = [divergence(problem.target, table.marginal(theta)) for theta in steps]
     found = scale(problem, tol=0.0, max_passes=12, depth=0)
@@ -85,14 +87,14 @@ def test_a_target_that_weights_can_reach_is_reached(seed: int, priors: bool) -> 
     problem = solvable(np.random.default_rng(seed), priors)
     found = scale(problem, tol=1e-9, max_passes=2000)
     assert found.status == "solved"
-    assert table_of(problem.profiles).marginal(found.theta) == pytest.approx(problem.target, abs=1e-9)
+    assert table_of(profiles_of(problem)).marginal(found.theta) == pytest.approx(problem.target, abs=1e-9)
 
 
 @given(seeds, st.booleans())
 @settings(max_examples=40, deadline=None)
 def test_without_an_exact_solution_it_is_the_best_of_every_choice_of_conditionals(seed: int, priors: bool) -> None:
     problem = arbitrary(np.random.default_rng(seed), priors)
-    table = table_of(problem.profiles)
+    table = table_of(profiles_of(problem))
     found = scale(problem, tol=3e-8, max_passes=10_000)
     assert found.status != "unfinished"
     least = least_divergence(table, problem.target)
@@ -108,14 +110,14 @@ def test_the_gap_is_never_below_the_true_distance_wherever_the_fit_stops(
 ) -> None:
     problem = arbitrary(np.random.default_rng(seed), priors)
     found = scale(problem, tol=0.0, max_passes=passes)
-    least = least_divergence(table_of(problem.profiles), problem.target)
+    least = least_divergence(table_of(profiles_of(problem)), problem.target)
     assert found.gap >= found.divergence - least - 1e-8
 
 
 def test_some_random_problems_have_an_exact_solution_and_some_have_none() -> None:
     rng = np.random.default_rng(0)
     problems = [arbitrary(rng, True) for _ in range(60)]
-    least = np.array([least_total_variation(table_of(p.profiles), p.target) for p in problems])
+    least = np.array([least_total_variation(table_of(profiles_of(p)), p.target) for p in problems])
     assert (least > 0.01).sum() > 10
     assert (least < 1e-9).sum() >= 3
 
@@ -167,7 +169,7 @@ def test_a_thousand_passes_overflow_nothing(priors: bool, depth: int) -> None:
         assert np.isfinite(found.history).all()
         assert found.q.sum() == pytest.approx(1, abs=1e-12)
         assert found.divergence == pytest.approx(
-            divergence(problem.target, table_of(problem.profiles).marginal(found.theta)), abs=1e-9
+            divergence(problem.target, table_of(profiles_of(problem)).marginal(found.theta)), abs=1e-9
         )
         assert found.passes <= 1000
 

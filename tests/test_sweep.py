@@ -257,7 +257,7 @@ def test_each_pass_is_counted() -> None:
     work.ratio_mean(theta, np.ones(4))
     work.highest(np.ones(4), np.ones(4, dtype=np.uint16))
     work.joint(theta, np.array([0, 1]))
-    assert work.passes == 5
+    assert work.count == 5
 
 
 def test_offsets_beyond_four_billion_entries_have_their_own_type_and_give_the_same() -> None:

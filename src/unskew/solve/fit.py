@@ -36,12 +36,18 @@ class Fit:
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.passes = problem.passes
+        self._before = problem.passes.count  # those of earlier fits of this problem
         self.bound = RunningBound(problem.target)
         with np.errstate(divide="ignore"):
             self._log_target = np.log(problem.target)
         self._judged: tuple[Point, float] | None = None
         self._wait = 0  # passes to go before the gap is looked at again
         self._pause = 1
+
+    @property
+    def count(self) -> int:
+        """The passes of this fit so far."""
+        return self.passes.count - self._before
 
     def start(self) -> Point:
         """The first point: the given start, or 0 where that is too far out to be computed."""
@@ -71,7 +77,7 @@ class Fit:
 
         parts = over_items(len(q), part)
         divergence, residual = (sum(column) for column in zip(*parts, strict=True))
-        progress().note(f"pass {self.passes.count}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
+        progress().note(f"pass {self.count}: TV {residual:.5f}, least possible {self.bound.best:.5f}")
         return Point(theta, q, f, divergence if np.isfinite(divergence) else np.inf, residual)
 
     def gradient(self, point: Point) -> Floats:
@@ -82,7 +88,7 @@ class Fit:
 
     def spent(self, max_passes: int, looks: int = 1) -> bool:
         """Whether there is no room for so many looks more; one pass is kept for the certificate."""
-        return self.passes.count + looks + 1 > max_passes
+        return self.count + looks + 1 > max_passes
 
     def status(self, point: Point, tol: float) -> Status:
         """Whether this point is good enough, or provably as good as any.
@@ -93,12 +99,12 @@ class Fit:
         """
         if point.residual <= tol:
             return "solved"
-        if self.passes.count < self._wait or point.residual - self.bound.best > tol:
+        if self.count < self._wait or point.residual - self.bound.best > tol:
             return "unfinished"
         if self.gap(point) <= _NATS * tol:
             return "certified"
         self._pause = min(2 * self._pause, 8)
-        self._wait = self.passes.count + self._pause
+        self._wait = self.count + self._pause
         return "unfinished"
 
     def gap(self, point: Point) -> float:
@@ -120,7 +126,7 @@ class Fit:
             bound_least=self.bound.best,
             trapped=self.bound.trapped,
             gap=gap,
-            passes=self.passes.count,
+            passes=self.count,
             history=tuple(history),
             status=status,
         )
