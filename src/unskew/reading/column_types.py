@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError
-from unskew.reading.sources import Source, quoted
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
 from unskew.reading.text_times import text_times
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -74,7 +75,7 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
         and all_values(source, short, f"TRY_CAST({short} AS BIGINT)::VARCHAR = {short}")
     ):
         return f"{short}::BIGINT"
-    if kind in ("UBIGINT", "HUGEINT") and "json" in {part.format for part in source.parts}:
+    if kind in ("UBIGINT", "HUGEINT") and source.is_typed_by_value:
         fits = all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL")
         return f"{short}::BIGINT" if fits else short
     return short
@@ -142,7 +143,7 @@ def time_column(source: Source, kind: str, short: str, name: str, unit: str | No
     raise TimeError(f"column {name!r} holds {kind.lower()} values: times must be numbers, dates or datetimes")
 
 
-def aligned(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_name: str) -> str:
+def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_name: str) -> str:
     """SQL for the ticks of a second time column on the axis of the first; fractions are rounded up.
 
     That something leaves at 3.5 on an axis of integers means that it is there at 3 and not at 4.
@@ -185,9 +186,9 @@ def first_value(source: Source, short: str, bad: str) -> str | None:
     return None if not found else found[0][0]
 
 
-def missing(name: str) -> str:
+def is_missing(name: str) -> str:
     """SQL that is true where a column of the source has no value, or NaN."""
-    column = quoted(name)
+    column = quote_name(name)
     number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
     is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE') OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
     return f"({column} IS NULL OR (({is_number}) AND isnan({number})))"

@@ -22,15 +22,16 @@ from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
 from unskew.progress import progress
 from unskew.reading.column_types import (
     TimeColumn,
-    aligned,
+    align_times,
     flag_expression,
     id_expression,
+    is_missing,
     json_expression,
-    missing,
     number_expression,
     time_column,
 )
-from unskew.reading.sources import Source, quoted
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
 
 NO_LABEL = "(none)"
 
@@ -76,8 +77,8 @@ class Encoder:
         chosen |= {"x": self.exposed} if self.exposed else {}
         chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
         chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
-        selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
-        what = "TABLE" if self.source.costly else "VIEW"
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        what = "TABLE" if self.source.parse_once else "VIEW"
         self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
         plain = [
             f"{json_expression(self.source, short, chosen[short], 'parsed')} AS {short}"
@@ -101,13 +102,13 @@ class Encoder:
         ]
         if self.removed:
             left = time_column(self.source, types["r"], "r", self.removed, self.time_unit)
-            chosen.append(f"{aligned(self.source, left, self.removed, when, self.names.time)} AS r")
+            chosen.append(f"{align_times(self.source, left, self.removed, when, self.names.time)} AS r")
         if self.exposed:
             chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
         for k, name in enumerate(self.extra):
             chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
         chosen += [f"coalesce(l{k}::VARCHAR, '{NO_LABEL}') AS l{k}" for k in range(len(self.labels))]
-        what = "TABLE" if self.source.costly else "VIEW"  # texts are cast once
+        what = "TABLE" if self.source.parse_once else "VIEW"  # texts are cast once
         self.sql.execute(f"CREATE TEMP {what} typed AS SELECT {', '.join(chosen)} FROM raw")
         return when
 
@@ -123,7 +124,7 @@ class Encoder:
             raise EmptyError(f"{self.source.name} has no rows")
         for name, n in zip(self._three(), each, strict=True):
             if n and not self.drop_nulls:
-                where, _ = self.source.first_row(missing(name), "1")
+                where, _ = self.source.first_row(is_missing(name), "1")
                 raise ColumnError(
                     f"column {name!r} has {n} null value{'s' * (n > 1)}, the first in {where}: "
                     "fill them in, or drop these rows with drop_nulls=True (--drop-nulls)"

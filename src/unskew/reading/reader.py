@@ -16,7 +16,7 @@ from unskew.errors import ColumnError, InputError
 from unskew.progress import progress
 from unskew.reading.column_types import family
 from unskew.reading.encoder import Encoder
-from unskew.reading.sources import Source, opened
+from unskew.reading.sources import Source, open_source
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
 _FLAGS = {
@@ -93,13 +93,13 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    with opened(source) as found:
+    with open_source(source) as found:
         progress().stage(f"reading {found.name}")
         names = _columns(found, {"user": user, "item": item, "time": time})
         roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
         roles += [("labels", name) for name in labels]
         more = [_require(found, name, role) for role, name in roles if name is not None]
-        narrow = found.narrowed(list(dict.fromkeys([names.user, names.item, names.time, *more])))
+        narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more])))
         extra = tuple(dict.fromkeys(columns))
         texts = tuple(dict.fromkeys(labels))
         return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls).log()

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from unskew.errors import ColumnError
 from unskew.reading.column_types import id_expression, json_expression, number_expression
-from unskew.reading.sources import Source, opened, quoted
+from unskew.reading.sources import Source, open_source
+from unskew.reading.sql import quote_name
 
 _FORMS = "items (a ranked list), or item and rank, or item and score"
 
@@ -46,11 +47,11 @@ class Rows:
 
 def read_rows(source: Any) -> Rows:
     """Read the recommendations from a file or a dataframe; see `Table` for the columns."""
-    with opened(source) as found:
+    with open_source(source) as found:
         chosen = _chosen(found)
-        narrow = found.narrowed(list(chosen.values()))
-        selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
-        what = "TABLE" if narrow.costly else "VIEW"
+        narrow = found.narrow(list(chosen.values()))
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        what = "TABLE" if narrow.parse_once else "VIEW"
         narrow.connection.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {narrow.relation}")
         if "l" in chosen:
             _unnest(narrow, chosen)
@@ -91,7 +92,7 @@ def _unnest(source: Source, chosen: dict[str, str]) -> None:
             raise ColumnError(f"column {name!r} holds {found[0][0]}: it must hold lists")
         items = "CASE WHEN json_type(l) = 'ARRAY' THEN l::JSON[] END"
     elif not kind.endswith("]"):
-        remedy = "; in a CSV file, give item and rank" if source.is_text else ""
+        remedy = "; in a text file, give item and rank" if source.is_text else ""
         raise ColumnError(f"column {name!r} holds {kind.lower()} values: it must hold lists{remedy}")
     held = ", h" if "h" in chosen else ""
     source.connection.execute(
