@@ -176,7 +176,9 @@ def test_a_label_depends_on_nothing_but_the_time() -> None:
 
 
 def test_a_reference_after_the_end_of_the_log_is_told_as_such() -> None:
-    with pytest.raises(us.UnskewError, match=r"the reference 3000 is after the end of the log, 2000: .*--to"):
+    with pytest.raises(
+        us.UnskewError, match=r"the reference 3000 is after the end of the log, 2000: .*a later end"
+    ):
         grid_of(numbers, otherwise=3000)
 
 

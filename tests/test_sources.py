@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 import unskew as us
 from tests.tables import held
 from unskew.errors import ColumnError, FileError, InputError, UnskewError
+from unskew.reading import formats
+from unskew.reading.formats import Format
 
 TABLE = {"user": ["ann", "ann", "bob"], "item": [1, 2, 1], "time": [3, 4, 5]}
 HELD = {"ann": {1, 2}, "bob": {1}}
@@ -142,6 +145,47 @@ def test_ids_that_are_text_in_one_file_and_numbers_in_another_are_refused(tmp_pa
     pq.write_table(pa.table({"user": [1], "item": [1], "time": [1]}), tmp_path / "b.parquet")
     with pytest.raises(ColumnError, match=r"'user' holds .*numbers in .*b\.parquet"):
         us.read_log([tmp_path / "a.parquet", tmp_path / "b.parquet"])
+
+
+@pytest.mark.parametrize(
+    ("ending", "name", "parts"),
+    [
+        ("arrow", "log.parquet", ["the ending of Parquet", "its content is Arrow"]),
+        ("parquet", "log.feather", ["the ending of Arrow", "its content is Parquet"]),
+        ("arrow", "log.csv", ["the ending of CSV", "its content is Arrow"]),
+        ("parquet", "log.jsonl", ["the ending of JSON lines", "its content is Parquet"]),
+        ("csv", "log.PQ", ["the ending of Parquet", "its content is not"]),
+        ("parquet", "log.parquet", []),
+        ("parquet", "log", []),
+        ("arrow", "log.something", []),
+    ],
+)
+def test_an_ending_must_not_contradict_the_first_bytes_and_may_be_missing(
+    ending: str, name: str, parts: list[str], tmp_path: Path
+) -> None:
+    path = write(tmp_path / f"first.{ending}").rename(tmp_path / name)
+    if not parts:
+        assert held(us.read_log(path), 5) == HELD
+        return
+    with pytest.raises(FileError, match="rename it") as said:
+        us.read_log(path)
+    assert all(part in str(said.value) for part in parts)
+
+
+def test_a_format_is_added_with_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def open_pairs(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
+        rows = [line.split("=") for file in files for line in file.read_text().splitlines()[1:]]
+        return pa.table(dict(zip(("user", "item", "time"), zip(*rows, strict=True), strict=True)))
+
+    pairs = Format("pairs", (".pairs",), open_pairs, typed_by="nothing", parse_once=False, magic=b"PAIRS")
+    monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, pairs))
+    for name, row in (("a.pairs", "ann=1=3\nann=2=4"), ("b.pairs", "bob=1=5")):
+        (tmp_path / name).write_text(f"PAIRS\n{row}\n")
+    assert held(us.read_log(str(tmp_path / "*.pairs")), 5) == HELD
+    assert held(us.read_log([tmp_path / "b.pairs", write(tmp_path / "log.csv")]), 5) == HELD
+    (tmp_path / "b.pairs").rename(tmp_path / "b.csv")
+    with pytest.raises(FileError, match="its content is pairs"):
+        us.read_log(tmp_path / "b.csv")
 
 
 def test_a_saved_log_among_files_is_refused(tmp_path: Path) -> None:

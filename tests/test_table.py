@@ -263,7 +263,7 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"nothing\.parquet"):
         Table(tmp_path / "nothing.parquet")
     (tmp_path / "lists.csv").write_text("user,items\nann,x y\n")
-    with pytest.raises(ColumnError, match="in a CSV file, give item and rank"):
+    with pytest.raises(ColumnError, match="in a text file, give item and rank"):
         Table(tmp_path / "lists.csv")
     (tmp_path / "lists.jsonl").write_text('{"user": "ann", "items": "x"}\n')
     with pytest.raises(ColumnError, match="must hold lists"):

@@ -51,7 +51,7 @@ def test_decimal_numbers_are_asked_for_as_numbers_and_shown_as_such() -> None:
     "time", ["2013-06-01", date(2013, 6, 1), datetime(2013, 6, 1, 12), np.datetime64("2013-06-01")]
 )
 def test_a_date_on_plain_numbers_is_an_error_that_offers_the_unit(time: Any) -> None:
-    with pytest.raises(TimeError, match=r"plain numbers.*time_unit=\"s\".*--time-unit"):
+    with pytest.raises(TimeError, match=r"plain numbers.*time_unit \(s, ms, us, ns, day\)"):
         read([1370044800]).at(time)
 
 
@@ -65,7 +65,7 @@ def test_what_is_no_time_is_an_error_on_every_axis(value: Any, times: list[Any])
 
 
 def test_a_number_on_a_log_of_dates_is_an_error() -> None:
-    with pytest.raises(TimeError, match="are dates: give 2013-06-01"):
+    with pytest.raises(TimeError, match="are dates: give a date such as 2013-06-01"):
         read([date(2013, 1, 1)]).at(330)
 
 
@@ -106,7 +106,7 @@ def test_a_time_unit_reads_decimal_seconds() -> None:
 
 
 def test_a_time_unit_on_dates_is_an_error() -> None:
-    with pytest.raises(TimeError, match="'time' holds date values: leave it out"):
+    with pytest.raises(TimeError, match="'time' holds date values: leave out time_unit"):
         read([date(2013, 1, 1)], time_unit="s")
 
 

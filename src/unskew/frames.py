@@ -11,7 +11,7 @@ import narwhals as nw
 import pyarrow as pa
 
 from unskew.errors import ColumnError, InputError, UnskewError
-from unskew.text import first_line
+from unskew.text import count, first_line
 
 _PREFERRED = ("pandas", "polars")
 
@@ -35,7 +35,7 @@ def to_native(table: pa.Table, library: str | None) -> Any:
 def _is_installed(name: str) -> bool:
     try:
         return importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError):  # someone has put something in its way
+    except (ImportError, ValueError):  # an import hook forbids it, or a module without a spec has its name
         return False
 
 
@@ -47,13 +47,13 @@ def library_of(source: Any) -> str | None:
 
 def is_frame(source: Any) -> bool:
     """Whether narwhals knows what this is."""
-    with _spoken_for():
+    with _translate_errors():
         return isinstance(nw.from_native(source, pass_through=True), nw.DataFrame | nw.LazyFrame)
 
 
 def column_names(source: Any) -> list[str]:
     """The columns of a frame, without reading it."""
-    with _spoken_for():
+    with _translate_errors():
         return list(nw.from_native(source).collect_schema().names())
 
 
@@ -67,11 +67,11 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
         try:
             arrays[name] = values if isinstance(values, pa.Array | pa.ChunkedArray) else as_array(values)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise ColumnError(f"column {name!r} cannot be read: {_why(error)}") from None
+            raise ColumnError(f"column {name!r} cannot be read: {_explain(error)}") from None
     lengths = {len(values) for values in arrays.values()}
     if len(lengths) > 1:
         told = ", ".join(f"{name!r} {len(values)}" for name, values in arrays.items())
-        raise InputError(f"the columns must be equally long; these have rows: {told}")
+        raise InputError(f"the columns must be equally long, but have these numbers of rows: {told}")
     return pa.table(arrays)
 
 
@@ -85,7 +85,7 @@ def as_array(values: Any) -> pa.Array:
 
 def to_arrow(source: Any, columns: list[str]) -> pa.Table:
     """The named columns of any frame as an Arrow table; lazy frames are run for these alone."""
-    with _spoken_for():
+    with _translate_errors():
         frame = nw.from_native(source).select(*(nw.col(name) for name in columns))
         if isinstance(frame, nw.LazyFrame):
             return frame.collect("pyarrow").to_native()
@@ -94,10 +94,12 @@ def to_arrow(source: Any, columns: list[str]) -> pa.Table:
         try:
             arrays[name] = frame.select(nw.col(name)).to_arrow().column(name)
         except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
-            raise ColumnError(f"column {name!r} cannot be read: {_why(error)}") from None
+            raise ColumnError(f"column {name!r} cannot be read: {_explain(error)}") from None
         if str(getattr(arrays[name].type, "extension_name", "")).startswith("pandas."):
             kind = arrays[name].type.extension_name.removeprefix("pandas.")
-            raise ColumnError(f"column {name!r} holds {kind} values: turn them into numbers, text or dates")
+            raise ColumnError(
+                f"column {name!r} holds {kind} values", remedy="turn them into numbers, text or dates"
+            )
     return pa.table(arrays)
 
 
@@ -110,22 +112,22 @@ def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) ->
         missing = [c for c in (id_column, number_column) if c not in have]
         if missing:
             raise ColumnError(
-                f"{what} has no column {missing[0]!r}; it has {', '.join(map(repr, have))}: "
-                f"give it the columns {id_column!r} and {number_column!r}"
+                f"{what} has no column {missing[0]!r}; it has {', '.join(map(repr, have))}",
+                remedy=f"give it the columns {id_column!r} and {number_column!r}",
             )
         table = to_arrow(source, [id_column, number_column])
     else:
-        raise InputError(f"{what} is a {type(source).__name__}; give a mapping or a dataframe")
+        raise InputError(f"{what} is a {type(source).__name__}", remedy="give a mapping or a dataframe")
     table = table.combine_chunks()
     arrays = [table.column(name).combine_chunks() for name in (id_column, number_column)]
     for name, array in zip((id_column, number_column), arrays, strict=True):
         if array.null_count:
-            raise ColumnError(f"{what}: column {name!r} has {array.null_count} nulls")
+            raise ColumnError(f"{what}: column {name!r} has {count(array.null_count, 'null')}")
     return arrays[0], arrays[1]
 
 
 @contextlib.contextmanager
-def _spoken_for() -> Iterator[None]:
+def _translate_errors() -> Iterator[None]:
     """One kind of error for whatever the many libraries raise."""
     try:
         yield
@@ -136,7 +138,7 @@ def _spoken_for() -> Iterator[None]:
         raise InputError(f"the table cannot be read: {said}") from error
 
 
-def _why(error: BaseException) -> str:
+def _explain(error: BaseException) -> str:
     """Why Arrow does not take a column."""
     if isinstance(error, OverflowError):
         return "it holds an integer beyond 64 bits; make such numbers text"

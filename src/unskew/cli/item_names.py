@@ -18,9 +18,9 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
     import pyarrow as pa
 
     from unskew.data.ids import Ids, kind_of
-    from unskew.reading.sources import opened
+    from unskew.reading.sources import open_source
 
-    with opened(path if Path(path).exists() else [path]) as source:
+    with open_source(path if Path(path).exists() else [path]) as source:
         table = source.connection.sql(f"SELECT * FROM {source.relation}").to_arrow_table()
     texts = [f.name for f in table.schema if f.name != "item" and pa.types.is_string(f.type)]
     if "item" not in table.column_names or not texts:

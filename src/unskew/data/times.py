@@ -18,7 +18,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from unskew.errors import InputError, TimeError
+from unskew.errors import InputError, TimeError, option
 
 Kind = Literal["integer", "float", "date", "datetime", "epoch"]
 Label = int | float | str
@@ -66,22 +66,22 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
-        given, nano, value = value, _nanosecond(value), plain(value)
+        given, nano, value = value, _nanoseconds_of(value), plain(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
-            raise TimeError(f"{given!r} is not a time: give a number, a date or a datetime")
+            raise TimeError(f"{given!r} is not a time", remedy="give a number, a date or a datetime")
         if isinstance(value, str):
             value = self._from_text(value.strip())
         if isinstance(value, int | float):
             return self._from_number(value)
         if not self.is_calendar:
             raise TimeError(
-                f"{value.isoformat()!r} is a date, but the times of this log are plain numbers: give a "
-                'number, or say what the numbers count with time_unit="s", "ms", "us", "ns" or "day" '
-                "(--time-unit s) so that dates work"
+                f"{value.isoformat()!r} is a date, but the times of this log are plain numbers",
+                remedy=f"give a number, or say with {option('time_unit')} ({', '.join(TIME_UNITS)}) what the "
+                "numbers count since 1970, so that dates work",
             )
         if isinstance(value, datetime):
-            return Moment(_within(self._tick(value, nano)), _iso(value, nano))
-        return Moment(_within(self._end_of_day(value)), value.isoformat())
+            return Moment(_clamp(self._tick(value, nano)), _write_iso(value, nano))
+        return Moment(_clamp(self._end_of_day(value)), value.isoformat())
 
     def show(self, tick: int | float) -> Label:
         """A tick in the form in which the log's times came (a date or datetime as ISO text)."""
@@ -99,19 +99,19 @@ class TimeAxis:
         moment = moment.astimezone(self._tzinfo())
         if self.zone is None:
             moment = moment.replace(tzinfo=None)
-        return _iso(moment, nano)
+        return _write_iso(moment, nano)
 
     def duration(self, value: Any) -> float:
         """A length of time in ticks: a timedelta, or a number (of days on a calendar axis)."""
         value = plain(value)
         if isinstance(value, timedelta):
             if not self.is_calendar:
-                raise TimeError("this log has plain numbers as times: give the length as a number")
+                raise TimeError("the times of this log are plain numbers", remedy="give the length as a number")
             days = value / _DAY
         elif isinstance(value, int | float) and not isinstance(value, bool):
             days = float(value) if abs(value) < 2**1023 else math.inf
         else:
-            raise TimeError(f"{value!r} is not a length of time: give a number or a timedelta")
+            raise TimeError(f"{value!r} is not a length of time", remedy="give a number or a timedelta")
         if not (math.isfinite(days) and days > 0):
             raise TimeError(f"a length of time must be positive, not {value!r}")
         if not self.is_calendar or self.unit == "day":
@@ -138,7 +138,7 @@ class TimeAxis:
             except ValueError:
                 continue
         wanted = "a date such as 2013-06-01" if self.is_calendar else "a number such as 330"
-        raise TimeError(f"{text!r} is not a time of this log: give {wanted}")
+        raise TimeError(f"{text!r} is not a time of this log", remedy=f"give {wanted}")
 
     def _from_number(self, value: int | float) -> Moment:
         if isinstance(value, int) and not _LEAST <= value <= _MOST:
@@ -149,8 +149,10 @@ class TimeAxis:
             return Moment(float(value), float(value))
         if self.kind in ("integer", "epoch"):
             tick = math.floor(value)
-            return Moment(_within(tick), tick if tick == value else value)
-        raise TimeError(f"{value!r} is a number, but the times of this log are dates: give 2013-06-01")
+            return Moment(_clamp(tick), tick if tick == value else value)
+        raise TimeError(
+            f"{value!r} is a number, but the times of this log are dates", remedy="give a date such as 2013-06-01"
+        )
 
     def _tzinfo(self) -> tzinfo:
         return zone_of(self.zone) if self.zone else UTC
@@ -160,7 +162,7 @@ class TimeAxis:
             value = value.replace(tzinfo=self._tzinfo())
         elif self.kind == "date" or (self.kind == "datetime" and self.zone is None):
             raise TimeError(
-                f"{value.isoformat()!r} has a zone, but the times of this log have none: give it without"
+                f"{value.isoformat()!r} has a zone, but the times of this log have none", remedy="give it without"
             )
         if self.unit == "day":
             return (value.astimezone(self._tzinfo()).date() - date(1970, 1, 1)).days
@@ -191,7 +193,7 @@ def zone_of(name: str) -> tzinfo:
 def check_time_unit(unit: str | None) -> None:
     """Refuse a time unit that is none of those documented."""
     if unit is not None and unit not in TIME_UNITS:
-        raise InputError(f"time_unit is {unit!r}; it can be {', '.join(TIME_UNITS)}")
+        raise InputError(f"{option('time_unit')} is {unit!r}; it can be {', '.join(TIME_UNITS)}")
 
 
 def plain(value: Any) -> Any:
@@ -208,7 +210,7 @@ def plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _nanosecond(value: Any) -> int:
+def _nanoseconds_of(value: Any) -> int:
     """What a time has below its microseconds, which a datetime of Python cannot hold."""
     if isinstance(value, str):
         found = _BELOW_MICRO.search(value)
@@ -219,7 +221,7 @@ def _nanosecond(value: Any) -> int:
     return nano if isinstance(nano, int) else 0
 
 
-def _iso(moment: datetime, nano: int) -> str:
+def _write_iso(moment: datetime, nano: int) -> str:
     """ISO text of a datetime and the nanoseconds that it cannot hold."""
     if not nano:
         return moment.isoformat()
@@ -227,6 +229,6 @@ def _iso(moment: datetime, nano: int) -> str:
     return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}{nano:03d}{zone}"
 
 
-def _within(tick: int) -> int:
-    """A tick within 64 bits: a date beyond them is before or after every time there is."""
+def _clamp(tick: int) -> int:
+    """The nearest tick of 64 bits: a date beyond them is before or after every time of a log."""
     return min(max(tick, _LEAST), _MOST)

@@ -19,7 +19,7 @@ from typing import Any
 
 from unskew.data.log import Log
 from unskew.data.times import Label, Moment, TimeAxis, plain
-from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning
+from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning, option
 
 MOST = 100_000
 """Dates of a grid: more are taken for a mistake."""
@@ -45,7 +45,7 @@ class Step:
         if isinstance(value, str):
             return cls._of_text(axis, value.strip().lower(), given)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
-            raise TimeError(f"{given!r} is not a step: give {_WRITTEN if axis.is_calendar else 'a number'}")
+            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
         if not (value > timedelta(0) if isinstance(value, timedelta) else 0 < value < math.inf):
             raise TimeError(f"the step is {given!r}; it must be positive")
         if axis.is_calendar:
@@ -60,7 +60,7 @@ class Step:
         if found is None:
             if re.fullmatch(_STEP.pattern, text.removeprefix("-")):
                 raise TimeError(f"the step is {given!r}; it must be positive")
-            raise TimeError(f"{given!r} is not a step: give {_WRITTEN if axis.is_calendar else 'a number'}")
+            raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
         number, unit = float(found[1]), found[2]
         if number.is_integer():
             number = int(number)
@@ -68,12 +68,12 @@ class Step:
             return cls.of(axis, number)
         if not axis.is_calendar:
             raise TimeError(
-                f"{given!r} is a step of the calendar, but the times of this log are plain numbers: give a "
-                "number, or say what the numbers count with time_unit (--time-unit)"
+                f"{given!r} is a step of the calendar, but the times of this log are plain numbers",
+                remedy=f"give a number, or say what the numbers count with {option('time_unit')}",
             )
         if unit not in (*_LENGTHS, *_CALENDAR):
             hint = " (min for minutes, mo for months)" if unit == "m" else ""
-            raise TimeError(f"{given!r} is not a step{hint}: give {_WRITTEN}")
+            raise TimeError(f"{given!r} is not a step{hint}", remedy=_remedy(axis))
         if not number > 0:
             raise TimeError(f"the step is {given!r}; it must be positive")
         if unit in _LENGTHS:
@@ -88,7 +88,7 @@ class Step:
         if axis.kind != "float":
             whole = round(ticks)
             if whole < 1 or abs(ticks - whole) > 1e-6 * whole:
-                each = "numbers" if axis.kind == "integer" else _name(axis)
+                each = "numbers" if axis.kind == "integer" else _name_ticks(axis)
                 raise TimeError(f"the step is {text}, but the times of this log are whole {each}")
             ticks = whole
         return cls(ticks=ticks)
@@ -104,9 +104,10 @@ class Step:
         anchor = _anchor(axis, start)
         rest = start.tick - axis.moment(anchor).tick  # what a datetime cannot hold
         for k in count():
-            yield axis.moment(self._stepped(anchor, k)).tick + rest
+            yield axis.moment(self._date_after(anchor, k)).tick + rest
 
-    def _stepped(self, anchor: date, k: int) -> date:
+    def _date_after(self, anchor: date, k: int) -> date:
+        """The date that is k steps after `anchor`."""
         if self.days:
             return anchor + timedelta(days=k * self.days)
         year, month = divmod(anchor.year * 12 + anchor.month - 1 + k * self.months, 12)
@@ -147,30 +148,32 @@ def grid_of(
     """
     if dates is not None:
         if start is not None or end is not None or every is not None:
-            raise PolicyError("give dates, or start, end and every (--from, --to, --every), not both")
-        found = _given(log.axis, dates)
+            steps = f"{option('start')}, {option('end')} and {option('every')}"
+            raise PolicyError(f"give {option('dates')}, or {steps}, not both")
+        found = _read_dates(log.axis, dates)
     else:
         first, last = log.axis.moment(_or(start, _or(otherwise, log.first))), log.axis.moment(_or(end, log.last))
         if start is None and otherwise is not None and first.tick > last.tick:
             end_of = "the end of the log" if end is None else "the last date"
             raise TimeError(
-                f"the reference {first.label} is after {end_of}, {last.label}: say where to begin with start "
-                "(--from), or give a later end (--to)"
+                f"the reference {first.label} is after {end_of}, {last.label}",
+                remedy=f"say where to begin with {option('start')}, or give a later {option('end')}",
             )
-        found = _stepped(log.axis, first, last, every)
+        found = _step_through(log.axis, first, last, every)
     _check_range(log, found)
     return found
 
 
-def _stepped(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Moment]:
+def _step_through(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Moment]:
     if first.tick > last.tick:
-        raise TimeError(f"the first date {first.label} is after the last, {last.label}: swap them")
+        raise TimeError(f"the first date {first.label} is after the last, {last.label}", remedy="swap them")
     step = Step.of(axis, _or(every, 1))
     about = (last.tick - first.tick) / step.estimate(axis)
     if about > MOST:
         raise TimeError(
-            f"from {first.label} to {last.label} in steps of {_or(every, 1)} are about {about:.3g} dates, more "
-            f"than {MOST}: take larger steps"
+            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {_or(every, 1)}, "
+            f"more than {MOST}",
+            remedy=f"take larger steps with {option('every')}",
         )
     found: list[int | float] = []
     near = 1e-9 * step.ticks if axis.kind == "float" else 0  # rounding must not give the last date twice
@@ -185,14 +188,14 @@ def _stepped(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Mo
     return [Moment(tick, label_of(axis, tick)) for tick in (*found, last.tick)]
 
 
-def _given(axis: TimeAxis, dates: Iterable[Any]) -> list[Moment]:
+def _read_dates(axis: TimeAxis, dates: Iterable[Any]) -> list[Moment]:
     if isinstance(dates, str) or not isinstance(dates, Iterable):
-        raise TimeError(f"dates: {dates!r} is not a list of dates: put it into one")
+        raise TimeError(f"{option('dates')}: {dates!r} is not a list of dates", remedy="put it into one")
     ticks = {moment.tick for moment in map(axis.moment, dates)}
     if not ticks:
-        raise TimeError("dates is empty: name at least one")
+        raise TimeError(f"{option('dates')} is empty", remedy="give at least one date")
     if len(ticks) > MOST:
-        raise TimeError(f"dates are {len(ticks)}, more than {MOST}: take fewer")
+        raise TimeError(f"{option('dates')} holds {len(ticks)} dates, more than {MOST}", remedy="take fewer")
     return [Moment(tick, label_of(axis, tick)) for tick in sorted(ticks)]
 
 
@@ -229,8 +232,8 @@ def _check_range(log: Log, found: list[Moment]) -> None:
     begins, ends = log.axis.moment(log.first).tick, log.axis.moment(log.last).tick
     if found[0].tick < begins:
         raise EmptyError(
-            f"nothing had happened yet at {found[0].label}: the log runs from {log.first} to {log.last}; begin "
-            "later"
+            f"nothing had happened yet at {found[0].label}: the log runs from {log.first} to {log.last}",
+            remedy="begin later",
         )
     same_day = log.axis.is_calendar and str(log.last).startswith(str(found[-1].label))
     late = [moment for moment in found if moment.tick > ends]
@@ -243,7 +246,11 @@ def _check_range(log: Log, found: list[Moment]) -> None:
         )
 
 
-def _name(axis: TimeAxis) -> str:
+def _remedy(axis: TimeAxis) -> str:
+    return f"give {_WRITTEN}" if axis.is_calendar else "give a number"
+
+
+def _name_ticks(axis: TimeAxis) -> str:
     return {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}.get(
         axis.unit or "s", "days"
     )

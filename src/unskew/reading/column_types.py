@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 
 from unskew.data.times import PER_SECOND, TimeAxis
-from unskew.errors import ColumnError, TimeError
-from unskew.reading.sources import Source, quoted
+from unskew.errors import ColumnError, TimeError, option
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
 from unskew.reading.text_times import text_times
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -27,7 +28,7 @@ class TimeColumn:
     axis: TimeAxis
 
 
-def family(kind: str) -> str:
+def family_of(kind: str) -> str:
     """What types of one column in several files must have in common."""
     if kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL"):
         return "numbers"
@@ -49,7 +50,9 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
             f"AND regexp_full_match({short}::VARCHAR, '-?[0-9]+') LIMIT 1"
         ).fetchall()
         if whole:
-            raise ColumnError(f"column {name!r} holds {whole[0][0]}, an integer beyond 64 bits: write it as text")
+            raise ColumnError(
+                f"column {name!r} holds {whole[0][0]}, an integer beyond 64 bits", remedy="write it as text"
+            )
         return f"{short}::DOUBLE"
     if kinds == {"VARCHAR"}:
         return f"({short} ->> '$')"
@@ -74,7 +77,7 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
         and all_values(source, short, f"TRY_CAST({short} AS BIGINT)::VARCHAR = {short}")
     ):
         return f"{short}::BIGINT"
-    if kind in ("UBIGINT", "HUGEINT") and "json" in {part.format for part in source.parts}:
+    if kind in ("UBIGINT", "HUGEINT") and source.is_typed_by_value:
         fits = all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL")
         return f"{short}::BIGINT" if fits else short
     return short
@@ -116,33 +119,34 @@ def time_column(source: Source, kind: str, short: str, name: str, unit: str | No
     if kind == "VARCHAR":
         kind, short, zone = text_times(source, short, name)
     if kind in _INTEGERS:
-        return _integers(f"{short}::BIGINT", unit)
+        return _read_integers(f"{short}::BIGINT", unit)
     if kind in _WIDE:
         if not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
             raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
-        return _integers(f"{short}::BIGINT", unit)
+        return _read_integers(f"{short}::BIGINT", unit)
     if kind in _DECIMALS or kind.startswith("DECIMAL"):
-        return _decimals(source, f"{short}::DOUBLE", name, unit)
+        return _read_decimals(source, f"{short}::DOUBLE", name, unit)
     if unit is not None:
         raise TimeError(
-            f"time_unit={unit!r} reads numbers as time since 1970, but column {name!r} holds "
-            f"{kind.lower()} values: leave it out"
+            f"{option('time_unit', unit)} reads numbers as time since 1970, but column {name!r} holds "
+            f"{kind.lower()} values",
+            remedy=f"leave out {option('time_unit')}",
         )
     if kind == "DATE":
-        ticks = _finite(source, short, name, f"date_diff('day', DATE '1970-01-01', {short})")
+        ticks = _require_finite(source, short, name, f"date_diff('day', DATE '1970-01-01', {short})")
         return TimeColumn(ticks, TimeAxis("date", "day"))
     if kind in _STAMPS:
         moment = f"TRY_CAST({short} AS TIMESTAMP)"
-        return TimeColumn(_finite(source, moment, name, f"epoch_us({moment})"), TimeAxis("datetime", "us"))
+        return TimeColumn(_require_finite(source, moment, name, f"epoch_us({moment})"), TimeAxis("datetime", "us"))
     if kind == "TIMESTAMP_NS":
         return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns"))
     if kind == _ZONED:
         axis = TimeAxis("datetime", "us", zone or "UTC")
-        return TimeColumn(_finite(source, short, name, f"epoch_us({short})"), axis)
+        return TimeColumn(_require_finite(source, short, name, f"epoch_us({short})"), axis)
     raise TimeError(f"column {name!r} holds {kind.lower()} values: times must be numbers, dates or datetimes")
 
 
-def aligned(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_name: str) -> str:
+def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_name: str) -> str:
     """SQL for the ticks of a second time column on the axis of the first; fractions are rounded up.
 
     That something leaves at 3.5 on an axis of integers means that it is there at 3 and not at 4.
@@ -161,12 +165,14 @@ def aligned(source: Source, left: TimeColumn, name: str, when: TimeColumn, time_
                 raise TimeError(f"column {name!r} holds numbers beyond 64 bits, but {time_name!r} holds integers")
             return f"ceil({left.expression})::BIGINT"
         if one.kind == other.kind and one.unit in PER_SECOND and other.unit in PER_SECOND:
-            return _rescaled(left.expression, PER_SECOND[one.unit], PER_SECOND[other.unit])
+            return _rescale(left.expression, PER_SECOND[one.unit], PER_SECOND[other.unit])
     told = [
         f"{axis.kind} times" + (" with a zone" * (axis.zone is not None) or " without a zone") * axis.is_calendar
         for axis in (one, other)
     ]
-    raise TimeError(f"column {name!r} holds {told[0]}, but {time_name!r} {told[1]}: give both in the same form")
+    raise TimeError(
+        f"column {name!r} holds {told[0]}, but {time_name!r} {told[1]}", remedy="give both in the same form"
+    )
 
 
 def all_values(source: Source, short: str, test: str) -> bool:
@@ -185,23 +191,23 @@ def first_value(source: Source, short: str, bad: str) -> str | None:
     return None if not found else found[0][0]
 
 
-def missing(name: str) -> str:
+def is_missing(name: str) -> str:
     """SQL that is true where a column of the source has no value, or NaN."""
-    column = quoted(name)
+    column = quote_name(name)
     number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
     is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE') OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
     return f"({column} IS NULL OR (({is_number}) AND isnan({number})))"
 
 
-def _integers(expression: str, unit: str | None) -> TimeColumn:
+def _read_integers(expression: str, unit: str | None) -> TimeColumn:
     if unit is None:
         return TimeColumn(expression, TimeAxis("integer"))
     return TimeColumn(expression, TimeAxis("epoch", unit, "UTC"))
 
 
-def _decimals(source: Source, expression: str, name: str, unit: str | None) -> TimeColumn:
+def _read_decimals(source: Source, expression: str, name: str, unit: str | None) -> TimeColumn:
     if not all_values(source, expression, f"isnan({expression}) OR isfinite({expression})"):
-        raise TimeError(f"column {name!r} holds infinite times: remove those rows")
+        raise TimeError(f"column {name!r} holds infinite times", remedy="remove those rows")
     present = f"CASE WHEN isnan({expression}) THEN NULL ELSE {expression} END"
     if unit is None:
         return TimeColumn(present, TimeAxis("float"))
@@ -209,18 +215,22 @@ def _decimals(source: Source, expression: str, name: str, unit: str | None) -> T
     if unit != "day":
         ticks, axis = f"floor({present} * {10**6 / PER_SECOND[unit]!r})", TimeAxis("epoch", "us", "UTC")
     if not all_values(source, present, f"abs({ticks}) < {_MOST}"):
-        raise TimeError(f"column {name!r} holds numbers too large for time_unit={unit!r}: is the unit right?")
+        raise TimeError(
+            f"column {name!r} holds numbers too large for {option('time_unit', unit)}", remedy="is the unit right?"
+        )
     return TimeColumn(f"({ticks})::BIGINT", axis)
 
 
-def _finite(source: Source, short: str, name: str, expression: str) -> str:
+def _require_finite(source: Source, short: str, name: str, expression: str) -> str:
     plain = re.sub(r"^TRY_CAST\((.*) AS \w+\)$", r"\1", short)
     if not all_values(source, plain, f"isfinite({short})"):
-        raise TimeError(f"column {name!r} holds times that are infinite or too far off: remove those rows")
+        raise TimeError(
+            f"column {name!r} holds times that are infinite or too far off", remedy="remove those rows"
+        )
     return expression
 
 
-def _rescaled(ticks: str, per: int, wanted: int) -> str:
+def _rescale(ticks: str, per: int, wanted: int) -> str:
     if wanted >= per:
         return f"({ticks}) * {wanted // per}"
     k = per // wanted  # // rounds towards zero, which is up for what is negative

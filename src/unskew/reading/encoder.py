@@ -18,19 +18,21 @@ import pyarrow as pa
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning
+from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
 from unskew.progress import progress
 from unskew.reading.column_types import (
     TimeColumn,
-    aligned,
+    align_times,
     flag_expression,
     id_expression,
+    is_missing,
     json_expression,
-    missing,
     number_expression,
     time_column,
 )
-from unskew.reading.sources import Source, quoted
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
+from unskew.text import count
 
 NO_LABEL = "(none)"
 
@@ -54,7 +56,7 @@ class Encoder:
 
     def log(self) -> Log:
         self._materialise()
-        when = self._typed()
+        when = self._find_types()
         rows, dropped = self._check(when)
         progress().stage("encoding and sorting")
         self._encode()
@@ -65,8 +67,8 @@ class Encoder:
         log = replace(log, reading=reading)
         if self.exposed:
             log = replace(log, _organic=self._organic(log, when))
-        _warn_white_space(self.sql, "users", self.names.user)
-        _warn_white_space(self.sql, "items", self.names.item)
+        _warn_of_white_space(self.sql, "users", self.names.user)
+        _warn_of_white_space(self.sql, "items", self.names.item)
         return log
 
     def _materialise(self) -> None:
@@ -76,8 +78,8 @@ class Encoder:
         chosen |= {"x": self.exposed} if self.exposed else {}
         chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
         chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
-        selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
-        what = "TABLE" if self.source.costly else "VIEW"
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        what = "TABLE" if self.source.parse_once else "VIEW"
         self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
         plain = [
             f"{json_expression(self.source, short, chosen[short], 'parsed')} AS {short}"
@@ -90,7 +92,7 @@ class Encoder:
     def _types(self, table: str) -> dict[str, str]:
         return {row[0]: row[1] for row in self.sql.execute(f"DESCRIBE {table}").fetchall()}
 
-    def _typed(self) -> TimeColumn:
+    def _find_types(self) -> TimeColumn:
         """Find out the types and make `typed`: ids as they are, times as ticks."""
         types = self._types("raw")
         when = time_column(self.source, types["t"], "t", self.names.time, self.time_unit)
@@ -101,13 +103,13 @@ class Encoder:
         ]
         if self.removed:
             left = time_column(self.source, types["r"], "r", self.removed, self.time_unit)
-            chosen.append(f"{aligned(self.source, left, self.removed, when, self.names.time)} AS r")
+            chosen.append(f"{align_times(self.source, left, self.removed, when, self.names.time)} AS r")
         if self.exposed:
             chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
         for k, name in enumerate(self.extra):
             chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
         chosen += [f"coalesce(l{k}::VARCHAR, '{NO_LABEL}') AS l{k}" for k in range(len(self.labels))]
-        what = "TABLE" if self.source.costly else "VIEW"  # texts are cast once
+        what = "TABLE" if self.source.parse_once else "VIEW"  # texts are cast once
         self.sql.execute(f"CREATE TEMP {what} typed AS SELECT {', '.join(chosen)} FROM raw")
         return when
 
@@ -123,13 +125,13 @@ class Encoder:
             raise EmptyError(f"{self.source.name} has no rows")
         for name, n in zip(self._three(), each, strict=True):
             if n and not self.drop_nulls:
-                where, _ = self.source.first_row(missing(name), "1")
+                where, _ = self.source.first_row(is_missing(name), "1")
                 raise ColumnError(
-                    f"column {name!r} has {n} null value{'s' * (n > 1)}, the first in {where}: "
-                    "fill them in, or drop these rows with drop_nulls=True (--drop-nulls)"
+                    f"column {name!r} has {count(n, 'null value')}, the first in {where}",
+                    remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",
                 )
         if dropped == rows:
-            raise EmptyError(f"every row of {self.source.name} has a null user, item or time: nothing is left")
+            raise EmptyError(f"nothing is left: every row of {self.source.name} has a null user, item or time")
         self.sql.execute(f"CREATE TEMP VIEW good AS SELECT * FROM typed WHERE NOT ({any_null})")
         self._check_calendar(when)
         if self.removed:
@@ -140,13 +142,17 @@ class Encoder:
         """Dates must lie in the years that a date can have; often it is the unit that is wrong."""
         chosen = "min(t), max(t)" + ", min(r), max(r)" * bool(self.removed)
         names = [self.names.time] * 2 + [self.removed] * 2
-        for name, tick in zip(names, self.sql.execute(f"SELECT {chosen} FROM good").fetchall()[0], strict=False):
+        found = self.sql.execute(f"SELECT {chosen} FROM good").fetchall()[0]
+        for name, tick in zip(names, found, strict=False):
+            if tick is None:
+                continue
             try:
-                _ = None if tick is None else when.axis.show(tick)
+                when.axis.show(tick)
             except OverflowError:
-                doubt = f"is time_unit={self.time_unit!r} right?" if self.time_unit else "are these dates?"
+                unit = self.time_unit
                 raise TimeError(
-                    f"column {name!r} holds {tick}, which is beyond the years 1 to 9999: {doubt}"
+                    f"column {name!r} holds {tick}, which is beyond the years 1 to 9999",
+                    remedy=f"is {option('time_unit', unit)} right?" if unit else "are these dates?",
                 ) from None
 
     def _check_removed(self, when: TimeColumn) -> None:
@@ -270,7 +276,7 @@ class Encoder:
         return replace(self._collect("folded_organic", when), view="organic", reading=log.reading)
 
 
-def _warn_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -> None:
+def _warn_of_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -> None:
     if sql.execute(f"SELECT typeof(id) FROM {table} LIMIT 1").fetchall()[0][0] != "VARCHAR":
         return
     bare = r"trim(regexp_replace(id, '[\s\p{Z}]+', ' ', 'g'))"
@@ -281,8 +287,8 @@ def _warn_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -
     if twins[0]:
         one, other = twins[1]
         warnings.warn(
-            f"column {column!r} has ids that differ only in white space, {twins[0]} of them, such as "
-            f"{one!r} and {other!r}: they are taken as different; trim them if they are the same",
+            f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, such as "
+            f"{one!r} and {other!r}: each spelling is taken as an id of its own; trim them if they are the same",
             UnskewWarning,
             stacklevel=4,
         )

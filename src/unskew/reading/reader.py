@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,18 +11,14 @@ from unskew.data.columns import Columns
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
-from unskew.errors import ColumnError, InputError
+from unskew.errors import ColumnError, InputError, option
 from unskew.progress import progress
-from unskew.reading.column_types import family
+from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
-from unskew.reading.sources import Source, opened
+from unskew.reading.sources import Source, open_source
+from unskew.text import closest
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
-_FLAGS = {
-    **{role: f"--{role}" for role in (*_DEFAULTS, "removed")},
-    "columns": "--p-user, --p-item",
-    "labels": "--by",
-}
 _ALSO_CALLED = {
     "user": ("member", "customer", "client", "visitor", "session", "household", "account", "uid", "person"),
     "item": ("product", "movie", "skill", "article", "song", "track", "book", "sku", "iid", "content"),
@@ -93,19 +88,19 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    with opened(source) as found:
+    with open_source(source) as found:
         progress().stage(f"reading {found.name}")
-        names = _columns(found, {"user": user, "item": item, "time": time})
+        names = _choose_columns(found, {"user": user, "item": item, "time": time})
         roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
         roles += [("labels", name) for name in labels]
         more = [_require(found, name, role) for role, name in roles if name is not None]
-        narrow = found.narrowed(list(dict.fromkeys([names.user, names.item, names.time, *more])))
+        narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more])))
         extra = tuple(dict.fromkeys(columns))
         texts = tuple(dict.fromkeys(labels))
         return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls).log()
 
 
-def _columns(source: Source, given: dict[str, str | None]) -> Columns:
+def _choose_columns(source: Source, given: dict[str, str | None]) -> Columns:
     chosen = {}
     for role, name in given.items():
         default = next((d for d in _DEFAULTS[role] if d in source.columns), _DEFAULTS[role][0])
@@ -116,42 +111,42 @@ def _columns(source: Source, given: dict[str, str | None]) -> Columns:
 
 
 def _require(source: Source, name: str, role: str) -> str:
-    """The name of a column that is there, in every file and everywhere of one kind."""
+    """The name of a column, once it is sure that every file has it and that it is of one kind in all of them."""
     if not isinstance(name, str):
-        raise ColumnError(f"{role}= takes the name of a column, which is text, not {name!r}")
+        raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, which is text")
     if name not in source.columns:
-        likely = _likely(name, role, source.columns)
-        option = f"{role}= ({_FLAGS[role]})" if role in _FLAGS else f"{role}="
-        remedy = (
-            f"did you mean {likely!r}? Say so with {option}" if likely else f"name the right one with {option}"
-        )
+        likely = _find_likely(name, role, source.columns)
         have = ", ".join(map(repr, source.columns)) or "no columns"
-        raise ColumnError(f"{source.name} has no column {name!r}; it has {have}: {remedy}")
+        raise ColumnError(
+            f"{source.name} has no column {name!r}; it has {have}",
+            remedy=f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}",
+        )
     files = [part for part in source.parts if part.kinds]
     for part in files:
         if name not in part.kinds:
             have = ", ".join(map(repr, part.kinds))
             raise ColumnError(f"{part.name} has no column {name!r}, which other files have; it has {have}")
     if not source.is_text:
-        kinds = {family(part.kinds[name]): part.name for part in reversed(files)}
+        kinds = {family_of(part.kinds[name]): part.name for part in reversed(files)}
         kinds.pop("any", None)
         if len(kinds) > 1:
             told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
-            raise ColumnError(f"column {name!r} holds {told}: make them the same")
+            raise ColumnError(f"column {name!r} holds {told}", remedy="make them the same")
     return name
 
 
-def _likely(name: str, role: str, have: Sequence[str]) -> str | None:
+def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
+    """The column that was meant: one of nearly the same name, else one that is often called so."""
     lowered = {str(c).lower(): c for c in have}
-    close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.6)
-    if close:
-        return lowered[close[0]]
+    close = closest(name.lower(), lowered)
+    if close is not None:
+        return lowered[close]
     words = {role, name.lower(), *_ALSO_CALLED.get(role, ())}
     parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
     return next((c for c in have if words & parts[c]), None)
 
 
 def _refuse_options(**options: str | None) -> None:
-    given = [name for name, value in options.items() if value is not None]
+    given = [option(name) for name, value in options.items() if value is not None]
     if given:
-        raise InputError(f"a saved log has its columns already: leave out {', '.join(given)}")
+        raise InputError("a saved log has its columns already", remedy=f"leave out {', '.join(given)}")

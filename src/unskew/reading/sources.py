@@ -1,7 +1,7 @@
 """Where a log comes from: files of several formats, or a dataframe, as one DuckDB relation.
 
-This module finds the files, tells their formats and turns a library's complaint into one line that
-names the file. What the columns mean is left to `unskew.reading.reader`.
+This module finds the files and opens each as its format says. What the columns mean is left to
+`unskew.reading.reader`.
 """
 
 from __future__ import annotations
@@ -10,36 +10,20 @@ import contextlib
 import glob
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from unskew import frames
 from unskew.arrays.blocks import threads
-from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
-from unskew.reading.text_files import CsvForm, json_relation, paths, reason
-from unskew.text import first_line
-
-_FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".txt": "csv",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".json": "json",
-    ".arrow": "arrow",
-    ".feather": "arrow",
-}
-_PACKED = (".gz", ".zst")
+from unskew.reading.formats import PARQUET, Format, find_format
+from unskew.reading.sql import quote_name, translate_errors
 
 
 @dataclass(frozen=True)
@@ -50,10 +34,12 @@ class Part:
     ----------
     name
         How to speak of it.
-    format
-        ``parquet``, ``csv``, ``json``, ``arrow`` or ``frame``.
     relation
         What SQL calls it.
+    format
+        None for a frame.
+    form
+        What it has in common with files that can be read in the same scan; None if it is read by itself.
     kinds
         The type of each of its columns; empty for a frame, which is not converted yet.
     schema
@@ -61,8 +47,9 @@ class Part:
     """
 
     name: str
-    format: str
     relation: str
+    format: Format | None = None
+    form: Hashable | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     schema: pa.Schema | None = None
 
@@ -88,7 +75,7 @@ class Source:
     library: str | None = None
     frame: Any = None
 
-    def narrowed(self, columns: Sequence[str]) -> Source:
+    def narrow(self, columns: Sequence[str]) -> Source:
         """The same with these columns alone; a frame is converted only now, and only these of it."""
         if self.frame is None:
             return self
@@ -103,14 +90,23 @@ class Source:
 
     @property
     def is_text(self) -> bool:
-        """Whether values come as text whose type is still to be found out."""
-        formats = {part.format for part in self.parts}
-        return "csv" in formats or ("json" in formats and len(formats) > 1)
+        """Whether values come as text whose type is still to be found out.
+
+        Values that know their types become text as well where they stand beside those of another format.
+        """
+        formats = self._formats
+        untyped = any(one.typed_by == "nothing" for one in formats)
+        return untyped or (self.is_typed_by_value and len(formats) > 1)
 
     @property
-    def costly(self) -> bool:
+    def is_typed_by_value(self) -> bool:
+        """Whether some values know their types, and their columns do not."""
+        return any(one.typed_by == "value" for one in self._formats)
+
+    @property
+    def parse_once(self) -> bool:
         """Whether reading it twice means parsing it twice."""
-        return any(part.format in ("csv", "json") for part in self.parts)
+        return any(one.parse_once for one in self._formats)
 
     def zone(self, column: str) -> str | None:
         """The time zone of a column, where the source tells it."""
@@ -133,39 +129,29 @@ class Source:
                 return f"row {found[0][0]} of {part.name}", found[0][1]
         return f"a row of {self.name}", None
 
+    @property
+    def _formats(self) -> set[Format]:
+        return {part.format for part in self.parts if part.format is not None}
+
     def _arrow_type(self, column: str) -> pa.DataType | None:
         schemas = (part.schema for part in self.parts if part.schema is not None)
         schema = next((s for s in schemas if column in s.names), None)
         return None if schema is None else schema.field(column).type
 
 
-def quoted(name: str) -> str:
-    """A column name for SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 @contextlib.contextmanager
-def opened(source: Any) -> Iterator[Source]:
+def open_source(source: Any) -> Iterator[Source]:
     """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
     spill = tempfile.mkdtemp(prefix="unskew-")
     connection = duckdb.connect(config={"threads": threads(), "temp_directory": spill})
     try:
         connection.execute("SET enable_progress_bar=false")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
-        with translated(str(source) if isinstance(source, str | Path) else "the log"):
+        with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
             yield _open(connection, source)
     finally:
         connection.close()
         shutil.rmtree(spill, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def translated(name: str) -> Iterator[None]:
-    """Turn an error of DuckDB into one line about the file."""
-    try:
-        yield
-    except duckdb.Error as error:
-        raise FileError(f"cannot read {name}: {reason(error)}") from error
 
 
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -175,12 +161,14 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     path = Path(source)
     try:
         is_folder, exists = path.is_dir(), path.exists()
-    except OSError:  # a name longer than names can be
+    except OSError:  # the name is too long for a file system
         is_folder = exists = False
     if is_folder:
-        found = sorted(p for p in path.rglob("*") if p.suffix in (".parquet", ".pq") and p.is_file())
+        found = sorted(p for p in path.rglob("*") if p.suffix in PARQUET.endings and p.is_file())
         if not found:
-            raise FileError(f"the folder {path} has no Parquet file in it: name the files, as in {path / '*.csv'}")
+            raise FileError(
+                f"the folder {path} has no Parquet file in it", remedy=f"name the files, as in {path / '*.csv'}"
+            )
     elif not exists and glob.has_magic(str(source)):
         found = sorted(p for p in map(Path, glob.glob(str(source), recursive=True)) if p.is_file())
         if not found:
@@ -201,92 +189,60 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:
         return _open_files(connection, expand(source))
     if not frames.is_frame(source):
         raise InputError(
-            f"cannot read a log from a {type(source).__name__}: give a path, a list of paths or a dataframe"
+            f"cannot read a log from a {type(source).__name__}",
+            remedy="give a path, a list of paths or a dataframe",
         )
     columns = tuple(frames.column_names(source))
-    part = Part("the table", "frame", "frame")
+    part = Part("the table", "frame")
     return Source(connection, "frame", (part,), columns, frames.library_of(source), source)
 
 
 def _open_files(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> Source:
     if not files:
         raise InputError("the list of files is empty")
-    parts = tuple(_part(connection, path, k) for k, path in enumerate(files))
-    together = parts[0].relation if len(parts) == 1 else _together(connection, parts, files)
+    parts = tuple(_open_file(connection, path, k) for k, path in enumerate(files))
+    relation = parts[0].relation if len(parts) == 1 else _join(connection, parts, files)
     columns = dict.fromkeys(column for part in parts for column in part.kinds)
-    return Source(connection, together, parts, tuple(columns))
+    return Source(connection, relation, parts, tuple(columns))
 
 
-def _part(connection: duckdb.DuckDBPyConnection, path: Path, number: int) -> Part:
-    kind = _format(path)
-    schema = None
-    with translated(str(path)):
-        if kind == "arrow":
-            table = _arrow_table(path)
-            schema, relation = table.schema, f"part_{number}"
-            connection.register(relation, _without_categoricals(table))
-        else:
-            relation = _relation(connection, kind, [path])
+def _open_file(connection: duckdb.DuckDBPyConnection, path: Path, number: int) -> Part:
+    format_ = find_format(path)
+    with translate_errors(str(path)):
+        content = format_.open_files(connection, [path])
+        relation = _name_relation(connection, content, f"part_{number}")
         described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
-    if kind == "parquet":
-        schema = pq.read_schema(path)
-    return Part(str(path), kind, relation, {row[0]: row[1] for row in described}, schema)
+    schema = content.schema if isinstance(content, pa.Table) else None
+    if format_.read_schema is not None:
+        schema = format_.read_schema(path)
+    kinds = {row[0]: row[1] for row in described}
+    return Part(str(path), relation, format_, format_.form_of(path), kinds, schema)
 
 
-def _together(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[Path]) -> str:
+def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[Path]) -> str:
     """Files of one form in one scan, which DuckDB does in parallel; else one after the other."""
-    kind = parts[0].format
-    alike = kind != "arrow" and all(part.format == kind for part in parts)
-    if alike and (kind != "csv" or len({CsvForm.of(path) for path in files}) == 1):
-        return _relation(connection, kind, files)
-    return "(" + " UNION ALL BY NAME ".join(map(_json_as_text, parts)) + ")"
+    format_, form = parts[0].format, parts[0].form
+    alike = all((part.format, part.form) == (format_, form) for part in parts)
+    if format_ is not None and form is not None and alike:
+        return _name_relation(connection, format_.open_files(connection, files), "together")
+    return "(" + " UNION ALL BY NAME ".join(map(_select_text_for_json, parts)) + ")"
 
 
-def _json_as_text(part: Part) -> str:
+def _name_relation(connection: duckdb.DuckDBPyConnection, content: str | pa.Table, name: str) -> str:
+    """What SQL calls the content of files; an Arrow table is given this name."""
+    if isinstance(content, str):
+        return content
+    connection.register(name, _without_categoricals(content))
+    return name
+
+
+def _select_text_for_json(part: Part) -> str:
     """JSON beside another format becomes text, whose type is found out as that of CSV."""
-    texts = [f"{quoted(c)} ->> '$' AS {quoted(c)}" for c, kind in part.kinds.items() if kind == "JSON"]
+    texts = [f"{quote_name(c)} ->> '$' AS {quote_name(c)}" for c, kind in part.kinds.items() if kind == "JSON"]
     replaced = f" REPLACE ({', '.join(texts)})" if texts else ""
     return f"SELECT *{replaced} FROM {part.relation}"
-
-
-def _relation(connection: duckdb.DuckDBPyConnection, kind: str, files: list[Path]) -> str:
-    if kind == "csv":
-        return CsvForm.of(files[0]).relation(files)
-    if kind == "json":
-        return json_relation(connection, files)
-    return f"read_parquet({paths(files)}, union_by_name=true)"
-
-
-def _arrow_table(path: Path) -> pa.Table:
-    if is_saved_log(path):
-        raise InputError(f"{path} is a saved log: give it alone, since it cannot be joined with other files")
-    try:
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-    except (pa.ArrowException, OSError) as error:
-        raise FileError(f"cannot read {path}: {first_line(error)}") from None
 
 
 def _without_categoricals(table: pa.Table) -> pa.Table:
     plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
     return pa.table(plain, names=table.column_names)
-
-
-def _format(path: Path) -> str:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] in _PACKED:
-        suffixes.pop()
-    named = _FORMATS.get(suffixes[-1]) if suffixes else None
-    with path.open("rb") as file:
-        head = file.read(6)
-    if not head:
-        raise FileError(f"{path} is empty")
-    real = "parquet" if head.startswith(b"PAR1") else "arrow" if head == b"ARROW1" else None
-    if named in ("parquet", "arrow") and real != named:
-        title = "a Parquet" if named == "parquet" else "an Arrow"
-        raise FileError(f"{path} is named like {title} file, but is none: rename it to what it is")
-    if named in ("csv", "json") and real:
-        raise FileError(f"{path} is named like a text file, but is {real.title()}: rename it to what it is")
-    if named is None and real is None:
-        known = ", ".join(_FORMATS)
-        raise FileError(f"cannot tell the format of {path}: give it one of the endings {known} (also .gz)")
-    return named or real or ""

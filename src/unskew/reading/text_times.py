@@ -7,7 +7,8 @@ The forms are spelled out here instead of asking DuckDB what it can cast, since 
 from __future__ import annotations
 
 from unskew.errors import TimeError
-from unskew.reading.sources import Source, quoted
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
 
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
@@ -68,13 +69,13 @@ def _common_offset(source: Source, short: str) -> str:
 
 def _refused(source: Source, name: str) -> TimeError:
     """Say which value is no time, or that the values do not go together."""
-    column = f"{quoted(name)}::VARCHAR"
+    column = f"{quote_name(name)}::VARCHAR"
     plain = f"trim({column}, '\"')"  # a text of JSON has its quotes here
     known = (
         f"regexp_full_match({plain}, '{_NUMBER}') OR (regexp_full_match({plain}, '{_DAY}({_CLOCK})?({_OFFSET})?') "
     )
     known += f"AND TRY_CAST({plain} AS TIMESTAMPTZ) IS NOT NULL)"
-    where, value = source.first_row(f"{quoted(name)} IS NOT NULL AND NOT ({known})", plain)
+    where, value = source.first_row(f"{quote_name(name)} IS NOT NULL AND NOT ({known})", plain)
     if value is None:
         return TimeError(f"column {name!r} mixes numbers and dates: give all times in one form")
     return TimeError(

@@ -11,7 +11,9 @@ import pyarrow as pa
 
 from unskew.errors import ColumnError
 from unskew.reading.column_types import id_expression, json_expression, number_expression
-from unskew.reading.sources import Source, opened, quoted
+from unskew.reading.sources import Source, open_source
+from unskew.reading.sql import quote_name
+from unskew.text import count
 
 _FORMS = "items (a ranked list), or item and rank, or item and score"
 
@@ -46,32 +48,32 @@ class Rows:
 
 def read_rows(source: Any) -> Rows:
     """Read the recommendations from a file or a dataframe; see `Table` for the columns."""
-    with opened(source) as found:
-        chosen = _chosen(found)
-        narrow = found.narrowed(list(chosen.values()))
-        selected = ", ".join(f"{quoted(name)} AS {short}" for short, name in chosen.items())
-        what = "TABLE" if narrow.costly else "VIEW"
+    with open_source(source) as found:
+        chosen = _choose_columns(found)
+        narrow = found.narrow(list(chosen.values()))
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        what = "TABLE" if narrow.parse_once else "VIEW"
         narrow.connection.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {narrow.relation}")
         if "l" in chosen:
             _unnest(narrow, chosen)
         else:
             narrow.connection.execute("CREATE TEMP VIEW listed AS SELECT * FROM parsed")
-        return _collected(narrow, chosen)
+        return _collect(narrow, chosen)
 
 
-def _chosen(source: Source) -> dict[str, str]:
+def _choose_columns(source: Source) -> dict[str, str]:
     """Which columns to read, under which short names."""
     have = source.columns
     told = f"{source.name} has the columns {', '.join(map(repr, have))}"
     if "user" not in have:
-        raise ColumnError(f"{told}: a table of recommendations needs 'user', and {_FORMS}")
+        raise ColumnError(told, remedy=f"a table of recommendations needs 'user', and {_FORMS}")
     chosen = {"u": "user"} | ({"h": "held_out"} if "held_out" in have else {})
     known = ({"l": "items"}, {"i": "item", "r": "rank"}, {"i": "item", "s": "score"})
     forms = [form for form in known if set(form.values()) <= set(have)]
     if not forms:
-        raise ColumnError(f"{told}: it needs {_FORMS}")
+        raise ColumnError(told, remedy=f"it needs {_FORMS}")
     if "l" in forms[0] and len(forms) > 1:
-        raise ColumnError(f"{told}: the order of the items is not clear; give {_FORMS}")
+        raise ColumnError(f"{told}: the order of the items is not clear", remedy=f"give {_FORMS}")
     return chosen | forms[0]
 
 
@@ -88,11 +90,11 @@ def _unnest(source: Source, chosen: dict[str, str]) -> None:
             "SELECT l::VARCHAR FROM parsed WHERE l IS NOT NULL AND json_type(l) NOT IN ('ARRAY', 'NULL') LIMIT 1"
         ).fetchall()
         if found:
-            raise ColumnError(f"column {name!r} holds {found[0][0]}: it must hold lists")
+            raise ColumnError(f"column {name!r} holds {found[0][0]}", remedy="it must hold lists")
         items = "CASE WHEN json_type(l) = 'ARRAY' THEN l::JSON[] END"
     elif not kind.endswith("]"):
-        remedy = "; in a CSV file, give item and rank" if source.is_text else ""
-        raise ColumnError(f"column {name!r} holds {kind.lower()} values: it must hold lists{remedy}")
+        instead = "; in a text file, give item and rank" if source.is_text else ""
+        raise ColumnError(f"column {name!r} holds {kind.lower()} values", remedy=f"it must hold lists{instead}")
     held = ", h" if "h" in chosen else ""
     source.connection.execute(
         f"CREATE TEMP TABLE listed AS SELECT u{held}, unnest(a) AS i, generate_subscripts(a, 1) AS r "
@@ -100,7 +102,7 @@ def _unnest(source: Source, chosen: dict[str, str]) -> None:
     )
 
 
-def _collected(source: Source, chosen: dict[str, str]) -> Rows:
+def _collect(source: Source, chosen: dict[str, str]) -> Rows:
     names = {"i": chosen.get("l", "item"), "r": "rank"} | chosen
     plain = [
         f"{json_expression(source, short, names[short], 'listed')} AS {short}" if kind == "JSON" else short
@@ -127,8 +129,8 @@ def _collected(source: Source, chosen: dict[str, str]) -> Rows:
             bad = int(np.isnan(numbers[short]).sum())
         if bad:
             raise ColumnError(
-                f"column {names[short]!r} of {source.name} has {bad} missing value{'s' * (bad > 1)}: fill them "
-                "in, or leave out these rows"
+                f"column {names[short]!r} of {source.name} has {count(bad, 'missing value')}",
+                remedy="fill them in, or leave out these rows",
             )
     return Rows(
         user=columns["u"],

@@ -1,0 +1,30 @@
+"""Parquet and Arrow files: their columns have types, so that there is nothing to find out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+
+from unskew.data.saved_log import is_saved_log
+from unskew.errors import FileError, InputError
+from unskew.reading.sql import quote_paths
+from unskew.text import first_line
+
+
+def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
+    """SQL for Parquet files; a column that some of them lack is null there."""
+    return f"read_parquet({quote_paths(files)}, union_by_name=true)"
+
+
+def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
+    """The table in an Arrow file, mapped into memory."""
+    (path,) = files
+    if is_saved_log(path):
+        raise InputError(f"{path} is a saved log, which cannot be joined with other files", remedy="give it alone")
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (pa.ArrowException, OSError) as error:
+        raise FileError(f"cannot read {path}: {first_line(error)}") from None

@@ -1,0 +1,29 @@
+"""JSON lines as a DuckDB relation, without guessing.
+
+Values stay JSON until `unskew.reading.column_types` has seen all of a column: a text that looks like a date or a
+number is still a text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import duckdb
+
+from unskew.errors import EmptyError, FileError
+from unskew.reading.sql import quote_paths, quote_text
+
+
+def open_json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
+    """SQL for JSON lines (or one array) of objects, each value as JSON."""
+    paths = quote_paths(files)
+    found = connection.execute(f"DESCRIBE SELECT * FROM read_json({paths}, union_by_name=true)").fetchall()
+    if [row[0] for row in found] == ["json"]:  # what DuckDB calls values that are no objects
+        if found[0][1] == "JSON":
+            raise EmptyError(f"{files[0]} has no rows")
+        raise FileError(
+            f"{files[0]} does not hold JSON objects", remedy="write one on each line, such as {'user': 1, ...}"
+        )
+    columns = ", ".join(f"{quote_text(row[0])}: 'JSON'" for row in found)
+    return f"read_json({paths}, columns={{{columns}}})"

@@ -1,0 +1,56 @@
+"""Names and texts inside SQL, and what DuckDB says against a file, in one line."""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import duckdb
+
+from unskew.errors import FileError
+from unskew.text import first_line
+
+_REASONS = (
+    (r"CSV Error on Line: (\d+)", "line {}"),
+    (r"Expected Number of Columns: (\d+ Found: \d+)", "expected {} columns"),
+    (r"(unterminated quote)", "a quote is opened and never closed"),
+    (r"(not utf-8 encoded)", "it is not UTF-8: save it as UTF-8"),
+    (r"(Maximum line size of \d+ bytes exceeded)", "{}"),
+    (r"(state machine reached an invalid state)", "its quotes or its line ends are not those of a CSV file"),
+)
+
+
+def quote_name(name: str) -> str:
+    """A column name for SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(value: str) -> str:
+    """A text constant for SQL."""
+    return "'" + value.replace("'", "''") + "'"
+
+
+def quote_paths(files: Sequence[Path]) -> str:
+    """A list of paths for SQL, in which a star is a star."""
+    return "[" + ", ".join(quote_text(glob.escape(str(f))) for f in files) + "]"
+
+
+@contextlib.contextmanager
+def translate_errors(name: str) -> Iterator[None]:
+    """Turn an error of DuckDB into one line about the file called `name`."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise FileError(f"cannot read {name}: {_explain(error)}") from error
+
+
+def _explain(error: duckdb.Error) -> str:
+    message = str(error)
+    found = [(re.search(pattern, message), shown) for pattern, shown in _REASONS]
+    told = [
+        shown.format(match[1].replace(" Found", ", found").replace(":", "")) for match, shown in found if match
+    ]
+    return ": ".join(told) if told else re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))
