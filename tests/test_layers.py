@@ -5,6 +5,9 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections import Counter
+from dataclasses import dataclass
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -32,67 +35,123 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-LAYERS = [
-    {"errors", "figures"},
-    {"progress", "times", "ids", "files", "frames"},
-    {"compiling", "kernels"},
-    {"sweep"},
-    {"store", "log"},
-    {"sources", "column_types", "text_times", "text_files", "encode", "read"},
-    {"priors", "snapshot", "marginal", "population", "distances"},
-    {"solve"},
-    {"result"},
-    {"scene"},
-    {"weights", "shift"},
-    {"quality", "intervals", "score"},
-    {"recommend"},
-    {"heldout", "means"},
-    {"ranking"},
-    {"evaluation"},
-    {
-        "comparison",
-        "refit",
-        "testing",
-        "sampling",
-        "grid",
-        "scored_date",
-        "timeline_options",
-        "timeline_result",
-        "over_time",
-    },
-    {"worlds"},
-    {"report"},
-    {"reproduction"},
-    {"cli"},
-    {"__main__"},
+BASE = ["errors", "progress", "text", "checks", "files", "frames"]
+ROOMS = [
+    "drawing",
+    "arrays",
+    "data",
+    "reading",
+    "solve",
+    "engines",
+    "weights",
+    "recommend",
+    "evaluation",
+    "over_time",
+    "worlds",
+    "reproduction",
+    "cli",
 ]
+"""From the ground up: a room imports only what stands before it."""
+
+ON_TOP = {"testing": "evaluation", "__main__": "cli"}
+"""Files beside the rooms that may import what this room may."""
+
+FILES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
-def _imports(path: Path) -> set[str]:
-    """The modules of the package that a file imports when it is loaded (not inside functions)."""
-    found = set()
-    for node in ast.parse(path.read_text()).body:
+@dataclass(frozen=True)
+class Import:
+    """One file names another, at any depth; `typing` if only for type checkers."""
+
+    source: str
+    target: str
+    typing: bool
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {_module(path) for path in FILES}
+
+
+def _imports(path: Path) -> list[Import]:
+    """All imports of our own modules in a file, those inside functions included."""
+    source = _module(path)
+    found: list[Import] = []
+
+    def visit(node: ast.AST, typing: bool) -> None:
+        names: list[str] = []
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "unskew":
-            parts = (node.module or "").split(".")
-            found |= {parts[1]} if len(parts) > 1 else {alias.name for alias in node.names}
+            inside = (node.module or "").removeprefix("unskew").removeprefix(".")
+            names = [f"{inside}.{alias.name}".removeprefix(".") for alias in node.names]
+            names = [name if name in MODULES else inside for name in names]
         elif isinstance(node, ast.Import):
-            found |= {a.name.split(".")[1] for a in node.names if a.name.startswith("unskew.")}
-    return found - {"__version__"}
+            names = [alias.name.removeprefix("unskew.") for alias in node.names if "unskew." in alias.name]
+        found.extend(Import(source, name, typing) for name in names if name)
+        guarded = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for child in ast.iter_child_nodes(node):
+            visit(child, typing or guarded)
+
+    visit(ast.parse(path.read_text()), False)
+    return found
+
+
+IMPORTS = [one for path in FILES for one in _imports(path)]
 
 
 def _height(module: str) -> int:
-    return next(k for k, layer in enumerate(LAYERS) if module in layer)
+    top = module.split(".", maxsplit=1)[0]
+    top = ON_TOP.get(top, top)
+    return BASE.index(top) if top in BASE else len(BASE) + ROOMS.index(top)
 
 
-def _files() -> list[Path]:
-    return sorted(p for p in PACKAGE.rglob("*.py") if p != PACKAGE / "__init__.py")
-
-
-@pytest.mark.parametrize("path", _files(), ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_imports_only_its_own_layer_and_those_below(path: Path) -> None:
-    mine = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
-    too_high = {other for other in _imports(path) if _height(other) > _height(mine)}
+@pytest.mark.parametrize("path", FILES, ids=_module)
+def test_a_file_imports_only_its_own_room_and_those_below(path: Path) -> None:
+    too_high = [one.target for one in _imports(path) if _height(one.target) > _height(one.source)]
     assert not too_high
+
+
+def test_no_two_files_need_each_other() -> None:
+    needs: dict[str, set[str]] = {module: set() for module in MODULES}
+    for one in IMPORTS:
+        if not one.typing and one.target != one.source:
+            needs[one.source].add(one.target)
+    assert list(TopologicalSorter(needs).static_order())  # raises CycleError, naming the files
+
+
+def test_types_of_arrays_load_no_compiler() -> None:
+    assert "numba" not in _loaded_by("import unskew.arrays.types, unskew.errors, unskew.text, unskew.checks")
+
+
+def test_nothing_private_to_a_file_is_used_in_another() -> None:
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("unskew"):
+                private = [a.name for a in node.names if a.name.startswith("_") and not a.name.startswith("__")]
+                assert not private, f"{_module(path)} imports {private}"
+
+
+def test_solvers_never_see_profiles_and_drawing_never_sees_the_nouns() -> None:
+    solve = {one.target for one in IMPORTS if one.source.startswith("solve")}
+    assert "arrays.profiles" not in solve
+    assert not any(one.target.split(".")[0] in ROOMS[1:] for one in IMPORTS if one.source.startswith("drawing"))
+
+
+def test_a_basename_stands_for_one_thing() -> None:
+    names = [module.split(".")[-1] for module in MODULES if "." in module]
+    assert [name for name, n in Counter(names).items() if n > 1] == []
+
+
+def test_no_package_hides_a_public_name() -> None:
+    assert not set(us.__all__) & {*BASE, *ROOMS, *ON_TOP}
+
+
+def test_the_tree_in_contributing_names_every_file() -> None:
+    text = (PACKAGE.parents[1] / "CONTRIBUTING.md").read_text()
+    missing = [str(path.relative_to(PACKAGE)) for path in FILES if f" {path.name} " not in text]
+    assert not [name for name in missing if not name.endswith("__init__.py")]
 
 
 def _loaded_by(code: str) -> set[str]:
@@ -144,4 +203,4 @@ def test_every_public_name_exists_and_is_in_the_documented_interface() -> None:
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
-        _ = us.no_such_name
+        _ = getattr(us, "no_such_name")  # noqa: B009

@@ -5,7 +5,7 @@
 - `columns`: the columns that a log came from
 - `log`, `saved_log`: all of history, in memory and on disk
 - `slice`: what the two kinds of slices share; `snapshot`: the profiles at a date; `window`: what came between two
-- `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `population`: who is eligible
+- `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `eligibility`: who is evaluated
 - `marginal`: the item mix of a date; `weighting`: weights as scoring sees them
 - `shares`: how many, and how much of the probability
 """

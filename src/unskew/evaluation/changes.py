@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from unskew.arrays.types import Floats, Mask
-from unskew.data.population import find_users, users_of_both
+from unskew.data.eligibility import find_users, users_of_both
 from unskew.data.slice import Slice
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
+from unskew.data.eligibility import eligible_users, users_of_both
 from unskew.data.ids import Ids
 from unskew.data.policy import Policy
-from unskew.data.population import eligible_users, users_of_both
 from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting
