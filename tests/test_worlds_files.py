@@ -26,10 +26,10 @@ BITS = """
 import hashlib, unskew as us
 from unskew.worlds.recipe import Loop, Recipe
 looping = Recipe(users=300, items=100, topics=5, loop=Loop(("list:a", "popular"), rounds=2))
-base = us.simulate("quiet", users=400, items=100, seed=2).truth
+base = us.simulate("quiet", users=400, items=100, seed=2).tables["truth"]
 told = hashlib.sha256()
 for world in (us.simulate(users=1500, items=300, seed=1), us.simulate(looping), us.simulate(base=base)):
-    for table in (world.log, world.truth, world.exposures, world.rounds):
+    for table in (world.tables["log"], world.tables["truth"], world.exposures, world.rounds):
         for column in [] if table is None else table.columns:
             told.update(repr(column.to_pylist()).encode())
 print(told.hexdigest())
@@ -44,7 +44,7 @@ def looping() -> us.World:
 
 def assert_same(one: us.World, other: us.World) -> None:
     for name in TABLES:
-        assert getattr(one, name).equals(getattr(other, name), check_metadata=True)
+        assert one.tables[name].equals(other.tables[name], check_metadata=True)
     assert one.about == other.about
     assert (one.rounds is None) == (other.rounds is None)
     if one.rounds is not None:
@@ -69,11 +69,40 @@ def test_world_json_tells_how_the_world_was_made(tmp_path: Path) -> None:
     assert (told["parameters"]["users"], told["parameters"]["late"]) == (70, 0.5)
 
 
+def test_the_logs_of_a_world_are_read_when_they_are_first_asked_for_and_only_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, asked = us.simulate(users=80, items=70, seed=3), []
+
+    def reading(table: pa.Table, *columns: str, **how: object) -> us.Log:
+        asked.append(how["exposed"])
+        return us.read_log(table, *columns, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(files, "read_log", reading)
+    assert "interactions" in repr(made)
+    assert made.campaigns == [330, 430]
+    assert asked == []
+    assert made.log is made.log
+    assert made.truth is made.truth
+    assert asked == ["exposed", None]
+
+
+def test_the_logs_of_a_world_are_its_tables(looping: us.World, tmp_path: Path) -> None:
+    looping.save(tmp_path)
+    for world in (looping, us.World.load(tmp_path)):
+        for log, table in ((world.log, world.tables["log"]), (world.truth, world.tables["truth"])):
+            assert isinstance(log, us.Log)
+            now = log.at(log.last)
+            found = sorted((user, item) for user in log.users for item in now.profile(user))
+            assert found == sorted(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
+        assert len(world.log.organic()) == world.tables["log"]["exposed"].to_pylist().count(False)
+
+
 def test_files_of_a_world_are_read_by_the_other_commands(tmp_path: Path) -> None:
     made = small()
     made.save(tmp_path)
-    assert len(us.read_log(tmp_path / "log.parquet", exposed="exposed")) == len(made.log)
-    assert len(us.read_log(str(tmp_path / "truth.parquet"))) == len(made.truth)
+    assert len(us.read_log(tmp_path / "log.parquet", exposed="exposed")) == len(made.tables["log"])
+    assert len(us.read_log(str(tmp_path / "truth.parquet"))) == len(made.tables["truth"])
 
 
 def test_a_second_world_replaces_the_first_and_its_rounds(looping: us.World, tmp_path: Path) -> None:
