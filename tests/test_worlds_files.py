@@ -14,7 +14,7 @@ import pytest
 
 import unskew as us
 from tests.worlds import small
-from unskew.errors import FileError, UnskewError
+from unskew.errors import FileError, InputError, UnskewError
 from unskew.worlds import world as files
 from unskew.worlds.recipe import Loop, Recipe
 
@@ -131,7 +131,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("content", ["{}", "not json", '["world"]'])
+@pytest.mark.parametrize("content", ["{}", "not json", '["world"]', '{"world": 1, "seed": 1, "parameters": 1}'])
 def test_a_world_json_of_somebody_else_is_not_overwritten(content: str, tmp_path: Path) -> None:
     (tmp_path / "world.json").write_text(content)
     with pytest.raises(UnskewError, match=r"world\.json"):
@@ -167,6 +167,27 @@ def test_a_save_that_fails_leaves_the_old_world(tmp_path: Path, monkeypatch: pyt
             small(seed=9).save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == NAMES
     assert_same(us.World.load(tmp_path), first)
+
+
+def test_a_world_that_names_a_recommender_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small().save("world")
+    told = json.loads(Path("world/world.json").read_text())
+    told["parameters"]["campaigns"][1]["recommender"] = "subprocess:Popen?args=touch created"
+    Path("world/world.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"world\.json: 'subprocess:Popen.*' is not one of the recommenders"):
+        us.World.load("world")
+    assert [path.name for path in tmp_path.iterdir()] == ["world"]
+    small().save("world")  # it can be replaced
+    us.World.load("world")
+
+
+def test_an_injected_world_has_no_recipe() -> None:
+    injected = us.simulate(base=small().truth)
+    with pytest.raises(InputError, match="injected into the table"):
+        _ = injected.recipe
 
 
 def test_what_is_missing_or_broken_is_named(tmp_path: Path) -> None:

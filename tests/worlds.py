@@ -98,6 +98,13 @@ class Echo:
         return out
 
 
+class Stranger(Echo):
+    """Recommends nothing; a class that unskew does not ship."""
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return np.full((len(profiles), k), -1, dtype=np.int64)
+
+
 class Stutter(Echo):
     """Recommends the first item that a profile lacks twice."""
 

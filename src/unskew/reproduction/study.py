@@ -151,7 +151,7 @@ def _check(world: World) -> None:
             f"the reproduction needs a world with two campaigns between days {RECOMMENDED[0]} and "
             f"{RECOMMENDED[1]}, such as 'paper' or 'growth': in this one {when}"
         )
-    last = world.about["parameters"].get("days", 0) - 1
+    last = world.recipe.days - 1
     if last < LAST:
         raise InputError(f"the reproduction goes to day {LAST}; this world ends on day {last}")
 

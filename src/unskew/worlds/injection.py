@@ -20,7 +20,7 @@ from unskew.progress import progress
 from unskew.reading.reader import read_log
 from unskew.worlds.people import HOLDOUT, Events
 from unskew.worlds.recipe import Campaign, Recipe
-from unskew.worlds.recipe_json import sendable
+from unskew.worlds.recipe_json import to_json_types
 from unskew.worlds.service import Service, Shown, shown_before
 from unskew.worlds.tastes import History
 from unskew.worlds.world import World, describe_world
@@ -74,7 +74,7 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
         "exposures": _table(log, shown, campaign=shown.campaign, position=shown.position),
         "holdout": pa.table({log.columns.user: log.users.take(np.flatnonzero(shielded))}),
     }
-    about = describe_world(name, seed, sendable(parameters), base=log.source, time_unit=time_unit)
+    about = describe_world(name, seed, to_json_types(parameters), base=log.source, time_unit=time_unit)
     return World(tables, about)
 
 

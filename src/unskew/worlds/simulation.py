@@ -16,7 +16,7 @@ from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
 from unskew.worlds.people import HOLDOUT, Events, organic
 from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
-from unskew.worlds.recipe_json import several
+from unskew.worlds.recipe_json import as_tuple
 from unskew.worlds.service import Service, Shown, shown_before
 from unskew.worlds.world import World, describe_world
 
@@ -71,7 +71,7 @@ def simulate(
     name, recipe = _recipe(world)
     seed = whole_number("seed", seed, "where the random numbers begin", 0)
     if campaigns is not None:
-        recipe = replace(recipe, campaigns=several("campaigns", campaigns, Campaign), loop=None)
+        recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
         recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
     if chosen_by is not None:

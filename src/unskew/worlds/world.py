@@ -19,6 +19,7 @@ from unskew.data.log import Log
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, read_metadata, read_parquet, write_parquet
 from unskew.reading.reader import read_log
+from unskew.worlds.recipe import Recipe, check_recommenders
 
 _TABLES = ("log", "exposures", "truth", "holdout")
 _ROUNDS = "rounds"
@@ -85,6 +86,13 @@ class World:
         names: list[str] = self.tables["log"].column_names[:3]
         return names
 
+    @cached_property
+    def recipe(self) -> Recipe:
+        """What it was made from, if it was not injected into a log."""
+        if "base" in self.about:
+            raise InputError(f"this world was injected into {self.about['base']}: it has campaigns, but no recipe")
+        return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when it was loaded
+
     def save(self, folder: str | Path) -> list[Path]:
         """Write the tables (Parquet) and world.json into a folder; returns the paths.
 
@@ -116,6 +124,8 @@ class World:
     def load(cls, folder: str | Path) -> World:
         """Read what `save` wrote.
 
+        The file world.json may name only recommenders that unskew ships, since it may come from somebody else.
+
         >>> import tempfile, unskew as us
         >>> world = us.simulate(users=100, items=50, seed=1)
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -125,6 +135,10 @@ class World:
         """
         source = Path(folder)
         about = _read_about(source)
+        try:
+            check_recommenders(about)
+        except InputError as error:
+            raise error.with_context(str(source / _ABOUT)) from None
         names = [*_TABLES, *([_ROUNDS] if (source / f"{_ROUNDS}.parquet").exists() else [])]
         tables = {name: read_parquet(source / f"{name}.parquet")[0] for name in names}
         return cls({name: table.replace_schema_metadata(None) for name, table in tables.items()}, about)
@@ -165,9 +179,10 @@ def _read_about(folder: Path) -> dict[str, Any]:
         about = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, OSError) as error:
         raise FileError(f"{path} cannot be read as JSON: {error}") from None
-    if not isinstance(about, dict) or "world" not in about:
+    known = isinstance(about, dict) and {"world", "seed", "parameters"} <= about.keys()
+    if not known or not isinstance(about["parameters"], dict):
         raise InputError(f"{path} does not describe a world", remedy="make one with 'unskew simulate'")
-    return about
+    return dict(about)
 
 
 def _kind(name: str) -> str:
