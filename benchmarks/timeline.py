@@ -19,12 +19,12 @@ def run(console: Console) -> None:
     began = time.perf_counter()
     world = us.simulate()
     made = time.perf_counter() - began
-    log = us.read_log(world.log)
+    log = world.log
     before = log.at(FIRST)
     items = sorted(before.marginal().to_dict().items(), key=lambda pair: -pair[1])[:10]
     lists = {name: us.Constant([item for item, _ in items[k::2]]) for k, name in enumerate(("g1", "g2"))}
     us.timeline(log, lists, reference=FIRST, end=FIRST + 40, every=40, top=[5])  # compile
-    console.print(f"simulate: {made:.1f} s for {len(world.log):,} interactions (compiling included)", style="dim")
+    console.print(f"simulate: {made:.1f} s for {len(log):,} interactions (compiling included)", style="dim")
     table = Table("weightings", "dates", "timeline, s", "one at a time, s", "ratio", title="Timeline")
     for name, top in WEIGHTINGS.items():
         began = time.perf_counter()

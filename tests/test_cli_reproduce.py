@@ -67,6 +67,26 @@ def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.Co
         )
 
 
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_a_world_cannot_name_a_program_to_run(seeds: str, tmp_path: Path) -> None:
+    us.simulate(users=100, items=60).save(tmp_path / "world")
+    path = tmp_path / "world" / "world.json"
+    told = json.loads(path.read_text())
+    told["parameters"]["campaigns"][0]["recommender"] = "subprocess:Popen?args=touch created"
+    path.write_text(json.dumps(told))
+    done = _run("-o", "new", "--world", "world", "--seeds", seeds, cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: world/world.json: 'subprocess:Popen?args=touch created' is not one of")
+    assert [path.name for path in tmp_path.iterdir()] == ["world"]
+
+
+def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
+    done = _run("-o", "new", "--world", "nowhere", "--debug", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("error: there is no file")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

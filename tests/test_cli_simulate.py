@@ -36,11 +36,11 @@ def test_json_is_one_object_and_the_files_are_what_it_tells(tmp_path: Path) -> N
     world = us.World.load(folder)
     check_history(world)
     assert (told["world"], told["seed"], told["users"]) == ("paper", 4, 200)
-    assert told["interactions"] == len(world.log)
-    assert told["truth_interactions"] == len(world.truth)
+    assert told["interactions"] == len(world.tables["log"])
+    assert told["truth_interactions"] == len(world.tables["truth"])
     assert told["exposures"] == len(world.exposures)
     assert told["holdout_users"] == len(world.holdout) > 0
-    assert told["per_user"] == pytest.approx(len(world.log) / 200)
+    assert told["per_user"] == pytest.approx(len(world.tables["log"]) / 200)
     assert told["campaigns"] == world.campaigns == [330, 430]
     assert {Path(path) for path in told["files"]} == set(folder.iterdir())
 
@@ -48,7 +48,7 @@ def test_json_is_one_object_and_the_files_are_what_it_tells(tmp_path: Path) -> N
 def test_the_command_makes_the_world_of_the_library(tmp_path: Path) -> None:
     answer("simulate", str(tmp_path / "w"), *SIZE, "--world", "growth", "--seed", "2")
     made, wanted = us.World.load(tmp_path / "w"), us.simulate("growth", users=200, items=100, seed=2)
-    assert made.log.equals(wanted.log)
+    assert made.tables["log"].equals(wanted.tables["log"])
     assert made.about == wanted.about
 
 
@@ -101,7 +101,7 @@ def test_campaigns_are_injected_into_a_base_log(base: str, tmp_path: Path) -> No
     world = us.World.load(tmp_path / "w")
     check_history(world)
     assert world.about["base"] == base
-    assert len(world.truth) == len(us.read_log(base))
+    assert len(world.tables["truth"]) == len(us.read_log(base))
     answer("simulate", str(tmp_path / "w"), "--base", base, "--campaign-at", "50", "--shown", "2")
     assert us.World.load(tmp_path / "w").campaigns == [50]
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from unskew.drawing.labels import Span, apart, log_ticks, spanning
+from unskew.drawing.labels import Span, log_ticks, spanning, spread_labels
 from unskew.drawing.theme import digits_of, unbroken, wrapped
 
 PLACES = st.lists(st.floats(-50, 350), min_size=1, max_size=12)
@@ -20,7 +20,7 @@ GAPS = st.floats(1, 40)
 @given(PLACES, GAPS)
 @settings(deadline=None)
 def test_labels_stand_apart_in_their_order_and_in_range_if_they_fit(wanted: list[float], gap: float) -> None:
-    places = apart(wanted, gap, 0, 300)
+    places = spread_labels(wanted, gap, 0, 300)
     order = np.argsort(wanted, kind="stable")
     assert (np.diff(np.array(places)[order]) >= gap - 1e-9).all()
     if (len(wanted) - 1) * gap <= 300:
@@ -33,7 +33,7 @@ def test_labels_stand_apart_in_their_order_and_in_range_if_they_fit(wanted: list
 def test_labels_that_have_room_do_not_move(wanted: list[float], gap: float) -> None:
     if len(wanted) > 1 and np.diff(sorted(wanted)).min() < gap:
         return
-    assert apart(wanted, gap, -50, 350) == pytest.approx(wanted)
+    assert spread_labels(wanted, gap, -50, 350) == pytest.approx(wanted)
 
 
 def test_labels_move_as_little_as_a_solver_finds() -> None:
@@ -41,11 +41,11 @@ def test_labels_move_as_little_as_a_solver_finds() -> None:
     order = [{"type": "ineq", "fun": lambda x, k=k: x[k + 1] - x[k] - gap} for k in range(5)]
     start = np.linspace(0, 100, 6)
     best = minimize(lambda x: ((x - wanted) ** 2).sum(), start, bounds=[(0, 100)] * 6, constraints=order).x
-    assert apart(wanted, gap, 0, 100) == pytest.approx(best, abs=1e-3)
+    assert spread_labels(wanted, gap, 0, 100) == pytest.approx(best, abs=1e-3)
 
 
 def test_too_many_labels_keep_their_gap_around_the_middle() -> None:
-    assert apart([1.0, 1.0, 1.0], 20, 0, 30) == [-5, 15, 35]
+    assert spread_labels([1.0, 1.0, 1.0], 20, 0, 30) == [-5, 15, 35]
 
 
 @pytest.mark.parametrize("span", [Span(2.0, 8.0, 300), Span(0.01, 100.0, 300, log=True), Span(5.5, 0.5, 120)])

@@ -32,7 +32,7 @@ def made(study: Study) -> Reproduction:
 
 
 def _profiles(world: World, day: int) -> dict[int, list[int]]:
-    rows = [row for row in world.log.to_pylist() if row["time"] <= day]
+    rows = [row for row in world.tables["log"].to_pylist() if row["time"] <= day]
     found: dict[int, list[int]] = {}
     for row in rows:
         found.setdefault(row["user"], []).append(row["item"])
@@ -138,7 +138,7 @@ def test_a_world_written_and_read_back_gives_identical_figures(made: Reproductio
 
 
 def test_both_truths_of_figure_8_are_of_the_world_without_recommendations(made: Reproduction) -> None:
-    truth = us.read_log(made.world.truth)
+    truth = made.world.truth
     weights = us.fit_weights(truth.at(500), truth.at(300))
     rows = {
         (row["question"], row["estimate"]): row["value"]
@@ -184,8 +184,7 @@ def test_a_world_in_which_nothing_is_recommended_is_refused() -> None:
 
 
 def test_an_injected_world_is_refused() -> None:
-    base = us.simulate("quiet", users=200, items=100).log
-    injected = us.simulate(base=base.select(["user", "item", "time"]))
+    injected = us.simulate(base=us.simulate("quiet", users=200, items=100).log)
     with pytest.raises(InputError, match="injected into a log"):
         reproduce(injected)
 

@@ -33,7 +33,7 @@ from unskew.weights import fitting as weights
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
 ]  # fmt: skip
-LOGGED = us.simulate(users=700, items=120, seed=3).log
+LOGGED = us.simulate(users=700, items=120, seed=3).tables["log"]
 LISTS = {"g1": "constant:1,3,5,7,9", "g2": "constant:0,2,4,6,8"}
 TOPS = [3, 10]
 
@@ -239,7 +239,7 @@ def test_frames_come_back_in_the_library_of_the_log() -> None:
 
 CODE = """
 import sys, unskew as us
-log = us.read_log(us.simulate(users=9000, items=900, seed=3).log)
+log = us.simulate(users=9000, items=900, seed=3).log
 made = us.timeline(log, ["constant:1,3,5", "popular"], reference=300, dates=[300, 340, 440], top=[5])
 made.save(sys.argv[1])
 """

@@ -29,7 +29,7 @@ def test_what_is_recommended_adds_to_the_truth_and_only_hastens_it(world: str) -
     check_history(made)
     shown = len(made.exposures) > 0
     assert shown == (world != "quiet")
-    assert (len(made.log) > len(made.truth)) == shown
+    assert (len(made.tables["log"]) > len(made.tables["truth"])) == shown
 
 
 @LAW
@@ -60,12 +60,12 @@ def test_any_campaigns_leave_a_history(
     world = us.simulate(recipe, seed=users)
     check_history(world)
     assert set(world.campaigns) <= {campaign.day for campaign in campaigns}
-    assert max(world.log["time"].to_pylist()) < 30
+    assert max(world.tables["log"]["time"].to_pylist()) < 30
 
 
 def test_a_row_is_exposed_where_a_join_with_the_exposures_finds_it() -> None:
     world = small("pre-empting", holdout=0.1)
-    log, exposures = world.log, world.exposures  # noqa: F841  (DuckDB reads them by name)
+    log, exposures = world.tables["log"], world.exposures  # noqa: F841  (DuckDB reads them by name)
     query = """
         select log.user, log.item, log.time, coalesce(min(e.time) <= log.time, false) as exposed
         from log left join exposures e on e.user = log.user and e.item = log.item
@@ -73,7 +73,7 @@ def test_a_row_is_exposed_where_a_join_with_the_exposures_finds_it() -> None:
     """
     joined = duckdb.sql(query)
     assert joined is not None
-    assert rows(world.log) == joined.fetchall()
+    assert rows(world.tables["log"]) == joined.fetchall()
 
 
 def test_what_was_taken_before_it_was_shown_is_not_exposed() -> None:
@@ -85,15 +85,15 @@ def test_what_was_taken_before_it_was_shown_is_not_exposed() -> None:
 
 def test_the_organic_view_has_exactly_the_rows_that_were_not_exposed() -> None:
     world = small("paper")
-    log = us.read_log(world.log, exposed="exposed").organic()
-    wanted = sorted((user, item) for user, item, _, exposed in rows(world.log) if not exposed)
+    log = world.log.organic()
+    wanted = sorted((user, item) for user, item, _, exposed in rows(world.tables["log"]) if not exposed)
     found = log.at(log.last)
     assert sorted((user, item) for user in log.users for item in found.profile(user)) == wanted
 
 
 def test_rows_come_in_the_order_of_time() -> None:
     world = small()
-    for table in (world.log, world.truth):
+    for table in (world.tables["log"], world.tables["truth"]):
         keys = [(time, user, item) for user, item, time, *_ in rows(table)]
         assert keys == sorted(keys)
     keys = [(campaign, user, place) for user, _, _, campaign, place in rows(world.exposures)]
@@ -103,7 +103,8 @@ def test_rows_come_in_the_order_of_time() -> None:
 def _lists_by_hand(world: us.World, campaign: Campaign) -> dict[int, list[int]]:
     """What the first campaign shows to each user, from the truth up to its day."""
     n_items, day = world.about["parameters"]["items"], campaign.day
-    log = us.read_log(world.truth.filter([time <= day for time in world.truth["time"].to_pylist()]))
+    truth = world.tables["truth"]
+    log = us.read_log(truth.filter([time <= day for time in truth["time"].to_pylist()]))
     now = log.at(day)
     counts = Counter(item for user in log.users for item in now.profile(user))
     ranking = sorted(counts, key=lambda item: (-counts[item], item))
@@ -143,7 +144,7 @@ def test_everyone_is_shown_what_the_recommender_gives_on_the_log_of_the_day(camp
 def test_what_is_excluded_at_the_first_campaign_stays_so() -> None:
     campaigns = [Campaign(100, catalogue=1.0, excluded=4), Campaign(400, catalogue=1.0, excluded=4)]
     world = us.simulate(users=400, items=100, seed=1, campaigns=campaigns)
-    counts = Counter(item for _, item, time in rows(world.truth) if time <= 100)
+    counts = Counter(item for _, item, time in rows(world.tables["truth"]) if time <= 100)
     ranking = sorted(counts, key=lambda item: (-counts[item], item))
     out = set(ranking[3::4])
     assert out
@@ -153,7 +154,7 @@ def test_what_is_excluded_at_the_first_campaign_stays_so() -> None:
 def test_reach_is_the_share_of_those_with_a_profile_and_drawn_anew_each_time() -> None:
     often = [Campaign(day, reach=0.3, shown=1, **EASY) for day in (300, 400)]
     world = us.simulate(users=3000, items=300, seed=2, campaigns=often)
-    there = {user for user, _, time in rows(world.truth) if time <= 300}
+    there = {user for user, _, time in rows(world.tables["truth"]) if time <= 300}
     first, second = ({u for u, _, _, c, _ in rows(world.exposures) if c == k} for k in (0, 1))
     assert first <= there
     assert len(first) / len(there) == pytest.approx(0.3, abs=0.03)
@@ -170,7 +171,7 @@ def test_a_share_of_the_users_is_held_out_the_same_whatever_is_recommended() -> 
 
 def _accepted(world: us.World) -> tuple[list[Pair], list[bool]]:
     """What was shown of what would not have come anyway, and whether it was taken."""
-    log, truth = taken(world.log), taken(world.truth)
+    log, truth = taken(world.tables["log"]), taken(world.tables["truth"])
     pairs = [(user, item) for user, item, *_ in rows(world.exposures) if (user, item) not in truth]
     return pairs, [pair in log for pair in pairs]
 
@@ -191,7 +192,7 @@ def test_people_take_the_share_of_their_list_that_was_asked_for_and_rather_what_
 def test_who_likes_nothing_takes_nothing_and_who_takes_all_takes_all() -> None:
     nothing = us.simulate(Recipe(users=200, items=100, affinity=(0, 0, 0), campaigns=(Campaign(300),)))
     assert len(nothing.exposures) > 0
-    assert len(nothing.log) == len(nothing.truth)
+    assert len(nothing.tables["log"]) == len(nothing.tables["truth"])
     flat = Recipe(users=200, items=100, affinity=(1, 1, 1), campaigns=(Campaign(300, acceptance=1.0),))
     assert all(_accepted(us.simulate(flat))[1])
 
@@ -200,7 +201,7 @@ def test_who_likes_nothing_takes_nothing_and_who_takes_all_takes_all() -> None:
 def test_what_would_have_come_anyway_is_hastened_as_often_as_asked_for(anyway: float) -> None:
     recipe = Recipe(users=3000, items=100, organic=6.0, trickle=1.0, anyway=anyway)
     world = us.simulate(recipe, seed=3, campaigns=[Campaign(200, delay=0.0, **EASY)])
-    log, truth = taken(world.log), taken(world.truth)
+    log, truth = taken(world.tables["log"]), taken(world.tables["truth"])
     hastened = [log[pair] < truth[pair] for pair in first_shown(world) if pair in truth]
     assert len(hastened) > 500
     assert np.mean(hastened) == pytest.approx(anyway, abs=0.06)
@@ -208,7 +209,7 @@ def test_what_would_have_come_anyway_is_hastened_as_often_as_asked_for(anyway: f
 
 def test_what_is_accepted_comes_after_a_short_random_delay() -> None:
     world = us.simulate(users=4000, items=400, seed=1, campaigns=[Campaign(300, acceptance=0.5, delay=4.0)])
-    log, truth = taken(world.log), taken(world.truth)
+    log, truth = taken(world.tables["log"]), taken(world.tables["truth"])
     waited = np.array([log[pair] - 300 for pair in log if pair not in truth])
     assert waited.min() == 0
     assert waited.mean() == pytest.approx(1 / np.expm1(1 / 4), abs=0.15)  # whole days of an exponential time
@@ -217,7 +218,7 @@ def test_what_is_accepted_comes_after_a_short_random_delay() -> None:
 
 def test_what_would_be_taken_after_the_end_is_not_taken_on_the_last_day_instead() -> None:
     world = us.simulate(users=4000, items=400, seed=1, campaigns=[Campaign(499, acceptance=0.5, delay=100.0)])
-    more = len(world.log) - len(world.truth)
+    more = len(world.tables["log"]) - len(world.tables["truth"])
     expected = 0.5 * -np.expm1(-2 / 100) * len(world.exposures)  # within two whole days of an exponential time
     assert more == pytest.approx(expected, rel=0.2)
 
@@ -225,13 +226,13 @@ def test_what_would_be_taken_after_the_end_is_not_taken_on_the_last_day_instead(
 def test_nothing_comes_after_the_last_day() -> None:
     world = small(campaigns=(Campaign(500, acceptance=0.5, **EASY),))
     check_history(world)
-    assert len(world.log) > len(world.truth)
-    assert max(world.log["time"].to_pylist()) == 500
+    assert len(world.tables["log"]) > len(world.tables["truth"])
+    assert max(world.tables["log"]["time"].to_pylist()) == 500
 
 
 def test_campaigns_may_be_named_in_any_order() -> None:
     both = (Campaign(400, reach=0.5), Campaign(200, shown=3))
-    assert small(campaigns=both).log.equals(small(campaigns=both[::-1]).log)
+    assert small(campaigns=both).tables["log"].equals(small(campaigns=both[::-1]).tables["log"])
     two = small(campaigns=(Campaign(300), Campaign(300)))
     assert set(two.exposures["campaign"].to_pylist()) == {0, 1}
     check_history(two)
@@ -240,7 +241,7 @@ def test_campaigns_may_be_named_in_any_order() -> None:
 def test_a_campaign_before_anyone_is_there_shows_nothing_and_keeps_its_number() -> None:
     recipe = Recipe(users=3, items=60, days=200, adoption=1e9, campaigns=(Campaign(0), Campaign(199, **EASY)))
     world = us.simulate(recipe, seed=1)
-    assert min(world.truth["time"].to_pylist()) > 0
+    assert min(world.tables["truth"]["time"].to_pylist()) > 0
     assert set(world.exposures["campaign"].to_pylist()) == {1}
 
 
@@ -259,7 +260,7 @@ def test_a_constant_list_skips_what_a_user_holds_and_closes_ranks() -> None:
     world = us.simulate(users=400, items=30, seed=1, campaigns=[constant])
     check_history(world)
     held = defaultdict(set)
-    for user, item, time in rows(world.truth):
+    for user, item, time in rows(world.tables["truth"]):
         if time <= 300:
             held[user].add(item)
     shown = defaultdict(list)
@@ -286,4 +287,4 @@ def test_long_lists_are_made_for_fewer_users_at_a_time(monkeypatch: pytest.Monke
     monkeypatch.setattr(push, "_CELLS", 2500)
     assert made().exposures.equals(usual.exposures)
     monkeypatch.setattr(push, "_CELLS", 1)
-    assert made().log.equals(usual.log)
+    assert made().tables["log"].equals(usual.tables["log"])

@@ -14,7 +14,7 @@ import pytest
 
 import unskew as us
 from tests.worlds import small
-from unskew.errors import FileError, UnskewError
+from unskew.errors import FileError, InputError, UnskewError
 from unskew.worlds import world as files
 from unskew.worlds.recipe import Loop, Recipe
 
@@ -26,10 +26,10 @@ BITS = """
 import hashlib, unskew as us
 from unskew.worlds.recipe import Loop, Recipe
 looping = Recipe(users=300, items=100, topics=5, loop=Loop(("list:a", "popular"), rounds=2))
-base = us.simulate("quiet", users=400, items=100, seed=2).truth
+base = us.simulate("quiet", users=400, items=100, seed=2).tables["truth"]
 told = hashlib.sha256()
 for world in (us.simulate(users=1500, items=300, seed=1), us.simulate(looping), us.simulate(base=base)):
-    for table in (world.log, world.truth, world.exposures, world.rounds):
+    for table in (world.tables["log"], world.tables["truth"], world.exposures, world.rounds):
         for column in [] if table is None else table.columns:
             told.update(repr(column.to_pylist()).encode())
 print(told.hexdigest())
@@ -44,7 +44,7 @@ def looping() -> us.World:
 
 def assert_same(one: us.World, other: us.World) -> None:
     for name in TABLES:
-        assert getattr(one, name).equals(getattr(other, name), check_metadata=True)
+        assert one.tables[name].equals(other.tables[name], check_metadata=True)
     assert one.about == other.about
     assert (one.rounds is None) == (other.rounds is None)
     if one.rounds is not None:
@@ -69,11 +69,40 @@ def test_world_json_tells_how_the_world_was_made(tmp_path: Path) -> None:
     assert (told["parameters"]["users"], told["parameters"]["late"]) == (70, 0.5)
 
 
+def test_the_logs_of_a_world_are_read_when_they_are_first_asked_for_and_only_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, asked = us.simulate(users=80, items=70, seed=3), []
+
+    def reading(table: pa.Table, *columns: str, **how: object) -> us.Log:
+        asked.append(how["exposed"])
+        return us.read_log(table, *columns, **how)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(files, "read_log", reading)
+    assert "interactions" in repr(made)
+    assert made.campaigns == [330, 430]
+    assert asked == []
+    assert made.log is made.log
+    assert made.truth is made.truth
+    assert asked == ["exposed", None]
+
+
+def test_the_logs_of_a_world_are_its_tables(looping: us.World, tmp_path: Path) -> None:
+    looping.save(tmp_path)
+    for world in (looping, us.World.load(tmp_path)):
+        for log, table in ((world.log, world.tables["log"]), (world.truth, world.tables["truth"])):
+            assert isinstance(log, us.Log)
+            now = log.at(log.last)
+            found = sorted((user, item) for user in log.users for item in now.profile(user))
+            assert found == sorted(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
+        assert len(world.log.organic()) == world.tables["log"]["exposed"].to_pylist().count(False)
+
+
 def test_files_of_a_world_are_read_by_the_other_commands(tmp_path: Path) -> None:
     made = small()
     made.save(tmp_path)
-    assert len(us.read_log(tmp_path / "log.parquet", exposed="exposed")) == len(made.log)
-    assert len(us.read_log(str(tmp_path / "truth.parquet"))) == len(made.truth)
+    assert len(us.read_log(tmp_path / "log.parquet", exposed="exposed")) == len(made.tables["log"])
+    assert len(us.read_log(str(tmp_path / "truth.parquet"))) == len(made.tables["truth"])
 
 
 def test_a_second_world_replaces_the_first_and_its_rounds(looping: us.World, tmp_path: Path) -> None:
@@ -102,7 +131,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(
     assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == before
 
 
-@pytest.mark.parametrize("content", ["{}", "not json", '["world"]'])
+@pytest.mark.parametrize("content", ["{}", "not json", '["world"]', '{"world": 1, "seed": 1, "parameters": 1}'])
 def test_a_world_json_of_somebody_else_is_not_overwritten(content: str, tmp_path: Path) -> None:
     (tmp_path / "world.json").write_text(content)
     with pytest.raises(UnskewError, match=r"world\.json"):
@@ -138,6 +167,27 @@ def test_a_save_that_fails_leaves_the_old_world(tmp_path: Path, monkeypatch: pyt
             small(seed=9).save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == NAMES
     assert_same(us.World.load(tmp_path), first)
+
+
+def test_a_world_that_names_a_recommender_of_somebody_else_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small().save("world")
+    told = json.loads(Path("world/world.json").read_text())
+    told["parameters"]["campaigns"][1]["recommender"] = "subprocess:Popen?args=touch created"
+    Path("world/world.json").write_text(json.dumps(told))
+    with pytest.raises(InputError, match=r"world\.json: 'subprocess:Popen.*' is not one of the recommenders"):
+        us.World.load("world")
+    assert [path.name for path in tmp_path.iterdir()] == ["world"]
+    small().save("world")  # it can be replaced
+    us.World.load("world")
+
+
+def test_an_injected_world_has_no_recipe() -> None:
+    injected = us.simulate(base=small().truth)
+    with pytest.raises(InputError, match="injected into the table"):
+        _ = injected.recipe
 
 
 def test_what_is_missing_or_broken_is_named(tmp_path: Path) -> None:

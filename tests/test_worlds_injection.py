@@ -67,18 +67,20 @@ def test_the_truth_is_the_base_log_with_its_times_and_their_type(kind: str, tmp_
     times, how = TIMES[kind]
     table = base(time=times)
     world = us.simulate(base=us.read_log(table, **how), seed=1, holdout=0.1)
-    assert taken(world.truth) == folded(table)
-    for made in (world.log, world.truth, world.exposures):
+    assert taken(world.tables["truth"]) == folded(table)
+    for made in (world.tables["log"], world.tables["truth"], world.exposures):
         assert made.schema.field("time").type == times.type
-    assert len(world.log) > len(world.truth)
+    assert len(world.tables["log"]) > len(world.tables["truth"])
     assert len(world.campaigns) == 2
     check_history(world)
     world.save(tmp_path)
     again = us.World.load(tmp_path)
     assert again.about == world.about
-    assert again.log.equals(world.log)
+    assert again.tables["log"].equals(world.tables["log"])
     assert again.about["time_unit"] == how.get("time_unit")
-    assert len(us.read_log(tmp_path / "log.parquet", exposed="exposed", **how).organic()) < len(world.log)
+    for log in (us.read_log(tmp_path / "log.parquet", exposed="exposed", **how), again.log, world.log):
+        assert len(log.organic()) < len(world.tables["log"])
+        assert log.axis == world.truth.axis == us.read_log(table, **how).axis
 
 
 @pytest.mark.parametrize(
@@ -97,8 +99,8 @@ def test_ids_keep_their_type(ids: pa.Array) -> None:
     table = base(user=ids.take(pa.array(own["user"])), item=ids.take(pa.array(own["item"])))
     world = us.simulate(base=table, seed=1, holdout=0.2)
     check_history(world)
-    assert taken(world.truth) == folded(table)
-    for made in (world.log, world.truth, world.exposures):
+    assert taken(world.tables["truth"]) == folded(table)
+    for made in (world.tables["log"], world.tables["truth"], world.exposures):
         assert made.schema.field("user").type == made.schema.field("item").type == ids.type
     assert world.holdout.schema.field("user").type == ids.type
     assert 0 < len(world.holdout) < 30
@@ -107,11 +109,12 @@ def test_ids_keep_their_type(ids: pa.Array) -> None:
 def test_columns_keep_their_names() -> None:
     table = base().rename_columns(["member", "skill", "day"])
     world = us.simulate(base=us.read_log(table, user="member", item="skill", time="day"))
-    assert world.log.column_names == ["member", "skill", "day", "exposed"]
-    assert world.truth.column_names == ["member", "skill", "day"]
+    assert world.tables["log"].column_names == ["member", "skill", "day", "exposed"]
+    assert world.tables["truth"].column_names == ["member", "skill", "day"]
     assert world.exposures.column_names == ["member", "skill", "day", "campaign", "position"]
     assert world.holdout.column_names == ["member"]
     assert world.columns == ["member", "skill", "day"]
+    assert (world.log.columns.user, world.truth.columns.item, world.log.columns.time) == ("member", "skill", "day")
     check_history(world)
 
 
@@ -128,21 +131,21 @@ def test_any_source_of_a_log_will_do(tmp_path: Path) -> None:
     table.to_pandas().to_csv(tmp_path / "log.csv", index=False)
     for source in (table.to_pandas(), columns(), us.read_log(table), tmp_path / "log.csv"):
         world = us.simulate(base=source, seed=1)
-        assert rows(world.log) == rows(wanted.log)
+        assert rows(world.tables["log"]) == rows(wanted.tables["log"])
     assert world.about["base"] == str(tmp_path / "log.csv")
 
 
 def test_a_seed_gives_one_world_and_another_seed_another() -> None:
     one, again, other = (us.simulate(base=base(), seed=seed) for seed in (1, 1, 2))
-    assert one.log.equals(again.log)
-    assert not one.log.equals(other.log)
-    assert one.truth.equals(other.truth)
+    assert one.tables["log"].equals(again.tables["log"])
+    assert not one.tables["log"].equals(other.tables["log"])
+    assert one.tables["truth"].equals(other.tables["truth"])
 
 
 @pytest.mark.parametrize("kind", ["whole numbers", "decimal numbers", "dates", "datetimes"])
 def test_by_default_campaigns_are_as_far_into_the_log_as_in_the_named_world(kind: str) -> None:
     world = us.simulate(base=base(time=TIMES[kind][0]), seed=1)
-    times = pd.Series(world.truth["time"].to_pandas())
+    times = pd.Series(world.tables["truth"]["time"].to_pandas())
     first, last = times.min(), times.max()
     for campaign, day in zip(world.campaigns, (330, 430), strict=True):
         assert (campaign - first) / (last - first) == pytest.approx(day / 500, abs=0.01)
@@ -215,7 +218,7 @@ def test_a_table_of_recommendations_is_followed(tmp_path: Path) -> None:
     lists.to_csv(tmp_path / "lists.csv", index=False)
     campaign = Campaign(99, recommender=f"table:{tmp_path}/lists.csv", **EASY)
     world = us.simulate(base=base(user=ids), campaigns=[campaign])
-    held = taken(world.truth)
+    held = taken(world.tables["truth"])
     wanted = {pair for pair in zip(lists["user"], lists["item"], strict=True) if pair not in held}
     assert {(user, item) for user, item, *_ in rows(world.exposures)} == wanted
 
@@ -237,7 +240,7 @@ def test_people_rather_take_what_is_close_to_their_history() -> None:
     world = us.simulate(
         base=table, campaigns=[Campaign(90, recommender="popular", shown=40, acceptance=0.1, **EASY)]
     )
-    truth, log = taken(world.truth), taken(world.log)
+    truth, log = taken(world.tables["truth"]), taken(world.tables["log"])
     took: dict[bool, list[bool]] = {True: [], False: []}
     for pair in ((user, item) for user, item, *_ in rows(world.exposures)):
         if pair not in truth:
@@ -283,8 +286,8 @@ def test_delays_are_days_of_the_calendar() -> None:
     log = us.read_log(base(time=TIMES["epoch in nanoseconds"][0]), time_unit="ns")
     campaign = Campaign("2024-02-09", recommender="popular", acceptance=0.5, delay=0.5, **EASY)
     world = us.simulate(base=log, campaigns=[campaign])
-    truth = taken(world.truth)
-    waited = [time - world.campaigns[0] for pair, time in taken(world.log).items() if pair not in truth]
+    truth = taken(world.tables["truth"])
+    waited = [time - world.campaigns[0] for pair, time in taken(world.tables["log"]).items() if pair not in truth]
     assert np.mean(waited) / 86_400e9 == pytest.approx(0.5, abs=0.1)
 
 
@@ -295,8 +298,8 @@ def test_nanoseconds_are_not_rounded(delay: float) -> None:
     campaign = Campaign(at, recommender="popular", acceptance=1.0, delay=delay, **EASY)
     world = us.simulate(base=base(time=times), campaigns=[campaign])
     check_history(world)
-    truth = taken(world.truth)
-    new = [time for pair, time in taken(world.log).items() if pair not in truth]
+    truth = taken(world.tables["truth"])
+    new = [time for pair, time in taken(world.tables["log"]).items() if pair not in truth]
     assert new
     assert min(new) == at
     assert world.campaigns == [at]
@@ -322,7 +325,7 @@ def test_any_log_is_the_truth_of_what_is_injected(
             us.simulate(base=table)
         return
     world = us.simulate(Recipe(anyway=anyway), base=table, holdout=holdout, campaigns=campaigns)
-    assert taken(world.truth) == folded(table)
+    assert taken(world.tables["truth"]) == folded(table)
     check_history(world)
 
 
@@ -333,7 +336,7 @@ def test_a_tiny_log_will_do(users: int, items: int) -> None:
     table = pa.table({"user": user, "item": item, "time": list(range(len(pairs)))})
     world = us.simulate(base=table, seed=2)
     check_history(world)
-    assert taken(world.log).keys() == set(pairs)
+    assert taken(world.tables["log"]).keys() == set(pairs)
 
 
 @pytest.mark.parametrize(

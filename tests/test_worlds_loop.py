@@ -73,7 +73,7 @@ def _spec(candidate: str, log: pa.Table) -> str:
 def _until(world: us.World, day: int) -> list[tuple[Any, ...]]:
     """The log as it was when it was evaluated: what the list of that day leads to had not come yet."""
     today = {(user, item) for user, item, time, *_ in rows(world.exposures) if time == day}
-    return [row for row in rows(world.log) if row[2] < day or (row[2] == day and row[:2] not in today)]
+    return [row for row in rows(world.tables["log"]) if row[2] < day or (row[2] == day and row[:2] not in today)]
 
 
 def _table(found: list[tuple[Any, ...]]) -> pa.Table:
@@ -93,7 +93,7 @@ def test_scores_and_truth_are_those_of_the_log_up_to_the_day(race: us.World) -> 
         seen = _until(race, day)
         now = {"all": _now(_table(seen)), "organic": _now(_table([row for row in seen if not row[3]]))}
         weights = {view: us.fit_weights(at, reference) for view, at in now.items()}
-        quiet = _now(_table([row for row in rows(race.truth) if row[2] <= day]))
+        quiet = _now(_table([row for row in rows(race.tables["truth"]) if row[2] <= day]))
         for row in (row for row in rounds_of(race) if row["at"] == day):
             spec = _spec(row["candidate"], first)
             view = "organic" if row["score_of"] == "organic" else "all"

@@ -29,7 +29,7 @@ def full() -> us.World:
 @pytest.fixture(scope="module")
 def truth(full: us.World) -> pd.DataFrame:
     """What its people take by themselves."""
-    frame: pd.DataFrame = full.truth.to_pandas()
+    frame: pd.DataFrame = full.tables["truth"].to_pandas()
     return frame
 
 
@@ -45,7 +45,7 @@ def total_variation(frame: pd.DataFrame, before: int, now: int) -> float:
 
 
 def test_the_default_world_has_the_sizes_of_the_paper(full: us.World) -> None:
-    log = full.log.to_pandas()
+    log = full.tables["log"].to_pandas()
     assert log["user"].nunique() == 34_448
     assert log["item"].max() < 35_741
     assert (log["time"].min(), log["time"].max()) == (0, 500)
@@ -81,11 +81,11 @@ def test_the_default_world_is_roughly_static_from_day_300_on_but_for_the_campaig
     by_itself = total_variation(truth, 300, 500)
     assert by_itself < 0.03
     assert total_variation(truth, 100, 300) > 3 * by_itself
-    assert total_variation(full.log.to_pandas(), 300, 500) > 5 * by_itself
+    assert total_variation(full.tables["log"].to_pandas(), 300, 500) > 5 * by_itself
 
 
 def test_there_is_something_to_find_for_a_personalised_recommender(full: us.World) -> None:
-    now = us.read_log(full.truth).at(500)
+    now = full.truth.at(500)
     knn, popular = (us.evaluate(spec, now, quality="hit@5", sample=8000, seed=1) for spec in (KNN, "popular"))
     assert knn.value > 1.2 * popular.value
 
@@ -94,7 +94,7 @@ def test_without_tastes_there_is_nothing_to_find() -> None:
     found = []
     for taste in (0.9, 0.0):
         recipe = Recipe(users=2000, items=600, topics=30, taste=taste)
-        now = us.read_log(us.simulate(recipe, seed=1).log).at(500)
+        now = us.simulate(recipe, seed=1).log.at(500)
         found.append(us.evaluate(KNN, now, quality="hit@5").value / us.evaluate("popular", now).value)
     assert found[0] > 1 > found[1]
 
@@ -102,18 +102,18 @@ def test_without_tastes_there_is_nothing_to_find() -> None:
 def test_a_seed_gives_one_world_and_another_seed_another() -> None:
     first, again, other = (us.simulate(users=400, items=200, seed=seed) for seed in (3, 3, 4))
     for name in ("log", "truth", "exposures", "holdout"):
-        assert getattr(first, name).equals(getattr(again, name))
+        assert first.tables[name].equals(again.tables[name])
     assert first.about == again.about
-    assert not first.truth.equals(other.truth)
-    assert not first.log.equals(other.log)
+    assert not first.tables["truth"].equals(other.tables["truth"])
+    assert not first.tables["log"].equals(other.tables["log"])
 
 
 @pytest.mark.parametrize(
     ("world", "holdout"), [("paper", 0.0), ("paper", 0.3), ("always-on", 0.2), ("closed-loop", 0.2)]
 )
 def test_the_truth_is_the_quiet_world_whatever_is_recommended(world: str, holdout: float) -> None:
-    quiet = small("quiet").log
-    assert small(world, holdout=holdout).truth.equals(quiet.drop(["exposed"]))
+    quiet = small("quiet").tables["log"]
+    assert small(world, holdout=holdout).tables["truth"].equals(quiet.drop(["exposed"]))
     assert not any(quiet["exposed"].to_pylist())
 
 
@@ -121,8 +121,8 @@ def test_the_truth_is_the_quiet_world_whatever_is_recommended(world: str, holdou
 def test_the_truth_of_a_world_of_its_own_people_does_not_depend_on_campaigns(world: str) -> None:
     with_them, without = small(world), small(world, campaigns=())
     assert len(with_them.exposures) > 0
-    assert with_them.truth.equals(without.log.drop(["exposed"]))
-    assert with_them.truth.equals(without.truth)
+    assert with_them.tables["truth"].equals(without.tables["log"].drop(["exposed"]))
+    assert with_them.tables["truth"].equals(without.tables["truth"])
 
 
 def test_everyone_has_something_and_takes_the_first_on_the_day_of_joining() -> None:
@@ -134,21 +134,21 @@ def test_everyone_has_something_and_takes_the_first_on_the_day_of_joining() -> N
 
 
 def test_nobody_takes_what_is_not_there_yet() -> None:
-    log = us.simulate(Recipe(users=4000, items=200, topics=5, days=100, births=1.0, adoption=5.0), seed=2).log
-    frame = log.to_pandas()
+    recipe = Recipe(users=4000, items=200, topics=5, days=100, births=1.0, adoption=5.0)
+    frame = us.simulate(recipe, seed=2).tables["log"].to_pandas()
     for day in (20, 50, 80):  # items appear evenly
         assert frame[frame["time"] <= day]["item"].nunique() == pytest.approx(2 * day, abs=25)
 
 
 @pytest.mark.parametrize("births", [0.1, 1.0])
 def test_nobody_is_lost_where_items_are_born_late(births: float) -> None:
-    log = us.simulate(Recipe(users=400, items=80, days=30, births=births), seed=2).log
+    log = us.simulate(Recipe(users=400, items=80, days=30, births=births), seed=2).tables["log"]
     assert set(log["user"].to_pylist()) == set(range(400))
 
 
 def test_in_a_growing_world_users_and_items_come_late() -> None:
     def late(world: str) -> tuple[float, int]:
-        frame = small(world, users=4000, items=1000).truth.to_pandas()
+        frame = small(world, users=4000, items=1000).tables["truth"].to_pandas()
         items = frame.groupby("item")["time"].agg(["min", "size"])
         new = items[(items["min"] > 250) & (items["size"] >= 4)]
         return (frame.groupby("user")["time"].min() > 300).mean(), len(new)
@@ -175,7 +175,7 @@ def test_in_a_growing_world_tastes_change() -> None:
 def test_the_named_worlds_are_what_they_say() -> None:
     few, always = small("few-items"), small("always-on")
     assert few.about["parameters"]["items"] == 200
-    assert set(few.log["item"].to_pylist()) <= set(range(200))
+    assert set(few.tables["log"]["item"].to_pylist()) <= set(range(200))
     assert always.campaigns == list(range(320, 491, 10))
     assert small("quiet").campaigns == []
 
@@ -183,7 +183,7 @@ def test_the_named_worlds_are_what_they_say() -> None:
 def test_in_the_preempting_world_much_of_what_is_shown_would_have_come_anyway() -> None:
     def anyway(world: str) -> float:
         made = small(world, users=3000, items=1500)
-        truth = taken(made.truth)
+        truth = taken(made.tables["truth"])
         return float(np.mean([(user, item) in truth for user, item, *_ in rows(made.exposures)]))
 
     assert anyway("pre-empting") > max(0.02, 5 * anyway("paper"))
@@ -218,5 +218,5 @@ def test_every_world_can_be_tiny(world: str, users: int, items: int) -> None:
             us.simulate(world, users=users, items=4)
         return
     made = us.simulate(world, users=users, items=items, seed=1)
-    assert set(made.log["user"].to_pylist()) == set(range(users))
+    assert set(made.tables["log"]["user"].to_pylist()) == set(range(users))
     check_history(made)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +17,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import LAW
 from unskew.cli.simulate_command import simulate as command
-from unskew.errors import UnskewError
+from unskew.errors import InputError, UnskewError
 from unskew.worlds.recipe import SUMMARIES, WORLDS, Campaign, Loop, Recipe, is_list, scaled
 
 SHARE = st.floats(0, 1)
@@ -56,9 +59,10 @@ def test_a_named_world_is_read_back_from_json_as_it_was(world: str) -> None:
 
 def test_the_parameters_that_a_world_tells_make_the_same_world() -> None:
     world = us.simulate("growth", users=150, items=90, holdout=0.2, seed=4)
-    again = us.simulate(Recipe.from_dict(world.about["parameters"]), seed=world.about["seed"])
+    assert Recipe.from_dict(world.about["parameters"]) == world.recipe
+    again = us.simulate(world.recipe, seed=world.about["seed"])
     for name in ("log", "truth", "exposures", "holdout"):
-        assert getattr(again, name).equals(getattr(world, name))
+        assert again.tables[name].equals(world.tables[name])
 
 
 def test_numbers_of_numpy_are_told_as_plain_ones() -> None:
@@ -86,6 +90,45 @@ def test_numbers_of_numpy_are_told_as_plain_ones() -> None:
 def test_parameters_of_another_version_are_refused_by_name(told: dict[str, object], part: str) -> None:
     with pytest.raises(UnskewError, match=part):
         Recipe.from_dict(told)
+
+
+POPEN = "subprocess:Popen?args=touch created"
+NOT_SHIPPED = [POPEN, "os:system", "tests.worlds:Echo", "table:lists.csv", "popular:x", "constant", "list:ab"]
+
+
+@pytest.mark.parametrize("spec", NOT_SHIPPED)
+@pytest.mark.parametrize(
+    "told",
+    [
+        lambda spec: {"campaigns": [{"day": 3}, {"day": 4, "recommender": spec}]},
+        lambda spec: {"loop": {"candidates": ["list:a", spec]}},
+        lambda spec: {"loop": {"candidates": ["list:a"], "incumbent": spec}},
+        lambda spec: {"loop": {"candidates": ["list:a"], "campaign": {"day": 0, "recommender": spec}}},
+    ],
+    ids=["campaign", "candidate", "incumbent", "campaign of a loop"],
+)
+def test_a_recipe_from_a_file_names_only_what_is_shipped(
+    told: Callable[[str], dict[str, object]], spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=f"{re.escape(repr(spec))} is not one of the recommenders"):
+        Recipe.from_dict(told(spec))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["constant:a,b", "popular", "knn?neighbours=7", "ease?l2=5", "als?factors=2", "bm25", "tfidf", "cosine?K=3"],
+)
+def test_what_is_shipped_may_be_named_in_a_file(spec: str) -> None:
+    recipe = Recipe.from_dict({"campaigns": [{"day": 3, "recommender": spec}]})
+    assert recipe.campaigns == (Campaign(3, recommender=spec),)
+
+
+def test_in_python_a_campaign_may_name_any_class() -> None:
+    campaign = Campaign(30, recommender="tests.worlds:Stranger")
+    world = us.simulate(Recipe(users=20, items=20, topics=2, campaigns=(campaign,)))
+    assert world.recipe.campaigns == (campaign,)
 
 
 def test_another_size_keeps_the_rest_and_leaves_room_for_topics() -> None:

@@ -47,14 +47,14 @@ def first_shown(world: us.World) -> dict[Pair, Any]:
 
 def check_history(world: us.World) -> None:
     """Whatever was recommended: what may be in the log, and what must be."""
-    log, truth, first = taken(world.log), taken(world.truth), first_shown(world)
+    log, truth, first = taken(world.tables["log"]), taken(world.tables["truth"]), first_shown(world)
     for pair, time in log.items():  # what is new, or came earlier, had been shown by then
         if truth.get(pair) != time:
             assert pair in first
             assert first[pair] <= time
     for pair, time in truth.items():  # nothing is lost, nothing is put off
         assert log[pair] <= time
-    for user, item, time, exposed in rows(world.log):
+    for user, item, time, exposed in rows(world.tables["log"]):
         assert exposed == (first.get((user, item), time) <= time and (user, item) in first)
     for user, item, time, *_ in rows(world.exposures):  # nobody is shown what they hold
         assert log.get((user, item), time) >= time
@@ -82,8 +82,8 @@ def _check_holdout(world: us.World) -> None:
     held = set(world.holdout[column].to_pylist())
     assert len(held) == len(world.holdout)
     assert held.isdisjoint(world.exposures[column].to_pylist())
-    mine = {pair: time for pair, time in taken(world.log).items() if pair[0] in held}
-    assert mine == {pair: time for pair, time in taken(world.truth).items() if pair[0] in held}
+    mine = {pair: time for pair, time in taken(world.tables["log"]).items() if pair[0] in held}
+    assert mine == {pair: time for pair, time in taken(world.tables["truth"]).items() if pair[0] in held}
 
 
 class Echo:
@@ -96,6 +96,13 @@ class Echo:
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         out[:, 0] = profiles.item[profiles.start[:-1]]
         return out
+
+
+class Stranger(Echo):
+    """Recommends nothing; a class that unskew does not ship."""
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return np.full((len(profiles), k), -1, dtype=np.int64)
 
 
 class Stutter(Echo):

@@ -154,15 +154,16 @@ def _day(text: str) -> int:
 
 def _summary(world: World) -> dict[str, Any]:
     user, item, _ = world.columns
-    users = len(world.log.column(user).unique())
+    log = world.tables["log"]
+    users = len(log.column(user).unique())
     return {
         "world": world.about["world"],
         "seed": world.about["seed"],
         "users": users,
-        "items": len(world.log.column(item).unique()),
-        "interactions": len(world.log),
-        "per_user": len(world.log) / users,
-        "truth_interactions": len(world.truth),
+        "items": len(log.column(item).unique()),
+        "interactions": len(log),
+        "per_user": len(log) / users,
+        "truth_interactions": len(world.tables["truth"]),
         "exposures": len(world.exposures),
         "campaigns": _days(world),
         "holdout_users": len(world.holdout),

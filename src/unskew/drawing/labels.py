@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
+import numpy as np
+from scipy.optimize import isotonic_regression
 
 from unskew.drawing.theme import GREY, data
 
@@ -51,7 +53,7 @@ def spanning(values: Sequence[float], height: float, *, zero: bool = False, log:
     return Span(low if zero and low == 0.0 else low - room, high + room, height)
 
 
-def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+def spread_labels(wanted: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Places for labels, at least `gap` apart and as near as can be to the wanted ones.
 
     The order is kept; together the labels move by the least sum of squares. They stay between `low` and `high` if
@@ -59,25 +61,19 @@ def apart(wanted: Sequence[float], gap: float, low: float, high: float) -> list[
 
     Examples
     --------
-    >>> apart([10.0, 11.0, 50.0], gap=12, low=0, high=100)
+    >>> spread_labels([10.0, 11.0, 50.0], gap=12, low=0, high=100)
     [4.5, 16.5, 50.0]
     """
-    order = sorted(range(len(wanted)), key=lambda k: wanted[k])
-    pools: list[tuple[float, int]] = []  # sum and number of those that stand together, their gaps taken out
-    for k, index in enumerate(order):
-        total, count = wanted[index] - k * gap, 1
-        while pools and pools[-1][0] / pools[-1][1] >= total / count:
-            above = pools.pop()
-            total, count = total + above[0], count + above[1]
-        pools.append((total, count))
-    free = [total / count for total, count in pools for _ in range(count)]
+    order = np.argsort(wanted, kind="stable")
+    gaps = gap * np.arange(len(wanted))
+    free = isotonic_regression(np.asarray(wanted, dtype=np.float64)[order] - gaps).x
     last = high - (len(wanted) - 1) * gap
     if last < low:
         low = last = (low + last) / 2
-    places = [0.0] * len(wanted)
-    for k, index in enumerate(order):
-        places[index] = min(max(free[k], low), last) + k * gap
-    return places
+    places = np.empty(len(wanted))
+    places[order] = np.clip(free, low, last) + gaps
+    found: list[float] = places.tolist()
+    return found
 
 
 @dataclass(frozen=True)
@@ -94,7 +90,7 @@ class Label:
 def end_labels(labels: Sequence[Label], span: Span, end: float, *, gap: float = 14, reach: float = 10) -> Any:
     """Labels to the right of lines that end at the pixel `end`, each joined to its line where it had to move."""
     wanted = [span.pixel(label.value) for label in labels]
-    places = apart(wanted, gap, 0, span.height)
+    places = spread_labels(wanted, gap, 0, span.height)
     words, amounts, leaders = [], [], []
     for label, want, place in zip(labels, wanted, places, strict=True):
         row = {"place": span.value(place), "colour": label.colour, "weight": "bold" if label.bold else "normal"}

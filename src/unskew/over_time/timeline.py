@@ -101,7 +101,7 @@ def timeline(
     Examples
     --------
     >>> import unskew as us
-    >>> log = us.read_log(us.simulate(users=300, items=60, seed=2).log)
+    >>> log = us.simulate(users=300, items=60, seed=2).log
     >>> made = us.timeline(log, {"g1": "constant:1,3,5"}, reference=300, end=450, every=60, top=[5])
     >>> made
     Timeline(4 dates from 300 to 450: 12 rows of g1)

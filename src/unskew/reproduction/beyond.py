@@ -86,7 +86,7 @@ def algorithms(study: Study, seed: int = 0) -> pa.Table:
 
     A model is always fitted on the view that it is scored on.
     """
-    views = {"all": study.log, "organic": study.log.organic(), "truth": study.truth}
+    views = {"all": study.log, "organic": study.log.organic(), "truth": study.world.truth}
     weights = {name: fit_weights(log.at(LAST), log.at(FIRST)) for name, log in views.items()}
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():

@@ -116,14 +116,13 @@ def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[
     """
     steps = _Steps(_steps(seeds))
     study = steps.do("reading the world", lambda: Study.of(world))
-    seed = int(world.about["seed"])
-    told = world.about["parameters"]
-    size = (min(races[0], told["users"]), min(races[1], told["items"]))
+    seed, recipe = int(world.about["seed"]), world.recipe
+    size = (min(races[0], recipe.users), min(races[1], recipe.items))
     groups = study.groups()
     made = steps.do("scoring day by day", lambda: study.daily(every, groups))
     changes = [steps.do("the claims", lambda: Changes.of(study))]
     for other in range(seed + 1, seed + seeds):
-        changes.append(steps.do(f"the claims with seed {other}", partial(_changes, world, other)))
+        changes.append(steps.do(f"the claims with seed {other}", partial(_changes, recipe, other)))
     costs = steps.do("what p costs", lambda: beyond.cost(study))
     others = steps.do("popular, knn and als", lambda: beyond.algorithms(study, seed))
     lists = steps.do("a closed loop of lists", lambda: beyond.loop(beyond.LISTS, *size, seed, ("raw", "weighted")))
@@ -180,8 +179,8 @@ class _Steps:
         return work()
 
 
-def _changes(world: World, seed: int) -> Changes:
-    return Changes.of(Study.of(simulate(Recipe.from_dict(world.about["parameters"]), seed=seed)))
+def _changes(recipe: Recipe, seed: int) -> Changes:
+    return Changes.of(Study.of(simulate(recipe, seed=seed)))
 
 
 def _only_raw(table: pa.Table) -> pa.Table:

@@ -35,10 +35,10 @@ def _points(change: float) -> str:
 
 
 def _chosen(world: World) -> str:
-    told = world.about["parameters"]
-    like = "of their size " if (told["users"], told["items"]) == (PAPER.users, PAPER.items) else ""
-    size = f"{counted(told['users'])} users, {counted(told['items'])} items, {len(told['campaigns'])} campaigns"
-    excluded = listed([f"one in {c['excluded']}" for c in told["campaigns"] if c["excluded"]])
+    recipe = world.recipe
+    like = "of their size " if (recipe.users, recipe.items) == (PAPER.users, PAPER.items) else ""
+    size = f"{counted(recipe.users)} users, {counted(recipe.items)} items, {len(recipe.campaigns)} campaigns"
+    excluded = listed([f"one in {c.excluded}" for c in recipe.campaigns if c.excluded])
     spaced = (
         f"The campaigns leave out {excluded} of the popular items, so that there is a g2; these were spaced so "
         f"widely because with more of them, in some worlds, one of g2's items is among the {FEW} that moved most, "

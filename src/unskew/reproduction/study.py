@@ -18,7 +18,6 @@ from unskew.data.log import Log
 from unskew.errors import InputError
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
-from unskew.reading.reader import read_log
 from unskew.reproduction.paper_sentences import BOTH, NEVER, SECOND
 from unskew.reproduction.words import ALL, BASE, weighting_name
 from unskew.worlds.world import World
@@ -48,8 +47,8 @@ class Study:
 
     Attributes
     ----------
-    world, log, truth
-        The world, its log, and its log had nothing been recommended.
+    world
+        Which it is about.
     g1, g2
         The five items most recommended, and the five most frequent on the first day of those never recommended.
     tops
@@ -57,22 +56,18 @@ class Study:
     """
 
     world: World
-    log: Log
-    truth: Log
     g1: tuple[int, ...]
     g2: tuple[int, ...]
     tops: tuple[int, ...]
 
     @classmethod
     def of(cls, world: World) -> Study:
-        """Read the logs and find the two lists."""
+        """Read the log and find the two lists."""
         _check(world)
-        log = read_log(world.log, exposed="exposed")
-        truth = read_log(world.truth)
-        before = log.at(FIRST)
+        before = world.log.at(FIRST)
         counts = _recommended(world)
         most = [item for item, _ in counts]
-        never = _most_frequent(log, set(most))
+        never = _most_frequent(world.log, set(most))
         if len(most) < _LENGTH or len(never) < _LENGTH:
             raise InputError(
                 f"this world recommended {len(most)} items and left {len(never)} out: the reproduction needs "
@@ -80,7 +75,12 @@ class Study:
             )
         shared = int(np.count_nonzero(before.counts()))
         tops = tuple(p for p in TOPS if p <= shared)
-        return cls(world, log, truth, tuple(most[:_LENGTH]), tuple(never[:_LENGTH]), tops)
+        return cls(world, tuple(most[:_LENGTH]), tuple(never[:_LENGTH]), tops)
+
+    @property
+    def log(self) -> Log:
+        """The log of the world."""
+        return self.world.log
 
     @property
     def campaigns(self) -> tuple[int, ...]:
@@ -151,7 +151,7 @@ def _check(world: World) -> None:
             f"the reproduction needs a world with two campaigns between days {RECOMMENDED[0]} and "
             f"{RECOMMENDED[1]}, such as 'paper' or 'growth': in this one {when}"
         )
-    last = world.about["parameters"].get("days", 0) - 1
+    last = world.recipe.days - 1
     if last < LAST:
         raise InputError(f"the reproduction goes to day {LAST}; this world ends on day {last}")
 

@@ -20,10 +20,10 @@ from unskew.progress import progress
 from unskew.reading.reader import read_log
 from unskew.worlds.people import HOLDOUT, Events
 from unskew.worlds.recipe import Campaign, Recipe
-from unskew.worlds.recipe_json import sendable
+from unskew.worlds.recipe_json import to_json_types
 from unskew.worlds.service import Service, Shown, shown_before
 from unskew.worlds.tastes import History
-from unskew.worlds.world import World, described
+from unskew.worlds.world import World, describe_world
 
 _OURS = ("exposed", "campaign", "position")  # columns that are added
 
@@ -68,13 +68,14 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
         "holdout": recipe.holdout,
         "anyway": recipe.anyway,
     }
-    return World(
-        log=_table(log, service.events, exposed=marked),
-        truth=_table(log, events),
-        exposures=_table(log, shown, campaign=shown.campaign, position=shown.position),
-        holdout=pa.table({log.columns.user: log.users.take(np.flatnonzero(shielded))}),
-        about=described(name, seed, sendable(parameters), base=log.source, time_unit=time_unit),
-    )
+    tables = {
+        "log": _table(log, service.events, exposed=marked),
+        "truth": _table(log, events),
+        "exposures": _table(log, shown, campaign=shown.campaign, position=shown.position),
+        "holdout": pa.table({log.columns.user: log.users.take(np.flatnonzero(shielded))}),
+    }
+    about = describe_world(name, seed, to_json_types(parameters), base=log.source, time_unit=time_unit)
+    return World(tables, about)
 
 
 def _check(log: Log) -> None:

@@ -14,7 +14,8 @@ from unskew.checks import number, one_of, whole_number
 from unskew.errors import InputError, PolicyError
 from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
-from unskew.worlds.recipe_json import parameters, sendable, several
+from unskew.recommend.specs import require_shipped
+from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
 
 @dataclass(frozen=True)
@@ -108,7 +109,7 @@ class Loop:
     campaign: Campaign = Campaign(0, shown=5, acceptance=0.06, catalogue=1.0, excluded=0)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "candidates", several("candidates", self.candidates, str))
+        object.__setattr__(self, "candidates", as_tuple("candidates", self.candidates, str))
         if not self.candidates:
             raise InputError("candidates is empty: name what competes")
         for place, spec in enumerate(self.candidates):
@@ -210,7 +211,7 @@ class Recipe:
         number("trend", self.trend, "how far tastes move", 0, 100)
         for name in ("adoption", "pace"):
             number(name, getattr(self, name), "a number of days", 0)
-        object.__setattr__(self, "affinity", several("affinity", self.affinity))
+        object.__setattr__(self, "affinity", as_tuple("affinity", self.affinity))
         if len(self.affinity) != 3:
             raise InputError(f"affinity is {self.affinity!r}: give three numbers, for two topics and all others")
         for value in self.affinity:
@@ -219,7 +220,7 @@ class Recipe:
             number(name, getattr(self, name), "a share", 0, 1)
         if self.anyway is not None:
             number("anyway", self.anyway, "a probability", 0, 1)
-        object.__setattr__(self, "campaigns", several("campaigns", self.campaigns, Campaign))
+        object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))
         if self.loop is not None and not isinstance(self.loop, Loop):
             raise InputError(f"loop is {self.loop!r}: say Loop(candidates)")
         if self.loop is not None and self.campaigns:
@@ -227,20 +228,40 @@ class Recipe:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return sendable(asdict(self))
+        return to_json_types(asdict(self))
 
     @classmethod
-    def from_dict(cls, told: Mapping[str, Any]) -> Recipe:
-        """What `to_dict` gave."""
-        values = parameters(cls, told, "a world")
-        campaigns = several("campaigns", told.get("campaigns", ()), Mapping)
-        values["campaigns"] = tuple(Campaign(**parameters(Campaign, c, "a campaign")) for c in campaigns)
-        if told.get("loop") is not None:
-            loop = parameters(Loop, told["loop"], "a closed loop")
+    def from_dict(cls, values: Mapping[str, Any], *, from_file: bool = True) -> Recipe:
+        """What `to_dict` gave. What comes from a file may name only recommenders that unskew ships."""
+        fields = read_fields(cls, values, "a world")
+        if from_file:
+            check_recommenders(values)
+        campaigns = as_tuple("campaigns", values.get("campaigns", ()), Mapping)
+        fields["campaigns"] = tuple(Campaign(**read_fields(Campaign, c, "a campaign")) for c in campaigns)
+        if values.get("loop") is not None:
+            loop = read_fields(Loop, values["loop"], "a closed loop")
             if "campaign" in loop:
-                loop["campaign"] = Campaign(**parameters(Campaign, loop["campaign"], "a campaign"))
-            values["loop"] = Loop(**loop)
-        return cls(**values)
+                loop["campaign"] = Campaign(**read_fields(Campaign, loop["campaign"], "a campaign"))
+            fields["loop"] = Loop(**loop)
+        return cls(**fields)
+
+
+def check_recommenders(values: Any) -> None:
+    """Refuse parameters of a world from a file if they name a recommender that unskew does not ship.
+
+    A spec may name any function of any module, which is called as soon as the recommender is made.
+    """
+    if isinstance(values, Mapping):
+        specs = [values.get("recommender"), values.get("incumbent"), *_as_list(values.get("candidates"))]
+        for spec in specs:
+            if isinstance(spec, str) and not is_list(spec):
+                require_shipped(spec)
+    for value in values.values() if isinstance(values, Mapping) else _as_list(values):
+        check_recommenders(value)
+
+
+def _as_list(values: Any) -> list[Any]:
+    return list(values) if isinstance(values, list | tuple) else []
 
 
 def is_list(candidate: str) -> bool:

@@ -1,4 +1,4 @@
-"""What a person or a file says about a world, before it is believed."""
+"""The parameters of a world between Python and JSON, and the checks that both need."""
 
 from __future__ import annotations
 
@@ -10,36 +10,36 @@ from typing import Any
 from unskew.errors import InputError
 
 
-def parameters(kind: type[Any], told: Any, what: str) -> dict[str, Any]:
-    """Values for the fields of a class; an error if it has no such field, or wants one that is not told."""
-    if not isinstance(told, Mapping):
-        raise InputError(f"{what} is described by {told!r}: give its parameters by name")
+def read_fields(kind: type[Any], values: Any, what: str) -> dict[str, Any]:
+    """Values for the fields of a class; an error if it has no such field, or needs one that is missing."""
+    if not isinstance(values, Mapping):
+        raise InputError(f"{what} is described by {values!r}", remedy="give its parameters by name")
     known = {field.name: field.default is MISSING for field in fields(kind)}
-    for name in told:
+    for name in values:
         if name not in known:
-            raise InputError(f"{what} has no parameter {name!r}: it was written by another version of unskew")
+            raise InputError(f"{what} has no parameter {name!r}", remedy="use the version of unskew that wrote it")
     for name, needed in known.items():
-        if needed and name not in told:
-            raise InputError(f"{what} has a parameter {name!r}, which is not given")
-    return dict(told)
+        if needed and name not in values:
+            raise InputError(f"{what} has no {name!r}, which it needs", remedy="add it")
+    return dict(values)
 
 
-def several(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
-    """Several values, each of a kind."""
+def as_tuple(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
+    """Several values, all of one kind."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InputError(f"{name} is {given!r}: give a list")
+        raise InputError(f"{name} is {given!r}", remedy="give a list")
     values = tuple(given)
     for value in values:
         if kind is not None and not isinstance(value, kind):
-            raise InputError(f"{name} has {value!r}, which is no {kind.__name__}")
+            raise InputError(f"{name} has {value!r}, which is not a {kind.__name__}")
     return values
 
 
-def sendable(values: dict[str, Any]) -> dict[str, Any]:
-    """As JSON would give it back: lists in place of tuples, plain numbers in place of those of numpy."""
-    told: dict[str, Any] = json.loads(json.dumps(values, default=_plain))
-    return told
+def to_json_types(values: dict[str, Any]) -> dict[str, Any]:
+    """The values as JSON would give them back: lists for tuples, plain numbers for those of numpy."""
+    result: dict[str, Any] = json.loads(json.dumps(values, default=_convert))
+    return result
 
 
-def _plain(value: Any) -> Any:
+def _convert(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)

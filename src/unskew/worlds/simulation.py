@@ -16,9 +16,9 @@ from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
 from unskew.worlds.people import HOLDOUT, Events, organic
 from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
-from unskew.worlds.recipe_json import several
+from unskew.worlds.recipe_json import as_tuple
 from unskew.worlds.service import Service, Shown, shown_before
-from unskew.worlds.world import World, described
+from unskew.worlds.world import World, describe_world
 
 
 def simulate(
@@ -61,15 +61,17 @@ def simulate(
     --------
     >>> import unskew as us
     >>> world = us.simulate(users=500, items=200, seed=1)
-    >>> world.log.column_names, world.campaigns
-    (['user', 'item', 'time', 'exposed'], [330, 430])
-    >>> us.read_log(world.log).at(480).n_users
-    500
+    >>> world.campaigns
+    [330, 430]
+    >>> world.log
+    Log(500 users, 200 items, 2661 interactions from 0 to 495)
+    >>> len(world.log.organic()), len(world.truth)
+    (2019, 2035)
     """
     name, recipe = _recipe(world)
     seed = whole_number("seed", seed, "where the random numbers begin", 0)
     if campaigns is not None:
-        recipe = replace(recipe, campaigns=several("campaigns", campaigns, Campaign), loop=None)
+        recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
         recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
@@ -104,14 +106,15 @@ def _simulated(name: str, recipe: Recipe, seed: int) -> World:
     rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
     shown = Shown.joined(service.shown, events.time)
     marked = shown_before(service.events, shown, recipe.items)
-    return World(
-        log=_table(service.events, marked),
-        truth=_table(events),
-        exposures=_shown(shown),
-        holdout=pa.table({"user": np.flatnonzero(shielded)}),
-        about=described(name, seed, recipe.to_dict()),
-        rounds=rounds,
-    )
+    tables = {
+        "log": _table(service.events, marked),
+        "truth": _table(events),
+        "exposures": _shown(shown),
+        "holdout": pa.table({"user": np.flatnonzero(shielded)}),
+    }
+    if rounds is not None:
+        tables["rounds"] = rounds
+    return World(tables, describe_world(name, seed, recipe.to_dict()))
 
 
 def _in_time(recipe: Recipe) -> list[Campaign]:
