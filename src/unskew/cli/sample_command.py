@@ -49,6 +49,6 @@ def sample(
         out = drawn.about["users_left_out"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         print_line(
-            f"{thousands(sample_size)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written to "
-            f"{output}{left}"
+            f"{thousands(sample_size)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written "
+            f"to {output}{left}"
         )

@@ -356,7 +356,7 @@ def check_report_options(
     refit: int | None,
     level: float,
 ) -> None:
-    """Refuse options of a report that contradict each other; `fit_option` is one about fitting, if any is given."""
+    """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     critical(level)
     check_selection_options(sample, seed, leave_out, after)
     if reference is not None and weights is not None:

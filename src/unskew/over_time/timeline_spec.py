@@ -18,7 +18,7 @@ from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
@@ -108,21 +108,24 @@ class TimelineSpec:
     def first(self) -> Label:
         """The reference date, which must be one of this log."""
         at: Label | None = getattr(self.reference, "at", None)  # also of another log, or of a saved marginal
+        remedy = f"say where the grid begins with {option('start')}"
         if at is None:
             if not isinstance(self.reference, Marginal):
                 Marginal.of(self.reference)  # refuses what is no reference
-            raise PolicyError("the reference has no date: say where the grid begins with start ")
+            raise PolicyError("the reference has no date", remedy=remedy)
         try:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
                 f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
-                f"{self.log.last}: say where the grid begins with start "
+                f"{self.log.last}",
+                remedy=remedy,
             ) from None
         if before:
             raise PolicyError(
-                f"the date of the reference, {at}, is before the log begins: it runs from {self.log.first} to "
-                f"{self.log.last}; say where the grid begins with start "
+                f"the date of the reference, {at}, is before the log begins, which runs from {self.log.first} to "
+                f"{self.log.last}",
+                remedy=remedy,
             )
         return at
 
@@ -195,15 +198,18 @@ class Files:
     ) -> Files:
         """Check that they can be written, and that nothing is missing to go on with them."""
         if probabilities is not None and not items:
-            raise PolicyError("a file of probabilities needs items (--items): say whose")
+            raise PolicyError(f"{option('probabilities')} needs {option('items')}", remedy="say whose to write")
         if probabilities is not None and output is None:
-            raise PolicyError("a file of probabilities goes beside one of the rows: name it as output (-o)")
+            raise PolicyError(
+                "a file of probabilities goes with the file of the rows",
+                remedy=f"name it with {option('output')}",
+            )
         if resume and output is None:
-            raise PolicyError("resume (--resume) goes on with a file: name it as output (-o)")
+            raise PolicyError(f"{option('resume')} goes on with a file", remedy=f"name it with {option('output')}")
         if resume and items and probabilities is None:
             raise PolicyError(
-                "resume (--resume) with items needs the file of their probabilities: name it as probabilities "
-                "(--probabilities)"
+                f"{option('resume')} with {option('items')} needs the file of their probabilities",
+                remedy=f"name it with {option('probabilities')}",
             )
         files = [None if path is None else Path(path) for path in (output, probabilities)]
         for path in files:
