@@ -362,7 +362,7 @@ def check_report_options(
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        whole_number("refit", refit, "how many samples of users a bootstrap draws", 2)
+        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 2)
         if reference is None:
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
         if sample is not None:

@@ -85,8 +85,8 @@ class TimelineSpec:
             raise InputError(f"{log!r} is not a log: read one with read_log")
         critical(level)
         if sample is not None:
-            sample_size("sample", sample)
-        whole_number("seed", seed, "where the draws begin", 0)
+            sample_size(option("sample"), sample)
+        whole_number(option("seed"), seed, "where the draws begin", 0)
         reference = find_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         return cls(
@@ -225,11 +225,11 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
     everything = FitOptions.of(options, shared)
     kept = options.method if options is not None and options.is_subset else "descent"
-    subset = one_of("method", changes.get("method", kept), SUBSET_METHODS)
-    tops = [whole_number("top", one, "how many items to weight") for one in _several(top)]
+    subset = one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
+    tops = [whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
     for one in tops:
         if tops.count(one) > 1:
-            raise InputError(f"top {one} is given twice: give each once")
+            raise InputError(f"{option('top')} {one} is given twice: give each once")
     return [everything, *(replace(everything, top=one, method=subset) for one in tops)]
 
 
