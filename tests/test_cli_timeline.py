@@ -215,7 +215,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--from", "-1"], "nothing had happened yet at -1"),
         (["--to", "99999999"], "more than 100000: take larger steps"),
         (["--top", "0"], "top is 0"),
-        (["--top", "999"], "at 50: top is 999, but only"),
+        (["--top", "999"], "at 50: --top is 999, but only"),
         (["-q", "hits"], "there is no quality 'hits'"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "constant:999"], "the log has no item '999'"),
