@@ -181,7 +181,7 @@ def test_too_few_passes_are_a_warning_and_still_a_result(log: str) -> None:
         (["--reference", "49", "--at", "99", "--top", "10000", "--method", "descent"], "10000"),
         (["--reference", "49", "--at", "99", "--p-item", "recency:soon"], "recency:30"),
         (["--reference", "49", "--at", "99", "--p-user", "wealth"], "wealth"),
-        (["--reference", "49", "--at", "99", "--min-items", "1000"], "min_items"),
+        (["--reference", "49", "--at", "99", "--min-items", "1000"], "relax --min-items or --users"),
         (["--reference", "nowhere.parquet", "--at", "99"], "nowhere.parquet"),
         (["--reference", "49", "--at", "99", "-o", "no/such/folder/w.parquet"], "no/such/folder"),
         (["--reference", "49", "--at", "99", "--tol", "-1"], "tol"),
@@ -307,5 +307,5 @@ def test_nor_a_reference_or_weights_or_a_table_nor_is_one_file_written_twice(log
     given = ["timeline", log, "--reference", "49", "--items", "1", "-r"]
     assert f"{lists} {lost}" in refused(*given, f"table:{lists}", "-o", lists)
     new = str(tmp_path / "new.parquet")
-    assert f"{new} is written twice" in refused(*given, "popular", "-o", new, "--probabilities", new)
+    assert f"cannot both be written to {new}" in refused(*given, "popular", "-o", new, "--probabilities", new)
     assert f"{log} is a file of the log" in refused(*given, "popular", "-o", new, "--probabilities", log)

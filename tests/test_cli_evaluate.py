@@ -282,7 +282,7 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["--refit", "-r", "popular"], "--refit fits weights again: it needs --reference"),
         (["--reference", "49", "--refit", "1", "-r", "popular"], "at least 2"),
         (["--reference", "49", "--refit", "--sample", "9", "-r", "popular"], "leave out --sample"),
-        (["--top", "3", "-r", "popular"], "--top fits weights: it needs --reference"),
+        (["--top", "3", "-r", "popular"], "--top is about fitting weights: it needs --reference"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "knn?neighbors=3"], "did you mean 'neighbours'"),
         (["-r", "no.such.module:Class"], "no.such"),

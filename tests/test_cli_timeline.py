@@ -143,7 +143,7 @@ def test_an_interrupt_says_what_is_there_and_resume_does_the_rest(
         done = run(*grid, "-o", output, *more, "--json")
         assert (done.exit_code, done.stdout) == (130, "")
         *_, line = done.stderr.splitlines()
-        assert line == f"interrupted: 7 of 11 dates are in {output}; --resume does the rest"
+        assert line == f"interrupted: 7 of 11 dates are in {output}; use --resume to do the rest"
     done = run(*grid)
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "interrupted while timeline: 7 of 11 dates: nothing was written"
@@ -177,13 +177,13 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
     (tmp_path / "slow_module.py").write_text(SLOW)
     monkeypatch.syspath_prepend(tmp_path)
     output = tmp_path / "t.parquet"
-    code = "from unskew import over_time; over_time.EVERY = 0.0; from unskew.cli import main; main()"
+    code = "from unskew.over_time import timeline; timeline.EVERY = 0.0; from unskew.cli import main; main()"
     grid = ["timeline", log, "--reference", "40", "--to", "90", "-r", "slow_module:Model"]
     process = subprocess.Popen(
         [sys.executable, "-c", code, *grid, "-o", str(output)],
         stderr=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": str(tmp_path), "PAUSE": "0.1"},
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PAUSE": "0.1"},
     )
     end = time.monotonic() + 60
     while time.monotonic() < end and not (output.exists() and len(us.Timeline.load(output).dates) >= 3):
@@ -207,7 +207,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--reference", "10000"], "the reference 10000 is after the last date, 95: say where"),
         (["--items", "1,999"], "items: the log has no item 999"),
         (["--items", "one"], "--items 'one': the items of this log are int64"),
-        (["--items", "1", "--resume", "-o", "t.parquet"], "name it as probabilities (--probabilities)"),
+        (["--items", "1", "--resume", "-o", "t.parquet"], "of their probabilities: name it with --probabilities"),
         (["-o", "no/folder/t.parquet"], "the folder no/folder does not exist"),
         (["--every", "0"], "the step is 0; it must be positive"),
         (["--every", "1w"], "'1w' is a step of the calendar"),
@@ -215,7 +215,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--from", "-1"], "nothing had happened yet at -1"),
         (["--to", "99999999"], "more than 100000: take larger steps"),
         (["--top", "0"], "top is 0"),
-        (["--top", "999"], "at 50: top is 999, but only"),
+        (["--top", "999"], "at 50: --top is 999, but only"),
         (["-q", "hits"], "there is no quality 'hits'"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "constant:999"], "the log has no item '999'"),

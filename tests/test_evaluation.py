@@ -248,7 +248,7 @@ def test_whole_runs_have_the_values_of_trec_eval() -> None:
     names = ["hit@5", "recall@10", "ndcg@10", "map@10", "mrr@20"]
     ranks = us.rank_held_out(model, log.at(0), qualities=names)
     assert len(ranks) == len(model.lists) == 3200
-    judged = {str(q): {str(ranks.snapshot.profiles.item[e]): 1} for q, e in enumerate(ranks.entries)}
+    judged = {str(q): {str(item): 1} for q, item in enumerate(ranks.selection.pairs.item)}
     run = {str(q): {str(i): -float(r) for r, i in enumerate(row)} for q, row in enumerate(model.lists)}
     measures = {"success.5", "recall.10", "ndcg_cut.10", "map_cut.10", "recip_rank"}
     found = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(run)
@@ -565,9 +565,9 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
     log = log_of([*world(1), ("solo", 77, 9)])
     weights = us.fit_weights(log.at(9), log.at(4), min_items=2)
     alone = log.at(9).restrict(np.array([u == "solo" for u in log.users]))
-    with pytest.raises(EmptyError, match="nobody takes part at 9 under these weights"):
+    with pytest.raises(EmptyError, match="nobody is evaluated at 9 under these weights"):
         us.evaluate("popular", alone, weights=weights)
-    with pytest.raises(EmptyError, match="nobody takes part at 9 under these weights"):
+    with pytest.raises(EmptyError, match="nobody is evaluated at 9 under these weights"):
         us.evaluate("popular", alone, weights=weights, sample=10)
 
 

@@ -85,7 +85,7 @@ def test_parquet_comes_back_with_what_was_told_about_it(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a.parquet", table, "things", {"at": "2013-06-01", "deep": {"n": 1}})
     back, about = read_parquet(tmp_path / "a.parquet")
     assert back.to_pydict() == table.to_pydict()
-    assert about == {"kind": "things", "format": 1, "at": "2013-06-01", "deep": {"n": 1}}
+    assert about == {"kind": "things", "format": 2, "at": "2013-06-01", "deep": {"n": 1}}
 
 
 def test_parquet_of_others_has_nothing_told_about_it(tmp_path: Path) -> None:

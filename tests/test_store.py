@@ -114,7 +114,7 @@ def test_the_file_holds_no_pickle_and_plain_text_about_it(tmp_path: Path) -> Non
     full().save(tmp_path / "log.arrow")
     with pa.memory_map(str(tmp_path / "log.arrow")) as mapped:
         schema = pa.ipc.open_file(mapped).schema
-    about = json.loads(schema.metadata[b"unskew.data.log"])
+    about = json.loads(schema.metadata[b"unskew.log"])
     assert about["columns"] == {"user": "user", "item": "item", "time": "time"}
     assert not any(isinstance(field.type, pa.ExtensionType) for field in schema)
 
@@ -154,7 +154,7 @@ def test_what_is_no_saved_log_is_refused_by_its_name(what: str, tmp_path: Path) 
 
 
 def test_a_log_of_another_version_asks_to_be_saved_again(tmp_path: Path) -> None:
-    table = pa.table({"users": [1]}).replace_schema_metadata({b"unskew.data.log": b'{"format": 999}'})
+    table = pa.table({"users": [1]}).replace_schema_metadata({b"unskew.log": b'{"format": 999}'})
     with pa.OSFile(str(tmp_path / "log"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
     with pytest.raises(FileError, match="another version"):

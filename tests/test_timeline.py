@@ -28,7 +28,6 @@ from unskew.over_time.scored_date import NEARBY
 from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.progress import Progress, reporting
 from unskew.recommend.contract import Batch
-from unskew.weights import fitting as weights
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -161,15 +160,15 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
     assert not same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=8, **options))
     rest: dict[str, Any] = {
         "top": (),
-        "method": "descent",
         "items": (),
         "level": 0.95,
-        "tol": 1e-4,
         "p_user": None,
         "p_item": None,
+        "options": None,
+        "changes": {},
     }
-    asked = TimelineSpec.of(log, LISTS, seed=7, **options, **rest)
-    seeds = {at: asked.seed_at(Moment(at, at)) for at in (320, 440)}
+    spec = TimelineSpec.of(log, LISTS, seed=7, **options, **rest)
+    seeds = {at: spec.seed_at(Moment(at, at)) for at in (320, 440)}
     assert len(set(seeds.values())) == 2
     for row in rows(made, weighting="raw"):
         score = us.evaluate(
@@ -261,14 +260,18 @@ def test_the_grid_begins_at_the_date_of_a_reference_that_is_no_snapshot(log: us.
     other = us.read_log(LOGGED.slice(0, len(LOGGED) - 1))
     assert us.timeline(log, "popular", reference=other.at(440), every=30).dates[0] == 440
     assert us.timeline(log, "popular", reference=mix.to_dict(), start=450, every=30).dates[0] == 450
-    with pytest.raises(us.UnskewError, match=r"the reference has no date: say where .* with start \(--from\)"):
+    with pytest.raises(us.UnskewError, match=r"the reference has no date: say where the grid begins with start$"):
         us.timeline(log, "popular", reference=mix.to_dict())
     late = us.read_log(LOGGED.filter(pa.compute.greater(LOGGED.column("time"), 445)))
-    with pytest.raises(us.UnskewError, match=r"the reference, 440, is before the log begins: .* \(--from\)"):
+    with pytest.raises(
+        us.UnskewError, match=r"the reference, 440, is before the log begins, .*: say where .* with start$"
+    ):
         us.timeline(late, "popular", reference=mix)
-    with pytest.raises(us.UnskewError, match=r"the reference, 2024-01-01, is not a time of this log.* \(--from\)"):
+    with pytest.raises(
+        us.UnskewError, match=r"the reference, 2024-01-01, is not a time of this log.* with start$"
+    ):
         us.timeline(log, "popular", reference=replace(mix, at="2024-01-01"))
-    end = r"the reference 10000 is after the end of the log, \d+: .*\(--to\)"
+    end = r"the reference 10000 is after the end of the log, \d+: .*a later end"
     with pytest.warns(us.UnskewWarning, match="after the log ends"), pytest.raises(us.UnskewError, match=end):
         us.timeline(log, "popular", reference=10_000)
 
@@ -342,7 +345,7 @@ def test_a_run_that_was_interrupted_again_and_again_is_the_same_to_the_last_bit(
     whole = runner()
     for calls, done in ((3, 3), (0, 3), (1, 4), (2, 6)):
         with pytest.raises(
-            KeyboardInterrupt, match=f"{done} of 8 dates are in .*t.parquet; --resume does the rest"
+            KeyboardInterrupt, match=f"{done} of 8 dates are in .*t.parquet; use resume=True to do the rest"
         ):
             runner(Stopping(calls), **files, resume=True)
         part = us.Timeline.load(files["output"], probabilities=files["probabilities"])
@@ -392,7 +395,10 @@ def test_without_resume_a_file_is_replaced_once_all_dates_are_done_and_not_befor
 ) -> None:
     runner(**files, end=400)
     kept = {path: path.read_bytes() for path in files.values()}
-    with pytest.raises(KeyboardInterrupt, match=r"t\.parquet is as it was, since a file is replaced only once"):
+    with pytest.raises(
+        KeyboardInterrupt,
+        match=r"t\.parquet was left unchanged, since it is replaced only once .*; use resume=True to",
+    ):
         runner(Stopping(3), **files)
     assert {path: path.read_bytes() for path in kept} == kept
     again = runner(**files, tol=0.01)
@@ -565,11 +571,11 @@ def test_a_file_that_is_no_timeline_is_refused(log: us.Log, tmp_path: Path, file
 # what is reported, and what is refused
 
 
-def test_dates_without_convergence_are_kept_and_told_once(log: us.Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(weights.MAX_PASSES, "scaling", 2)
+def test_dates_without_convergence_are_kept_and_told_once(log: us.Log) -> None:
     with pytest.warns(us.UnskewWarning, match="at 3 of 4 dates, the first 340, a fit ran out of passes") as told:
-        made = us.timeline(log, LISTS, reference=300, end=420, every=40)
+        made = us.timeline(log, LISTS, reference=300, end=420, every=40, max_passes=2)
     assert len(told) == 1
+    assert str(told[0].message).endswith("allow more max_passes or a larger tol")
     assert made.unfinished == (340, 380, 420)
     assert len(rows(made)) == 16
 
@@ -597,10 +603,18 @@ def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
 @pytest.mark.parametrize(
     ("recommenders", "options", "message"),
     [
-        ("popular", {"resume": True}, "goes on with a file: name it as output"),
+        ("popular", {"resume": True}, "resume goes on with a file: name it with output"),
         ("popular", {"probabilities": "p.parquet"}, "needs items"),
-        ("popular", {"probabilities": "p.parquet", "items": [1]}, "goes beside one of the rows"),
-        ("popular", {"resume": True, "output": "o.parquet", "items": [1]}, "name it as probabilities"),
+        (
+            "popular",
+            {"probabilities": "p.parquet", "items": [1]},
+            "goes with the file of the rows: name it with output",
+        ),
+        (
+            "popular",
+            {"resume": True, "output": "o.parquet", "items": [1]},
+            "of their probabilities: name it with probabilities",
+        ),
         ("popular", {"output": "o.parquet", "probabilities": "./o.parquet", "items": [1]}, "name two files"),
         ("popular", {"output": "no/such/folder/t.parquet"}, "the folder no/such/folder does not exist"),
         ("popular", {"items": [1, 999]}, "items: the log has no item 999"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,9 @@ from unskew.errors import InputError, PolicyError
 seeds = st.integers(0, 2**32 - 1)
 FIGURES = (
     "divergence_before",
-    "divergence_after",
+    "divergence",
     "bound_before",
-    "bound_after",
+    "bound",
     "residual",
     "bound_least",
     "gap",
@@ -127,7 +128,9 @@ def test_every_form_of_reference_gives_the_same_weights(form: str) -> None:
     exact = form != "another log"  # whose marginal is summed in another order
     assert result.log_weights == pytest.approx(expected.log_weights, abs=0 if exact else 1e-10)
     for name in FIGURES:
-        assert getattr(result, name) == pytest.approx(getattr(expected, name), abs=0 if exact else 1e-12)
+        assert getattr(result.report, name) == pytest.approx(
+            getattr(expected.report, name), abs=0 if exact else 1e-12
+        )
     assert result.status == expected.status
 
 
@@ -167,9 +170,10 @@ def test_other_ids_and_another_order_of_rows_leave_the_figures_unchanged(seed: i
     other = us.fit_weights(renamed_log.at(9), renamed_log.at(4))
     assert one.report.passes == other.report.passes
     for name in FIGURES:
-        assert getattr(other, name) == pytest.approx(getattr(one, name), abs=1e-9)  # sums in another order
-    expected = {new_item[i]: q for i, q in by_item(one, one.p_after).items()}
-    assert by_item(other, other.p_after) == pytest.approx(expected, abs=1e-9)
+        found, expected = getattr(other.report, name), getattr(one.report, name)
+        assert found == pytest.approx(expected, abs=1e-9)  # sums in another order
+    mix = {new_item[i]: q for i, q in by_item(one, one.p_after).items()}
+    assert by_item(other, other.p_after) == pytest.approx(mix, abs=1e-9)
 
 
 def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,7 +194,7 @@ def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(monkey
         assert np.array_equal(other.log_weights, results[0].log_weights)
         assert np.array_equal(other.p_after, results[0].p_after)
         assert other.report.history == results[0].report.history
-        assert [getattr(other, name) for name in FIGURES] == [getattr(results[0], name) for name in FIGURES]
+        assert replace(other.report, seconds=0.0) == replace(results[0].report, seconds=0.0)
 
 
 def test_a_warm_start_needs_fewer_passes_and_gives_the_same_answer() -> None:
@@ -232,9 +236,9 @@ def test_running_out_of_passes_is_a_warning_that_carries_what_was_reached(method
     assert isinstance(warning, us.ConvergenceWarning)
     assert warning.reached is result
     assert result.status == "unfinished"
-    assert not result.converged
-    assert result.passes <= 4
-    assert result.divergence <= result.history[0]
+    assert not result.report.converged
+    assert result.report.passes <= 4
+    assert result.divergence <= result.report.history[0]
     assert caught[0].filename == __file__
 
 
@@ -263,15 +267,15 @@ def test_the_bound_really_bounds_the_change_of_any_constant_score(seed: int) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "magic"}, "method is 'magic'; it can be scaling, descent, lbfgs"),
+        ({"method": "magic"}, "method is 'magic'; it must be one of scaling, descent, lbfgs"),
         ({"tol": -1e-3}, "tol is -0.001"),
         ({"tol": float("nan")}, "tol is nan"),
         ({"tol": float("inf")}, "tol is inf"),
-        ({"max_passes": 1}, "max_passes is 1; it must be at least 2"),
-        ({"new_items": "maybe"}, "new_items is 'maybe'; it can be 'drop' or 'keep'"),
-        ({"min_items": 0}, "min_items is 0; it must be at least 1"),
-        ({"min_items": 1.5}, "min_items is 1.5; it must be a whole number"),
-        ({"users": "some"}, "users is 'some'; it can be 'all' or 'both'"),
+        ({"max_passes": 1}, "max_passes is 1; .*: give a whole number of at least 2"),
+        ({"new_items": "maybe"}, "new_items is 'maybe'; it must be one of drop, keep"),
+        ({"min_items": 0}, "min_items is 0; items that a user must have: give a whole number of at least 1"),
+        ({"min_items": 1.5}, "min_items is 1.5; .*: give a whole number of at least 1"),
+        ({"users": "some"}, "users is 'some'; it must be one of all, both"),
     ],
 )
 def test_a_wrong_option_is_refused_with_what_it_can_be(options: dict[str, Any], message: str) -> None:

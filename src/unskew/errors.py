@@ -109,6 +109,17 @@ class UnskewWarning(UserWarning):
         return render(str(self.args[0]) if self.args else "", name_option)
 
 
+class Interruption(KeyboardInterrupt):
+    """The work was interrupted; the message says what is left behind, and may name options."""
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def render(self, name_option: NameOption = name_in_python) -> str:
+        """The message, its options written in one way or another."""
+        return render(str(self.args[0]) if self.args else "", name_option)
+
+
 class ConvergenceWarning(UnskewWarning):
     """The passes ran out before the weights were solved or certified.
 

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 import click
 
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.errors import UnskewError, UnskewWarning, render
+from unskew.errors import Interruption, UnskewError, UnskewWarning
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
@@ -70,7 +70,7 @@ class CommandGroup(click.Group):
         except KeyboardInterrupt as stopped:
             reached = reporter.reached()
             lost = f"interrupted{' while ' + reached if reached else ''}: nothing was written"
-            kept = render(str(stopped), name_option)  # whoever writes on the way says what is there
+            kept = stopped.render(name_option) if isinstance(stopped, Interruption) else str(stopped)
             _end(ctx, reporter, f"interrupted: {kept}" if kept else lost, 130)
         except Exception as error:
             _end(ctx, reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)

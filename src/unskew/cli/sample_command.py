@@ -18,12 +18,12 @@ from unskew.text import percent, thousands
     metavar="FILE",
     help="Weights from 'unskew weights'; without, a raw sample.",
 )
-@click.option("-n", "sample_size", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
+@click.option("-n", "sample", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
 @click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(
-    source: LogOptions, at: str, weights: str | None, sample_size: int, seed: int, output: str, as_json: bool
+    source: LogOptions, at: str, weights: str | None, sample: int, seed: int, output: str, as_json: bool
 ) -> None:
     """Draw a test set under item weights, to score with any library.
 
@@ -40,7 +40,7 @@ def sample(
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     snapshot = source.snapshot(source.read(), at)
-    drawn = sample_pairs(snapshot, fitted, sample=sample_size, seed=seed)
+    drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
@@ -48,5 +48,7 @@ def sample(
     else:
         out, at = drawn.about["users_left_out"], drawn.about["at"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
-        pairs = f"{thousands(sample_size)} held-out pairs of {thousands(users)} users"
-        print_line(f"{pairs} at {at} written to {output}{left}")
+        print_line(
+            f"{thousands(sample)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written "
+            f"to {output}{left}"
+        )

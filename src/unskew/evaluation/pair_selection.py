@@ -140,9 +140,9 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
 def check_selection_options(sample: int | None, seed: int, leave_out: int, after: Any) -> None:
     """Refuse options that make no selection."""
     if sample is not None:
-        sample_size("sample", sample)
-    whole_number("seed", seed, "where the draws begin", 0)
-    whole_number("leave_out", leave_out, "how many items to take out of a profile")
+        sample_size(option("sample"), sample)
+    whole_number(option("seed"), seed, "where the draws begin", 0)
+    whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
     if after is not None and leave_out > 1:
         raise PolicyError(
             f"{option('leave_out')} takes items out of profiles, and with {option('after')} none is taken out: "

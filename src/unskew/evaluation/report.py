@@ -356,13 +356,13 @@ def check_report_options(
     refit: int | None,
     level: float,
 ) -> None:
-    """Refuse options of a report that contradict each other; `fit_option` names one about fitting, if any."""
+    """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     critical(level)
     check_selection_options(sample, seed, leave_out, after)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        whole_number("refit", refit, "how many samples of users a bootstrap draws", 2)
+        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 2)
         if reference is None:
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
         if sample is not None:

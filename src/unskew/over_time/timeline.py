@@ -19,7 +19,7 @@ import pyarrow as pa
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.times import Label, Moment
-from unskew.errors import FileError, InputError, UnskewError, UnskewWarning, option
+from unskew.errors import FileError, InputError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
@@ -130,7 +130,8 @@ def timeline(
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
-            "of passes before it was solved or certified; the rows have what it reached: give a larger tol",
+            "of passes before it was solved or certified; the rows have what it reached: allow more "
+            f"{option('max_passes')} or a larger {option('tol')}",
             UnskewWarning,
             stacklevel=2,
         )
@@ -199,7 +200,7 @@ class _Run:
                     took = written - began
         except KeyboardInterrupt:
             self._write()
-            raise KeyboardInterrupt(*self._describe_files()) from None
+            raise Interruption(*self._describe_files()) from None
         except BaseException:
             with contextlib.suppress(FileError):
                 self._write()

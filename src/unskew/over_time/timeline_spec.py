@@ -85,8 +85,8 @@ class TimelineSpec:
             raise InputError(f"{log!r} is not a log: read one with read_log")
         critical(level)
         if sample is not None:
-            sample_size("sample", sample)
-        whole_number("seed", seed, "where the draws begin", 0)
+            sample_size(option("sample"), sample)
+        whole_number(option("seed"), seed, "where the draws begin", 0)
         reference = find_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         return cls(
@@ -108,21 +108,24 @@ class TimelineSpec:
     def first(self) -> Label:
         """The reference date, which must be one of this log."""
         at: Label | None = getattr(self.reference, "at", None)  # also of another log, or of a saved marginal
+        remedy = f"say where the grid begins with {option('start')}"
         if at is None:
             if not isinstance(self.reference, Marginal):
                 Marginal.of(self.reference)  # refuses what is no reference
-            raise PolicyError(f"the reference has no date: say where the grid begins with {option('start')}")
+            raise PolicyError("the reference has no date", remedy=remedy)
         try:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
                 f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
-                f"{self.log.last}: say where the grid begins with {option('start')}"
+                f"{self.log.last}",
+                remedy=remedy,
             ) from None
         if before:
             raise PolicyError(
-                f"the date of the reference, {at}, is before the log begins: it runs from {self.log.first} to "
-                f"{self.log.last}; say where the grid begins with {option('start')}"
+                f"the date of the reference, {at}, is before the log begins, which runs from {self.log.first} to "
+                f"{self.log.last}",
+                remedy=remedy,
             )
         return at
 
@@ -195,19 +198,18 @@ class Files:
     ) -> Files:
         """Check that they can be written, and that nothing is missing to go on with them."""
         if probabilities is not None and not items:
-            raise PolicyError(
-                f"{option('probabilities')} needs {option('items')}: say whose probabilities to record"
-            )
+            raise PolicyError(f"{option('probabilities')} needs {option('items')}", remedy="say whose to write")
         if probabilities is not None and output is None:
             raise PolicyError(
-                f"{option('probabilities')} is written beside the rows: name their file with {option('output')}"
+                "a file of probabilities goes with the file of the rows",
+                remedy=f"name it with {option('output')}",
             )
         if resume and output is None:
-            raise PolicyError(f"{option('resume')} continues a file: name it with {option('output')}")
+            raise PolicyError(f"{option('resume')} goes on with a file", remedy=f"name it with {option('output')}")
         if resume and items and probabilities is None:
             raise PolicyError(
-                f"{option('resume')} with {option('items')} continues the file of their probabilities too: name "
-                f"it with {option('probabilities')}"
+                f"{option('resume')} with {option('items')} needs the file of their probabilities",
+                remedy=f"name it with {option('probabilities')}",
             )
         files = [None if path is None else Path(path) for path in (output, probabilities)]
         for path in files:
@@ -223,11 +225,11 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
     everything = FitOptions.of(options, shared)
     kept = options.method if options is not None and options.is_subset else "descent"
-    subset = one_of("method", changes.get("method", kept), SUBSET_METHODS)
-    tops = [whole_number("top", one, "how many items to weight") for one in _several(top)]
+    subset = one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
+    tops = [whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
     for one in tops:
         if tops.count(one) > 1:
-            raise InputError(f"top {one} is given twice: give each once")
+            raise InputError(f"{option('top')} {one} is given twice: give each once")
     return [everything, *(replace(everything, top=one, method=subset) for one in tops)]
 
 

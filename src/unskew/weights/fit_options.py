@@ -88,11 +88,11 @@ class FitOptions:
     users: str = "all"
 
     def __post_init__(self) -> None:
-        one_of("method", self.method, METHODS)
+        one_of(option("method"), self.method, METHODS)
         if self.top is not None and self.items is not None:
             raise PolicyError(f"give {option('top')} or {option('items')}, not both")
         if self.top is not None:
-            self._set("top", whole_number("top", self.top, "how many items to weight"))
+            self._set("top", whole_number(option("top"), self.top, "how many items to weight"))
         if self.items is not None:
             self._set("items", _listed(self.items))
         if self.method == "scaling" and self.is_subset:
@@ -102,15 +102,15 @@ class FitOptions:
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )
         if not isinstance(self.tol, int | float | np.number) or not 0 <= self.tol < np.inf:
-            raise PolicyError(f"tol is {self.tol!r}; it must be a finite number that is not negative")
+            raise PolicyError(f"{option('tol')} is {self.tol!r}; it must be a finite number that is not negative")
         self._set("tol", float(self.tol))
         if self.max_passes is not None:
-            passes = whole_number("max_passes", self.max_passes, "one pass to look and one to certify", 2)
+            passes = whole_number(option("max_passes"), self.max_passes, "one pass to look and one to certify", 2)
             self._set("max_passes", passes)
         if self.new_items is not None:
-            one_of("new_items", self.new_items, NEW_ITEMS)
-        self._set("min_items", whole_number("min_items", self.min_items, "items that a user must have"))
-        one_of("users", self.users, USERS)
+            one_of(option("new_items"), self.new_items, NEW_ITEMS)
+        self._set("min_items", whole_number(option("min_items"), self.min_items, "items that a user must have"))
+        one_of(option("users"), self.users, USERS)
 
     @classmethod
     def of(cls, options: FitOptions | None, changes: FitKeywords) -> FitOptions:
@@ -159,6 +159,6 @@ class FitOptions:
 
 def _listed(items: Any) -> tuple[Any, ...]:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise PolicyError(f"items is {items!r}; give a list of item ids")
+        raise PolicyError(f"{option('items')} is {items!r}; give a list of item ids")
     listed = items.to_pylist() if isinstance(items, pa.Array | pa.ChunkedArray) else list(items)
     return tuple(item.item() if isinstance(item, np.generic) else item for item in listed)

@@ -15,7 +15,7 @@ from unskew.data.ids import Ids, require_mapping_codes
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
-from unskew.errors import ConvergenceWarning, InputError
+from unskew.errors import ConvergenceWarning, InputError, option
 from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
 from unskew.solve.problem import Problem, Solution
@@ -203,13 +203,13 @@ def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> 
     if options.top is not None:
         there = len(alignment.by_change)
         if options.top > there:
-            raise InputError(f"top is {options.top}, but only {there} items exist at both dates")
+            raise InputError(f"{option('top')} is {options.top}, but only {there} items exist at both dates")
         return np.sort(alignment.by_change[: options.top])
     if options.items is not None:
         ids = alignment.everyone.items
         codes = np.unique(ids.require_codes(options.items, "items"))
         if len(codes) == 0:
-            raise InputError("items is empty: name at least one")
+            raise InputError(f"{option('items')} is empty: name at least one")
         lost = codes[~(target[codes] > 0)]
         if len(lost):
             raise InputError(f"item {ids[int(lost[0])]!r} cannot be fitted: it does not exist at both dates")
