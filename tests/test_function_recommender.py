@@ -14,7 +14,7 @@ from unskew.testing import batch_of
 
 
 def a_log() -> us.Log:
-    return us.read_log({"user": ["ann", "ann", "bob"], "item": [30, 10, 20], "time": [1, 2, 3]})
+    return us.read_log({"user": ["ann", "ann", "bob"], "item": [30, 10, 20], "time": [1, 2, 3]}).numbered_by_id
 
 
 def recommended(function: Any, k: int = 2) -> list[list[Any]]:

@@ -30,9 +30,8 @@ from tests.recommending import (
 )
 from tests.tables import LAW
 from unskew.arrays import blocks
-from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.knn import ItemKNN
 
 EXACT = ["cosine", "jaccard", "cooccurrence"]
@@ -53,20 +52,18 @@ def similarities(x: Floats, kind: str) -> Floats:
     return rounded
 
 
-def kept(similarity: Floats, order: Any, neighbours: int) -> Floats:
+def kept(similarity: Floats, neighbours: int) -> Floats:
     """Each row with its first `neighbours` alone."""
     rows = np.zeros_like(similarity)
     for j, row in enumerate(similarity):
-        best = np.lexsort((order, -row))[:neighbours]
+        best = np.argsort(-row, kind="stable")[:neighbours]
         rows[j, best] = row[best]
     return rows
 
 
-def scores_by(snapshot: Snapshot, kind: str, neighbours: int) -> Scores:
-    order = tie_order(snapshot)
-
+def scores_by(kind: str, neighbours: int) -> Scores:
     def scores(x: Floats, profile: Floats) -> Floats:
-        total: Floats = profile @ kept(similarities(x, kind), order, neighbours)
+        total: Floats = profile @ kept(similarities(x, kind), neighbours)
         return np.where(total > 0, total, -np.inf)
 
     return scores
@@ -76,7 +73,7 @@ def scores_by(snapshot: Snapshot, kind: str, neighbours: int) -> Scores:
 @LAW
 def test_ranks_are_those_of_a_fit_without_the_pair(profiles: list[list[int]], kind: str, neighbours: int) -> None:
     pairs = all_pairs(snapshot_of(profiles))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=True)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=True)
     model = ItemKNN(neighbours, similarity=kind).fit(pairs.snapshot)
     for k in (1, 2, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
@@ -91,7 +88,7 @@ def test_ranks_are_those_of_a_fit_without_the_pair(profiles: list[list[int]], ki
 @pytest.mark.parametrize("neighbours", [1, 3, 10, 60])
 def test_the_same_on_profiles_of_some_size(kind: str, neighbours: int) -> None:
     pairs = all_pairs(random_snapshot(neighbours, 60, 40, 9))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=True)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=True)
     model = ItemKNN(neighbours, similarity=kind).fit(pairs.snapshot)
     for k in (1, 5, 20, 40):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
@@ -105,7 +102,7 @@ def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(
     profiles: list[list[int]], kind: str, neighbours: int
 ) -> None:
     pairs = all_pairs(snapshot_of(profiles))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=False)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=False)
     model = ItemKNN(neighbours, similarity=kind, leave_out="profile").fit(pairs.snapshot)
     for k in (1, 2, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
@@ -126,11 +123,11 @@ def test_ranks_and_lists_agree_on_a_larger_log(kind: str) -> None:
 def test_lists_are_by_score_then_by_id_without_the_profile(kind: str) -> None:
     snapshot = random_snapshot(1, 50, 14, 4)
     batch = remaining(all_pairs(snapshot))
-    x, order, scores = matrix_of(snapshot), tie_order(snapshot), scores_by(snapshot, kind, 3)
+    x, scores = matrix_of(snapshot), scores_by(kind, 3)
     lists = ItemKNN(3, similarity=kind).fit(snapshot).recommend(batch, 6)
     for k in range(len(batch)):
         profile = np.isin(np.arange(14), batch.profile(k)).astype(float)
-        assert lists[k].tolist() == (ranking(scores(x, profile), profile, order) + [-1] * 6)[:6]
+        assert lists[k].tolist() == (ranking(scores(x, profile), profile) + [-1] * 6)[:6]
 
 
 def implicit_scores(kind: str, neighbours: int, x: Floats, batch: Any) -> Floats:

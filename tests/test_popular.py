@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import unskew as us
 from tests.recommending import (
     Floats,
     all_pairs,
@@ -26,7 +27,7 @@ from tests.recommending import (
 from tests.tables import LAW
 from unskew.arrays import blocks
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.popular import Popular
 
 
@@ -64,15 +65,19 @@ def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(profiles
 def test_lists_are_by_count_then_by_id_without_the_profile() -> None:
     snapshot = random_snapshot(1, 60, 12, 4)
     batch = remaining(all_pairs(snapshot))
-    x, order = matrix_of(snapshot), tie_order(snapshot)
+    x = matrix_of(snapshot)
     lists = Popular().fit(snapshot).recommend(batch, 5)
     for k in range(len(batch)):
         profile = np.isin(np.arange(12), batch.profile(k)).astype(float)
-        assert lists[k].tolist() == (ranking(counts(x, profile), profile, order) + [-1] * 5)[:5]
+        assert lists[k].tolist() == (ranking(counts(x, profile), profile) + [-1] * 5)[:5]
 
 
-def test_ties_go_by_id_and_not_by_code() -> None:
-    snapshot = snapshot_of([[5, 3], [3, 5], [9], [1]])
+def test_ties_go_by_id_and_not_by_how_often_items_come_later() -> None:
+    log = us.read_log(
+        {"user": [0, 0, 1, 1, 2, 3, 4, 4], "item": [5, 3, 3, 5, 9, 1, 9, 5], "time": [0] * 6 + [1] * 2}
+    )
+    assert log.items.to_list() == [5, 3, 9, 1]
+    snapshot = log.at(0).number_by_id()
     lists = Popular().fit(snapshot).recommend(batch_of([[]], 4), 6)
     assert [snapshot.log.items[c] for c in lists[0][:4]] == [3, 5, 1, 9]
     assert lists[0][4:].tolist() == [-1, -1]

@@ -81,7 +81,7 @@ def test_ranking_by_itself_stays_possible_under_a_name() -> None:
 
 
 def test_constants_are_ids_of_the_type_of_the_log() -> None:
-    log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]})
+    log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]}).numbered_by_id
     batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
     found = recommender("constant:30, 10").fit(log.at(1)).recommend(batch, 3)[0]
     assert [log.items[c] for c in found if c >= 0] == [30, 10]
@@ -93,7 +93,7 @@ def test_constants_are_ids_of_the_type_of_the_log() -> None:
 
 
 def test_constants_may_have_commas_and_colons_in_their_ids() -> None:
-    log = us.read_log({"user": [1, 1, 2], "item": ["a,b", "c:d", "e?f"], "time": [1, 1, 1]})
+    log = us.read_log({"user": [1, 1, 2], "item": ["a,b", "c:d", "e?f"], "time": [1, 1, 1]}).numbered_by_id
     batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
     found = recommender('constant:"a,b",c:d,e?f').fit(log.at(1)).recommend(batch, 3)[0]
     assert [log.items[c] for c in found] == ["a,b", "c:d", "e?f"]

@@ -104,7 +104,8 @@ def _lists_by_hand(world: us.World, campaign: Campaign) -> dict[int, list[int]]:
     """What the first campaign shows to each user, from the truth up to its day."""
     n_items, day = world.about["parameters"]["items"], campaign.day
     log = us.read_log(world.truth.filter([time <= day for time in world.truth["time"].to_pylist()]))
-    now = log.at(day)
+    now = log.at(day).number_by_id()
+    log = now.log
     counts = Counter(item for user in log.users for item in now.profile(user))
     ranking = sorted(counts, key=lambda item: (-counts[item], item))
     allowed = set(ranking[: max(round(campaign.catalogue * n_items), 20)])

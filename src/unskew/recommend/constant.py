@@ -33,7 +33,7 @@ class Constant:
     >>> import unskew as us
     >>> from unskew.recommend.constant import Constant
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> Constant(["y", "x"]).fit(log.at(1))
+    >>> Constant(["y", "x"]).fit(log.at(1).number_by_id())
     constant:y,x
     """
 

@@ -2,6 +2,11 @@
 
 Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Items and users are codes
 here (positions in ``snapshot.log.items`` and ``.users``); `unskew.evaluate` turns ids into codes and back.
+
+**Items are numbered in the order of their ids.** Whoever drives a recommender hands it a snapshot that was
+numbered so (`Slice.number_by_id`), and batches and pairs of the same snapshot. A stable sort by score then breaks
+ties by id. In the log itself the most frequent item of all history has the smallest code: a recommender that
+is fitted to ``log.at(date)`` directly works, but lets its ties know the future.
 """
 
 from __future__ import annotations
@@ -54,7 +59,7 @@ class Recommender(Protocol):
     """Recommends items for profiles.
 
     ``recommend`` never gives an item that the profile holds, nor one twice; it may give fewer than k, with
-    -1 for none, at the end. Equal scores are told apart by `Ties` or otherwise the same way every time.
+    -1 for none, at the end. Equal scores are told apart the same way every time; by code is best, which is by id.
     """
 
     def fit(self, snapshot: Snapshot, /) -> Self:
@@ -95,21 +100,8 @@ class HeldOutPairs:
         return len(self.user)
 
 
-def tie_order(snapshot: Snapshot) -> Codes:
-    """The place of each item when all are sorted by id: who comes first among equals.
-
-    Codes must not decide: they are given by frequency in the whole log, and so know the future.
-    """
-    import pyarrow.compute as pc
-
-    order = pc.sort_indices(snapshot.log.items.values).to_numpy()
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
-    """The k items of highest score in each row, ties by `order`; -inf and NaN mean never.
+def top_k(scores: npt.NDArray[Any], k: int) -> Codes:
+    """The k items of highest score in each row, ties by code; -inf and NaN mean never.
 
     Shape (n, k), -1 for none.
     """
@@ -120,6 +112,6 @@ def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
         if k < len(s):
             near = s >= np.partition(s, len(s) - k)[len(s) - k]
             some, s = some[near], s[near]
-        best = some[np.lexsort((order[some], -s))][:k]
+        best = some[np.argsort(-s, kind="stable")][:k]
         out[row, : len(best)] = best
     return out

@@ -16,7 +16,7 @@ from unskew.checks import number, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import checks, ease_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.holders import Holders
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
@@ -32,7 +32,7 @@ MEMORY = 4 * 2**30
 
 @dataclass(frozen=True)
 class _Weights:
-    """The matrix B over the modelled items in tie order; ``place[i]`` is the row of item i, or -1."""
+    """The matrix B over the modelled items, by ascending code; ``place[i]`` is the row of item i, or -1."""
 
     modelled: npt.NDArray[np.int64]
     place: Codes
@@ -72,7 +72,7 @@ class EASE:
     >>> import unskew as us
     >>> from unskew.recommend.ease import EASE
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> EASE(100).fit(log.at(1))
+    >>> EASE(100).fit(log.at(1).number_by_id())
     ease?l2=100
     """
 
@@ -91,11 +91,11 @@ class EASE:
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count, invert, scale: about ``n^3`` steps for n items."""
-        p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
-        here = np.flatnonzero(count)
+        p, count = snapshot.profiles, snapshot.counts()
+        modelled = np.flatnonzero(count)
         if self.max_items is not None:
-            here = here[np.lexsort((order[here], -count[here]))][: self.max_items]
-        modelled = here[np.argsort(order[here])]
+            most_held = np.argsort(-count[modelled], kind="stable")[: self.max_items]
+            modelled = np.sort(modelled[most_held])
         n = len(modelled)
         dtype = np.dtype(np.float64 if n <= DOUBLE else np.float32)
         size = n * n * dtype.itemsize
@@ -134,12 +134,11 @@ class EASE:
         rows = Rows.of(profiles)
         out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
         n = len(m.modelled)
-        order = np.arange(n)
 
         def block(block: int, lo: int, hi: int) -> None:
             totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
             ease_kernels.ease_best(
-                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, order, k, totals, mine, out
+                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, k, totals, mine, out
             )
 
         rows.over(block, each=n)

@@ -30,7 +30,7 @@ class FunctionRecommender:
     --------
     >>> import unskew as us
     >>> from unskew.recommend import Batch, FunctionRecommender
-    >>> log = us.read_log({"user": ["ann", "bob"], "item": ["tea", "milk"], "time": [1, 1]})
+    >>> log = us.read_log({"user": ["ann", "bob"], "item": ["tea", "milk"], "time": [1, 1]}).numbered_by_id
     >>> def pairing(profile, k):
     ...     return ["milk"] if "tea" in profile else []
     >>> pairs = FunctionRecommender(pairing).fit(log.at(1))

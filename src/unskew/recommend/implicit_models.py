@@ -25,7 +25,7 @@ from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch, tie_order, top_k
+from unskew.recommend.contract import Batch, top_k
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
@@ -72,6 +72,7 @@ class ImplicitModel:
     >>> from unskew.recommend import Batch, ImplicitModel
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("dan", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> log = log.numbered_by_id
     >>> cosine = ImplicitModel("cosine", K=10).fit(log.at(1))
     >>> x = log.items.codes(["x"])
     >>> found = cosine.recommend(Batch(log.users.codes(["cid"]), np.array([0, 1]), x, len(log.items)), 2)
@@ -123,7 +124,6 @@ class ImplicitModel:
         rows = rows[some]
         size = max(1, _CELLS // max(1, len(self._columns)))
         edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
-        order = np.arange(len(self._columns))  # columns are sorted by id
 
         with _library().quiet():
             left, right = self._factored(rows)
@@ -134,7 +134,7 @@ class ImplicitModel:
                     scores[~(scores > 0)] = -np.inf
                 own = rows[low:high]
                 scores[np.repeat(np.arange(high - low), np.diff(own.indptr)), own.indices] = -np.inf
-                found = top_k(scores, order, k)
+                found = top_k(scores, k)
                 out[some[low:high]] = np.where(found >= 0, self._columns[found], -1)
 
             if len(some):
@@ -183,8 +183,7 @@ class ImplicitModel:
         """Users and items of the snapshot, each in the order of their ids."""
         import pyarrow.compute as pc
 
-        held = np.flatnonzero(snapshot.counts())
-        self._columns = held[np.argsort(tie_order(snapshot)[held])]
+        self._columns = np.flatnonzero(snapshot.counts())
         self._place = np.full(len(snapshot.log.items), -1, dtype=np.int64)
         self._place[self._columns] = np.arange(len(self._columns))
         p = snapshot.profiles

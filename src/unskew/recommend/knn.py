@@ -15,7 +15,7 @@ from unskew.checks import number, one_of, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend import checks, knn_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.holders import Holders
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
@@ -46,7 +46,6 @@ class _Neighbours:
     score: Floats
     together: Items | None
     count: Codes
-    order: Codes
     unit: float
 
 
@@ -89,7 +88,7 @@ class ItemKNN:
     >>> import unskew as us
     >>> from unskew.recommend.knn import ItemKNN
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> ItemKNN(20, similarity="jaccard").fit(log.at(1))
+    >>> ItemKNN(20, similarity="jaccard").fit(log.at(1).number_by_id())
     knn?neighbours=20&similarity=jaccard
     """
 
@@ -131,7 +130,7 @@ class ItemKNN:
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
-        p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
+        p, count = snapshot.profiles, snapshot.counts()
         held = Holders.of(snapshot, count)
         exact = self.is_exact
         most = min(self.neighbours + exact, p.n_items)
@@ -160,7 +159,6 @@ class ItemKNN:
                 scale,
                 KINDS[self.similarity],
                 unit,
-                order,
                 most,
                 start,
                 stop,
@@ -173,7 +171,7 @@ class ItemKNN:
 
         over_blocks(cut(held.together + 1, p.n_items), int(held.together.sum()), block)
         ends = np.minimum(stop, start[:-1] + np.uint64(self.neighbours))
-        model = _Neighbours(snapshot.tick, start[:-1], ends, stop, item, score, together, count, order, unit)
+        model = _Neighbours(snapshot.tick, start[:-1], ends, stop, item, score, together, count, unit)
         object.__setattr__(self, "_model", model)
         return self
 
@@ -195,7 +193,6 @@ class ItemKNN:
                 m.cut,
                 m.item,
                 m.score,
-                m.order,
                 k,
                 totals,
                 mine,
@@ -241,7 +238,6 @@ class ItemKNN:
                 m.count,
                 KINDS[self.similarity],
                 m.unit,
-                m.order,
                 most,
                 k,
                 np.zeros(n),

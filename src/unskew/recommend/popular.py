@@ -12,7 +12,7 @@ from unskew.checks import one_of, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.recommend import candidates as kernels
 from unskew.recommend import checks
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.work_blocks import Pairs, Rows
 
 
@@ -48,7 +48,7 @@ class Popular:
     >>> import unskew as us
     >>> from unskew.recommend.popular import Popular
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> Popular().fit(log.at(1))
+    >>> Popular().fit(log.at(1).number_by_id())
     popular
     """
 
@@ -69,9 +69,9 @@ class Popular:
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count who holds what."""
-        counts, order = snapshot.counts(), tie_order(snapshot)
+        counts = snapshot.counts()
         most, n = int(counts.max(initial=0)), len(counts)
-        key = (most - counts) * n + order
+        key = (most - counts) * n + np.arange(n)
         best = np.argsort(key)[: np.count_nonzero(counts)]
         taken = 1 if self.is_exact else 0
         held_key = key + taken * n

@@ -57,7 +57,7 @@ class Table:
     >>> from unskew.recommend import Table
     >>> log = us.read_log({"user": ["ann", "ann", "bob"], "item": ["x", "y", "z"], "time": [1, 1, 1]})
     >>> lists = {"user": ["ann", "bob"], "items": [["x", "z", "y"], ["z", "x"]]}
-    >>> table = Table(lists).fit(log.at(1))
+    >>> table = Table(lists).fit(log.at(1).number_by_id())
     >>> table
     Table(2 lists, 5 recommendations)
     """

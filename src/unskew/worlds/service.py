@@ -17,7 +17,6 @@ from unskew.data.snapshot import Snapshot
 from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
-from unskew.recommend.contract import tie_order
 from unskew.worlds.people import PUSH, Events, Tastes
 from unskew.worlds.recipe import Campaign
 
@@ -108,10 +107,12 @@ class Service:
     ) -> tuple[Codes, Codes, Codes]:
         """User, item and place of what a campaign shows, by codes of the service."""
         now = self.events.until(tick)
-        users, items = now.log.users.values.to_numpy(), now.log.items.values.to_numpy()
+        users = now.log.users.values.to_numpy()
         reached = rng.random(self.n_users)[users] < campaign.reach
         reached &= ~self.shielded[users] & (now.sizes() > 0)
-        now = self._under_own_ids(now)
+        named = self._under_own_ids(now)
+        items = now.log.items.values.to_numpy()[named.log.items.order()]
+        now = named.number_by_id()
         model = recommender(campaign.recommender)
         fit(model, now)
         may = self._allowed(campaign, now, items)[items]
@@ -128,7 +129,7 @@ class Service:
 
     def _allowed(self, campaign: Campaign, now: Snapshot, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which items (by code of the service) may be recommended."""
-        ranking = codes[np.lexsort((tie_order(now), -now.counts()))]
+        ranking = codes[np.argsort(-now.counts(), kind="stable")]
         if self.ranking is None:  # what is excluded stays so
             self.ranking = ranking
         most = max(round(campaign.catalogue * self.n_items), 20)
