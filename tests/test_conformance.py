@@ -144,11 +144,7 @@ class _HeldTogether:
     """Sparse matrices and a dense sort, as someone wraps a library that knows nothing of logs."""
 
     def fit(self, snapshot: Snapshot, /) -> Self:
-        p = snapshot.profiles
-        users, places = np.arange(p.n_users), np.concatenate([p.start, p.stop[-1:]]).astype(np.int64)
-        inside = snapshot.mark_entries()
-        start = np.concatenate([[0], np.cumsum(inside)])[places]
-        matrix = Batch(users, start, p.item[inside].astype(np.int64), p.n_items).matrix()
+        matrix = Batch.of(snapshot).matrix()
         self.together = (matrix.T @ matrix).tocsr()
         self.here = np.asarray(matrix.sum(axis=0)).ravel() > 0
         return self

@@ -20,7 +20,7 @@ from unskew.evaluation import ranking
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pairs import pairs_of
 from unskew.recommend import Batch
-from unskew.recommend.contract import HeldOutPairs, top_k
+from unskew.recommend.contract import HeldOutPairs, Traits, top_k, traits_of
 
 
 class Fixed:
@@ -161,9 +161,23 @@ def test_who_may_recommend_the_profile_may() -> None:
     constant = lambda b, k: np.tile([code("x"), code("y"), code("z")], (len(b), 1))  # noqa: E731
     with pytest.raises(InputError, match="which the profile holds"):
         ranks(Fixed(constant))
-    assert ranks(Fixed(constant, may_recommend_profile=True)).ranks.tolist() == [1, 2, 1, 3]
+    assert ranks(Fixed(constant, traits=Traits(may_recommend_profile=True))).ranks.tolist() == [1, 2, 1, 3]
     with pytest.raises(InputError, match="recommends item 'x' twice"):
-        ranks(Fixed(lambda b, k: np.full((len(b), k), code("x")), may_recommend_profile=True))
+        ranks(Fixed(lambda b, k: np.full((len(b), k), code("x")), traits=Traits(may_recommend_profile=True)))
+
+
+def test_a_recommender_without_traits_has_the_usual_ones() -> None:
+    assert traits_of(Fixed(None)) == Traits(
+        exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
+    )
+    assert traits_of(us.Constant(["x"])) == Traits(may_recommend_profile=True)
+    assert traits_of(us.Popular()) == traits_of(us.ItemKNN()) == Traits(exact=True)
+    assert traits_of(us.ItemKNN(similarity="bm25")) == traits_of(us.EASE()) == Traits()
+
+
+def test_traits_of_another_kind_are_refused() -> None:
+    with pytest.raises(InputError, match=r"fixed: its attribute 'traits' is \{'exact': True\}: make it a Traits"):
+        ranks(Fixed(rows([], [], [], []), traits={"exact": True}))
 
 
 @pytest.mark.parametrize("leave_out", [1, 2])

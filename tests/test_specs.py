@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import pytest
 from implicit.nearest_neighbours import CosineRecommender
 
 import unskew as us
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend import (
@@ -26,10 +27,10 @@ from unskew.recommend import (
     Table,
     recommender,
 )
-from unskew.recommend.contract import RanksHeldOut
+from unskew.recommend.contract import GradesHeldOut, HeldOutPairs, RanksHeldOut, Traits, traits_of
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.specs import KNOWN
-from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out
+from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out, without_each
 
 
 def same(one: Recommender, other: Recommender) -> bool:
@@ -80,12 +81,48 @@ def test_ranking_by_itself_stays_possible_under_a_name() -> None:
     assert not isinstance(recommender("als"), RanksHeldOut)
 
 
+class Everything:
+    """All that a recommender may have."""
+
+    traits = Traits(exact=True, made_elsewhere=True, may_recommend_profile=True, files=(Path("lists.csv"),))
+
+    def fit(self, snapshot: Snapshot, /) -> Everything:
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return np.full((len(profiles), k), -1)
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        return np.ones(len(pairs), dtype=np.int64)
+
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        return items / 2
+
+
+def test_all_of_the_contract_stays_under_a_name() -> None:
+    found = recommender(Everything())
+    assert str(found) == "Everything"
+    assert isinstance(found, RanksHeldOut)
+    assert isinstance(found, GradesHeldOut)
+    assert traits_of(found) == Everything.traits
+    pairs = all_pairs(checkerboard().at(AT))
+    assert (found.held_out_ranks(pairs, 4) == 1).all()
+    assert found.grades(without_each(pairs), pairs.item).tolist() == (pairs.item / 2).tolist()
+    plain = recommender(Plain())
+    assert not isinstance(plain, RanksHeldOut | GradesHeldOut)
+    assert traits_of(plain) == Traits()
+    for one in (found, plain):
+        again: Any = copy.deepcopy(one)
+        assert again.recommender is not one.recommender  # type: ignore[attr-defined]
+        assert str(again) == str(one)
+
+
 def test_constants_are_ids_of_the_type_of_the_log() -> None:
     log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]}).numbered_by_id
     batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
     found = recommender("constant:30, 10").fit(log.at(1)).recommend(batch, 3)[0]
     assert [log.items[c] for c in found if c >= 0] == [30, 10]
-    assert getattr(recommender("constant:30"), "may_recommend_profile", False)
+    assert traits_of(recommender("constant:30")).may_recommend_profile
     with pytest.raises(InputError, match="the log has no item 'x'"):
         recommender("constant:30,x").fit(log.at(1))
     with pytest.raises(InputError, match="an item twice"):

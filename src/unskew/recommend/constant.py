@@ -13,7 +13,7 @@ from unskew.checks import whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import checks
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +37,7 @@ class Constant:
     constant:y,x
     """
 
-    may_recommend_profile: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(may_recommend_profile=True)
 
     items: Iterable[Any]
     _codes: Codes | None = field(default=None, init=False, compare=False)

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks, threads
-from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
@@ -186,12 +185,9 @@ class ImplicitModel:
         self._columns = np.flatnonzero(snapshot.counts())
         self._place = np.full(len(snapshot.log.items), -1, dtype=np.int64)
         self._place[self._columns] = np.arange(len(self._columns))
-        p = snapshot.profiles
         users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
-        users = users[p.sizes()[users] > 0]
-        start, entries = entries_of(p, users)
-        everyone = Batch(users, start, p.item[entries].astype(np.int64), p.n_items)
-        return self._rows(everyone)
+        users = users[snapshot.sizes()[users] > 0]
+        return self._rows(Batch.of(snapshot, users))
 
     def _rows(self, profiles: Batch) -> sparse.csr_matrix:
         """The profiles on the columns of the model; what nobody held when it was fitted is not among these."""

@@ -15,7 +15,7 @@ from unskew.checks import number, one_of, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend import checks, knn_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.holders import Holders
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
@@ -116,9 +116,9 @@ class ItemKNN:
             )
 
     @property
-    def is_exact(self) -> bool:
+    def traits(self) -> Traits:
         """Whether a held-out pair leaves the model too, and not only the profile."""
-        return self.leave_out == "exact"
+        return Traits(exact=self.leave_out == "exact")
 
     def __repr__(self) -> str:
         given: dict[str, Any] = {"neighbours": self.neighbours, "similarity": self.similarity}
@@ -132,7 +132,7 @@ class ItemKNN:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
         p, count = snapshot.profiles, snapshot.counts()
         held = Holders.of(snapshot, count)
-        exact = self.is_exact
+        exact = self.traits.exact
         most = min(self.neighbours + exact, p.n_items)
         value, scale = self._bm25(snapshot, count) if self.similarity == "bm25" else (None, None)
         unit = self._unit(held, value, scale)
@@ -211,7 +211,7 @@ class ItemKNN:
         """
         m = checks.fitted(self._model, self)
         whole_number("k", k, "the length of a list")
-        if self.is_exact:
+        if self.traits.exact:
             checks.require_same_date(self, m.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.count)

@@ -12,7 +12,7 @@ from unskew.checks import one_of, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.recommend import candidates as kernels
 from unskew.recommend import checks
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.work_blocks import Pairs, Rows
 
 
@@ -60,9 +60,9 @@ class Popular:
         one_of("leave_out", self.leave_out, checks.LEAVE_OUT)
 
     @property
-    def is_exact(self) -> bool:
+    def traits(self) -> Traits:
         """Whether a held-out pair leaves the model too, and not only the profile."""
-        return self.leave_out == "exact"
+        return Traits(exact=self.leave_out == "exact")
 
     def __repr__(self) -> str:
         return checks.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
@@ -73,7 +73,7 @@ class Popular:
         most, n = int(counts.max(initial=0)), len(counts)
         key = (most - counts) * n + np.arange(n)
         best = np.argsort(key)[: np.count_nonzero(counts)]
-        taken = 1 if self.is_exact else 0
+        taken = 1 if self.traits.exact else 0
         held_key = key + taken * n
         ahead = np.searchsorted(np.sort(key), held_key) - taken  # less itself, as it was
         ahead[counts <= taken] = -1
@@ -101,7 +101,7 @@ class Popular:
         """
         model = checks.fitted(self._model, self)
         whole_number("k", k, "the length of a list")
-        if self.is_exact:
+        if self.traits.exact:
             checks.require_same_date(self, model.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p = some.profiles

@@ -12,7 +12,7 @@ from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.reading.sources import expand
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
 
@@ -35,8 +35,6 @@ class Table:
     without
         After `fit`: how many users of the snapshot have no list, or, with ``held_out``, how many pairs of a
         user and an item of its profile. They count as misses, and `fit` warns of them.
-    files
-        Where it was read from; empty for a dataframe.
 
     Notes
     -----
@@ -65,7 +63,8 @@ class Table:
     def __init__(self, source: Any) -> None:
         self._name = f"table:{source}" if isinstance(source, str | Path) else "table"
         self._rows = read_rows(source)
-        self.files = expand(source) if isinstance(source, str | Path) else []
+        files = expand(source) if isinstance(source, str | Path) else []
+        self.traits = Traits(made_elsewhere=True, files=tuple(files))
         self._lists: Lists | None = None
         self.without = 0
 
@@ -75,8 +74,6 @@ class Table:
     def __repr__(self) -> str:
         lists = "" if self._lists is None else f"{len(self._lists.key)} lists, "
         return f"Table({lists}{len(self._rows)} recommendations)"
-
-    made_elsewhere = True  # the driver says so if nothing at all was found
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the ids in the log; nothing is learned."""

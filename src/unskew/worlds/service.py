@@ -10,13 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Times
 from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
 from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
+from unskew.recommend.contract import traits_of
 from unskew.worlds.people import PUSH, Events, Tastes
 from unskew.worlds.recipe import Campaign
 
@@ -195,10 +195,10 @@ def _lists(
     found: list[tuple[Codes, Codes, Codes]] = [(np.empty(0, dtype=np.int64),) * 3]
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
-        batch = _batch(now, some)
+        batch = Batch.of(now, some)
         lists, _ = lists_for(model, now, batch, depth, np.full(len(some), -1, dtype=np.int64))
         good = (lists >= 0) & may[lists]
-        if getattr(model, "may_recommend_profile", False):
+        if traits_of(model).may_recommend_profile:
             held = np.repeat(np.arange(len(some)), np.diff(batch.start)) * n_items + batch.item
             good &= ~np.isin(np.arange(len(some))[:, None] * n_items + lists, held)
         place = np.cumsum(good, axis=1, dtype=np.int64)
@@ -206,8 +206,3 @@ def _lists(
         found.append((some[row], lists[row, column], place[row, column]))
     user, item, position = (np.concatenate(part) for part in zip(*found, strict=True))
     return user, item, position
-
-
-def _batch(now: Snapshot, rows: Codes) -> Batch:
-    offsets, entries = entries_of(now.profiles, rows)
-    return Batch(rows, offsets, now.profiles.item[entries].astype(np.int64), now.profiles.n_items)
