@@ -42,7 +42,7 @@ class TestConstantSpec(TestConstant):
 
 class TestPopular(RecommenderConformance):
     def make(self) -> Recommender:
-        return Popular(leave_out="profile")
+        return Popular(exact=False)
 
 
 class TestPopularExact(RecommenderConformance):
@@ -56,7 +56,7 @@ class TestItemKNN(RecommenderConformance):
     learns = True
 
     def make(self) -> Recommender:
-        return ItemKNN(neighbours=5, leave_out="profile")
+        return ItemKNN(neighbours=5, exact=False)
 
 
 class TestItemKNNExact(RecommenderConformance):

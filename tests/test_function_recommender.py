@@ -69,7 +69,7 @@ def test_what_is_wrong_is_named(given: Any, message: str) -> None:
 def test_it_must_be_a_function_and_fitted() -> None:
     with pytest.raises(InputError, match="3 is not a function"):
         FunctionRecommender(3)  # type: ignore[arg-type]
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         FunctionRecommender(lambda profile, k: []).recommend(batch_of(a_log().at(3), [], []), 1)
 
 

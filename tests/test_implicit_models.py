@@ -184,7 +184,7 @@ def test_factors_that_diverge_are_an_error() -> None:
 
 
 def test_it_must_be_fitted_first() -> None:
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         ImplicitModel("als").recommend(batch_of(random_log().at(AT), [], []), 3)
 
 

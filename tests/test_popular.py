@@ -56,7 +56,7 @@ def test_ranks_are_those_of_counting_again_without_the_pair(profiles: list[list[
 def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(profiles: list[list[int]]) -> None:
     pairs = all_pairs(snapshot_of(profiles))
     expected = ranks(counts, pairs, exact=False)
-    model = Popular(leave_out="profile").fit(pairs.snapshot)
+    model = Popular(exact=False).fit(pairs.snapshot)
     for k in (1, 3, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
         assert places(model.recommend(remaining(pairs), k), pairs.item) == within(expected, k)
@@ -98,7 +98,7 @@ def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_noth
     assert by_item[1] == 1
     one = all_pairs(snapshot_of([[1]]))
     assert Popular().fit(one.snapshot).held_out_ranks(one, 5).tolist() == [0]
-    assert Popular(leave_out="profile").fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
+    assert Popular(exact=False).fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,22 +119,22 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
     log = snapshot_of([[1, 2], [2, 3]]).log
     pairs = all_pairs(log.at(1))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*leave_out='profile'"):
+    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*exact=False"):
         Popular().fit(log.at(0)).held_out_ranks(pairs, 5)
-    assert Popular(leave_out="profile").fit(log.at(0)).held_out_ranks(pairs, 5).any()
+    assert Popular(exact=False).fit(log.at(0)).held_out_ranks(pairs, 5).any()
 
 
 def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
     assert isinstance(Popular(), Recommender)
     assert isinstance(Popular(), RanksHeldOut)
-    assert [repr(Popular()), repr(Popular(leave_out="profile"))] == ["popular", "popular?leave_out=profile"]
+    assert [repr(Popular()), repr(Popular(exact=False))] == ["popular", "popular?exact=false"]
     with pytest.raises(UnskewError, match="popular has not been fitted"):
         Popular().recommend(batch_of([[]], 1), 1)
     with pytest.raises(UnskewError, match="popular has not been fitted"):
         Popular().held_out_ranks(all_pairs(snapshot_of([[1]])), 1)
 
 
-@pytest.mark.parametrize("leave_out", ["none", None, 3])
-def test_an_unknown_way_to_leave_out_is_refused(leave_out: Any) -> None:
-    with pytest.raises(PolicyError, match="must be one of exact, profile"):
-        Popular(leave_out=leave_out)
+@pytest.mark.parametrize("exact", ["none", None, 3])
+def test_it_is_exact_or_it_is_not(exact: Any) -> None:
+    with pytest.raises(PolicyError, match=f"exact is {exact!r}; it must be true or false"):
+        Popular(exact=exact)

@@ -44,7 +44,7 @@ def same(one: Recommender, other: Recommender) -> bool:
     ("spec", "meant"),
     [
         ("popular", Popular()),
-        ("popular?leave_out=profile", Popular(leave_out="profile")),
+        ("popular?exact=false", Popular(exact=False)),
         ("knn", ItemKNN()),
         ("knn?neighbours=3&similarity=jaccard", ItemKNN(3, similarity="jaccard")),
         ("ease?l2=20", EASE(20.0)),
@@ -153,7 +153,7 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("popular:3", "popular takes nothing after a colon; write it as in popular"),
         ("knn:50", r"knn takes nothing after a colon; write it as in knn\?neighbours=50"),
         ("knn?neighbors=50", "no parameter 'neighbors'; did you mean 'neighbours'"),
-        ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, leave_out"),
+        ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, exact"),
         ("knn?neighbours=many", "knn: neighbours=many must be a whole number"),
         ("knn?neighbours=1.5", "knn: neighbours=1.5 must be a whole number"),
         ("knn?neighbours", r"cannot read 'neighbours'; parameters are written as in knn\?name=value"),

@@ -278,7 +278,7 @@ def test_an_empty_list_is_no_recommendation() -> None:
 
 def test_it_must_be_fitted_first() -> None:
     table = Table({"user": ["ann"], "items": [["x"]]})
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         table.recommend(batch_of(a_log().at(3), [], []), 1)
     assert repr(table) == "Table(1 recommendations)"
 

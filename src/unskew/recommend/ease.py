@@ -15,9 +15,11 @@ from unskew.arrays.types import Codes
 from unskew.checks import number, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend import checks, ease_kernels
+from unskew.recommend import ease_kernels
 from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.holders import Holders
+from unskew.recommend.parameters import format_spec
+from unskew.recommend.preconditions import require_fitted, require_length
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
 UNIT = 2.0**-36
@@ -87,7 +89,7 @@ class EASE:
             whole_number("max_items", self.max_items, "how many items are modelled")
 
     def __repr__(self) -> str:
-        return checks.spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
+        return format_spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count, invert, scale: about ``n^3`` steps for n items."""
@@ -130,9 +132,9 @@ class EASE:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
-        m = checks.fitted(self._model, self)
+        m = require_fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
         n = len(m.modelled)
 
         def block(block: int, lo: int, hi: int) -> None:
@@ -149,8 +151,8 @@ class EASE:
 
         Its row is subtracted from the scores of the whole profile; B still contains the pair.
         """
-        m = checks.fitted(self._model, self)
-        whole_number("k", k, "the length of a list")
+        m = require_fitted(self._model, self)
+        require_length(k)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.modelled)
         return some.ranks(

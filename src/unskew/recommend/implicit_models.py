@@ -25,6 +25,7 @@ from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.contract import Batch, top_k
+from unskew.recommend.preconditions import require_fitted
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
@@ -55,7 +56,7 @@ class ImplicitModel:
     -----
     What is left out is left out of the profile only: item factors and similarities are fitted once, on profiles
     that still hold the pair. Scores are therefore a little higher than after a refit without it, for small
-    logs more so. `ItemKNN` with ``leave_out="exact"`` takes the pair out of the similarities as well.
+    logs more so. `ItemKNN` takes the pair out of the similarities as well.
 
     An empty profile gets no recommendation; an item-item model recommends only what is similar to something in
     the profile. Ties go to the smaller id. The matrix has the users and items of the snapshot alone, in the
@@ -115,8 +116,7 @@ class ImplicitModel:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-        if self.fitted is None:
-            raise UnskewError(f"{self} is not fitted yet: call fit first")
+        require_fitted(self.fitted, self)
         rows = self._rows(profiles)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         some = np.flatnonzero(np.diff(rows.indptr))

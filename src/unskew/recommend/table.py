@@ -10,9 +10,10 @@ import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.errors import UnskewError, UnskewWarning
+from unskew.errors import UnskewWarning
 from unskew.reading.sources import expand
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.preconditions import require_fitted
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
 
@@ -94,7 +95,7 @@ class Table:
 
         With a ``held_out`` column, the held-out item is the one that the profile lacks.
         """
-        lists = self._fitted()
+        lists = require_fitted(self._lists, self)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         for row in range(len(profiles)):
             own = profiles.profile(row)
@@ -107,9 +108,4 @@ class Table:
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
-        return self._fitted().ranks(pairs.user, pairs.item, k)
-
-    def _fitted(self) -> Lists:
-        if self._lists is None:
-            raise UnskewError(f"{self} is not fitted yet: call fit first")
-        return self._lists
+        return require_fitted(self._lists, self).ranks(pairs.user, pairs.item, k)
