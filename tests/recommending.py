@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.arrays.types import Codes
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, HeldOutPairs
 
 Floats = npt.NDArray[np.float64]
 Scores = Callable[[Floats, Floats], Floats]
@@ -25,10 +25,13 @@ def profiles_of(items: int = 7, users: int = 7) -> st.SearchStrategy[list[list[i
 
 
 def snapshot_of(profiles: Iterable[Iterable[int]]) -> us.Snapshot:
-    """A log in which user u takes the items of profile u one after the other, all read and at its end."""
+    """A log in which user u takes the items of profile u one after the other, all read and at its end.
+
+    Items are numbered by id, as recommenders see them; those of its ``log`` too.
+    """
     rows = [(u, item, time) for u, profile in enumerate(profiles) for time, item in enumerate(profile)]
     users, items, times = map(list, zip(*rows, strict=True))
-    return us.read_log({"user": users, "item": items, "time": times}).at(max(times))
+    return us.read_log({"user": users, "item": items, "time": times}).at(max(times)).number_by_id()
 
 
 def random_snapshot(seed: int, users: int, items: int, mean: float) -> us.Snapshot:
@@ -82,20 +85,20 @@ def matrix_of(snapshot: us.Snapshot) -> Floats:
     return matrix
 
 
-def ranking(scores: Floats, profile: Floats, order: Codes) -> list[int]:
-    """Items by score, then by `order`; without the profile and without scores of -inf."""
-    best = np.lexsort((order, -scores))
+def ranking(scores: Floats, profile: Floats) -> list[int]:
+    """Items by score, then by code; without the profile and without scores of -inf."""
+    best = np.argsort(-scores, kind="stable")
     return [int(i) for i in best if profile[i] == 0 and scores[i] > -np.inf]
 
 
 def ranks(scores: Scores, pairs: HeldOutPairs, *, exact: bool) -> list[int]:
     """The rank of each held-out item; `exact` scores with a matrix in which the pair is not."""
-    x, order = matrix_of(pairs.snapshot), tie_order(pairs.snapshot)
+    x = matrix_of(pairs.snapshot)
     found = []
     for user, item in zip(pairs.user, pairs.item, strict=True):
         left = x.copy()
         left[user, item] = 0
-        listed = ranking(scores(left if exact else x, left[user]), left[user], order)
+        listed = ranking(scores(left if exact else x, left[user]), left[user])
         found.append(listed.index(int(item)) + 1 if int(item) in listed else 0)
     return found
 

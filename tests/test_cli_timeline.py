@@ -117,8 +117,9 @@ def test_calendar_steps(tmp_path: Path) -> None:
 STOPPING = """
 import os
 import numpy as np
+from unskew.recommend import Traits
 class Model:
-    may_recommend_profile = True
+    traits = Traits(may_recommend_profile=True)
     def __str__(self):
         return "stopping"
     def fit(self, snapshot):
@@ -159,8 +160,9 @@ SLOW = """
 import os
 import time
 import numpy as np
+from unskew.recommend import Traits
 class Model:
-    may_recommend_profile = True
+    traits = Traits(may_recommend_profile=True)
     def __str__(self):
         return "slow"
     def fit(self, snapshot):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ from unskew.recommend import (
     Table,
     recommender,
 )
-from unskew.recommend.contract import HeldOutPairs, tie_order, top_k
+from unskew.recommend.contract import HeldOutPairs, top_k
 from unskew.testing import AT, ITEMS, USERS, RecommenderConformance
 
 
@@ -42,7 +42,7 @@ class TestConstantSpec(TestConstant):
 
 class TestPopular(RecommenderConformance):
     def make(self) -> Recommender:
-        return Popular(leave_out="profile")
+        return Popular(exact=False)
 
 
 class TestPopularExact(RecommenderConformance):
@@ -56,7 +56,7 @@ class TestItemKNN(RecommenderConformance):
     learns = True
 
     def make(self) -> Recommender:
-        return ItemKNN(neighbours=5, leave_out="profile")
+        return ItemKNN(neighbours=5, exact=False)
 
 
 class TestItemKNNExact(RecommenderConformance):
@@ -119,6 +119,52 @@ class TestTable(RecommenderConformance):
         return Table({"user": list(USERS), "items": [list(rng.permutation(ITEMS)) for _ in USERS]})
 
 
+class _MostHeld:
+    """Popularity as anyone would write it: nothing is done about ties, so that codes decide them."""
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        counts = snapshot.counts()
+        self.best = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        lists = np.full((len(profiles), k), -1)
+        for row in range(len(profiles)):
+            found = [item for item in self.best if item not in profiles.profile(row)][:k]
+            lists[row, : len(found)] = found
+        return lists
+
+
+class TestTiesByCode(RecommenderConformance):
+    def make(self) -> Recommender:
+        return _MostHeld()
+
+
+class _HeldTogether:
+    """Sparse matrices and a dense sort, as someone wraps a library that knows nothing of logs."""
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        matrix = Batch.of(snapshot).matrix()
+        self.together = (matrix.T @ matrix).tocsr()
+        self.here = np.asarray(matrix.sum(axis=0)).ravel() > 0
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        scores = (profiles.matrix() @ self.together).toarray()
+        scores[profiles.matrix().nonzero()] = -1
+        scores[:, ~self.here] = -1
+        best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+        found = np.where(np.take_along_axis(scores, best, axis=1) >= 0, best, -1)
+        return np.concatenate([found, np.full((len(profiles), k), -1)], axis=1)[:, :k]
+
+
+class TestWrappedMatrices(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
+        return _HeldTogether()
+
+
 class _ByCode:
     """Recommends the smallest codes that the profile does not hold, and is a base to break things from."""
 
@@ -134,7 +180,7 @@ class _ByCode:
         scores = np.where(here, 0.0, -np.inf) * np.ones((len(profiles), 1))
         for row in range(len(profiles)):
             scores[row, profiles.profile(row)] = -np.inf
-        return top_k(scores, tie_order(self.snapshot), k)
+        return top_k(scores, k)
 
 
 class _Repeats(_ByCode):
@@ -184,11 +230,12 @@ class _FitReturnsNothing(_ByCode):
 
 class _KnowsTheFuture(_ByCode):
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
-        scores = np.ones((len(profiles), 1)) * np.arange(profiles.n_items)[::-1]  # most frequent in the whole log
+        log = self.snapshot.log
+        scores = np.ones((len(profiles), 1)) * np.bincount(log.item, minlength=len(log.items))  # of all history
         scores[:, self.snapshot.counts() == 0] = -np.inf
         for row in range(len(profiles)):
             scores[row, profiles.profile(row)] = -np.inf
-        return top_k(scores, tie_order(self.snapshot), k)
+        return top_k(scores, k)
 
 
 class _RecommendsWhatIsNotThereYet(_ByCode):

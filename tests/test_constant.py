@@ -37,7 +37,7 @@ def test_no_more_than_k_of_the_list_count() -> None:
 
 
 def test_an_item_that_comes_later_may_be_recommended_and_an_unknown_one_not() -> None:
-    log = us.read_log({"user": ["a", "b"], "item": ["x", "later"], "time": [1, 2]})
+    log = us.read_log({"user": ["a", "b"], "item": ["x", "later"], "time": [1, 2]}).numbered_by_id
     model = Constant(["later", "x"]).fit(log.at(1))
     assert model.held_out_ranks(all_pairs(log.at(1)), 5).tolist() == [2]
     with pytest.raises(InputError, match=r"constant: the log has no item 'never'"):

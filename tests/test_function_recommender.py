@@ -14,7 +14,7 @@ from unskew.testing import batch_of
 
 
 def a_log() -> us.Log:
-    return us.read_log({"user": ["ann", "ann", "bob"], "item": [30, 10, 20], "time": [1, 2, 3]})
+    return us.read_log({"user": ["ann", "ann", "bob"], "item": [30, 10, 20], "time": [1, 2, 3]}).numbered_by_id
 
 
 def recommended(function: Any, k: int = 2) -> list[list[Any]]:
@@ -69,7 +69,7 @@ def test_what_is_wrong_is_named(given: Any, message: str) -> None:
 def test_it_must_be_a_function_and_fitted() -> None:
     with pytest.raises(InputError, match="3 is not a function"):
         FunctionRecommender(3)  # type: ignore[arg-type]
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         FunctionRecommender(lambda profile, k: []).recommend(batch_of(a_log().at(3), [], []), 1)
 
 

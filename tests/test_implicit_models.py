@@ -25,10 +25,10 @@ SIMILAR = {"bm25": BM25Recommender, "tfidf": TFIDFRecommender, "cosine": CosineR
 
 
 def a_log(users: int = 60, items: int = 40, seed: int = 0) -> us.Log:
-    """Random profiles over ids whose order is not that of the codes."""
+    """Random profiles, items numbered by id; the codes of users are not in the order of their ids."""
     rng = np.random.default_rng(seed)
     u, i = np.nonzero(rng.random((users, items)) < np.linspace(0.05, 0.4, items))
-    return us.read_log({"user": u, "item": i, "time": np.ones(len(u), dtype=np.int64)})
+    return us.read_log({"user": u, "item": i, "time": np.ones(len(u), dtype=np.int64)}).numbered_by_id
 
 
 def matrix_of(log: us.Log, at: Any) -> tuple[sparse.csr_matrix, list[Any], list[Any]]:
@@ -135,6 +135,7 @@ def test_an_empty_profile_gets_nothing() -> None:
 def test_item_item_models_recommend_nothing_without_similarity() -> None:
     rows = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "z"), ("d", "z"), ("d", "v"), ("e", "w")]
     log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * len(rows)})
+    log = log.numbered_by_id
     batch = batch_of(log.at(1), [0, 0], [log.items.codes(["x"]), log.items.codes(["w"])])
     for model in SIMILAR:
         assert ids(log, ImplicitModel(model).fit(log.at(1)).recommend(batch, 3)) == [["y"], []]
@@ -143,13 +144,14 @@ def test_item_item_models_recommend_nothing_without_similarity() -> None:
 def test_ties_go_to_the_smaller_id() -> None:
     rows = [("u1", i) for i in "dcbax"] + [("u2", i) for i in "bdcax"] + [("u3", "e")]
     log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * len(rows)})
+    log = log.numbered_by_id
     batch = batch_of(log.at(1), [0], [log.items.codes(["x"])])
     assert ids(log, ImplicitModel("cosine").fit(log.at(1)).recommend(batch, 3)) == [["a", "b", "c"]]
 
 
 def test_a_log_in_which_an_item_has_no_weight_is_no_error() -> None:
     rows = [("a", "x"), ("a", "y"), ("b", "z")]  # a holds all but one item: its idf is 0
-    log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 3})
+    log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 3}).numbered_by_id
     batch = batch_of(log.at(1), [0], [log.items.codes(["x"])])
     found = ImplicitModel("tfidf").fit(log.at(1)).recommend(batch, 3)
     assert set(found.ravel().tolist()) <= {-1, *log.items.codes(["y", "z"]).tolist()}
@@ -182,7 +184,7 @@ def test_factors_that_diverge_are_an_error() -> None:
 
 
 def test_it_must_be_fitted_first() -> None:
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         ImplicitModel("als").recommend(batch_of(random_log().at(AT), [], []), 3)
 
 

@@ -30,9 +30,8 @@ from tests.recommending import (
 )
 from tests.tables import LAW
 from unskew.arrays import blocks
-from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.knn import ItemKNN
 
 EXACT = ["cosine", "jaccard", "cooccurrence"]
@@ -53,20 +52,18 @@ def similarities(x: Floats, kind: str) -> Floats:
     return rounded
 
 
-def kept(similarity: Floats, order: Any, neighbours: int) -> Floats:
+def kept(similarity: Floats, neighbours: int) -> Floats:
     """Each row with its first `neighbours` alone."""
     rows = np.zeros_like(similarity)
     for j, row in enumerate(similarity):
-        best = np.lexsort((order, -row))[:neighbours]
+        best = np.argsort(-row, kind="stable")[:neighbours]
         rows[j, best] = row[best]
     return rows
 
 
-def scores_by(snapshot: Snapshot, kind: str, neighbours: int) -> Scores:
-    order = tie_order(snapshot)
-
+def scores_by(kind: str, neighbours: int) -> Scores:
     def scores(x: Floats, profile: Floats) -> Floats:
-        total: Floats = profile @ kept(similarities(x, kind), order, neighbours)
+        total: Floats = profile @ kept(similarities(x, kind), neighbours)
         return np.where(total > 0, total, -np.inf)
 
     return scores
@@ -76,7 +73,7 @@ def scores_by(snapshot: Snapshot, kind: str, neighbours: int) -> Scores:
 @LAW
 def test_ranks_are_those_of_a_fit_without_the_pair(profiles: list[list[int]], kind: str, neighbours: int) -> None:
     pairs = all_pairs(snapshot_of(profiles))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=True)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=True)
     model = ItemKNN(neighbours, similarity=kind).fit(pairs.snapshot)
     for k in (1, 2, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
@@ -91,11 +88,11 @@ def test_ranks_are_those_of_a_fit_without_the_pair(profiles: list[list[int]], ki
 @pytest.mark.parametrize("neighbours", [1, 3, 10, 60])
 def test_the_same_on_profiles_of_some_size(kind: str, neighbours: int) -> None:
     pairs = all_pairs(random_snapshot(neighbours, 60, 40, 9))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=True)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=True)
     model = ItemKNN(neighbours, similarity=kind).fit(pairs.snapshot)
     for k in (1, 5, 20, 40):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
-    kept_in = ItemKNN(neighbours, similarity=kind, leave_out="profile").fit(pairs.snapshot)
+    kept_in = ItemKNN(neighbours, similarity=kind, exact=False).fit(pairs.snapshot)
     assert kept_in.held_out_ranks(pairs, 40).tolist() != expected
 
 
@@ -105,8 +102,8 @@ def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(
     profiles: list[list[int]], kind: str, neighbours: int
 ) -> None:
     pairs = all_pairs(snapshot_of(profiles))
-    expected = ranks(scores_by(pairs.snapshot, kind, neighbours), pairs, exact=False)
-    model = ItemKNN(neighbours, similarity=kind, leave_out="profile").fit(pairs.snapshot)
+    expected = ranks(scores_by(kind, neighbours), pairs, exact=False)
+    model = ItemKNN(neighbours, similarity=kind, exact=False).fit(pairs.snapshot)
     for k in (1, 2, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
         assert places(model.recommend(remaining(pairs), k), pairs.item) == within(expected, k)
@@ -115,7 +112,7 @@ def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(
 @pytest.mark.parametrize("kind", [*EXACT, "bm25"])
 def test_ranks_and_lists_agree_on_a_larger_log(kind: str) -> None:
     pairs = all_pairs(random_snapshot(5, 800, 150, 12))
-    model = ItemKNN(8, similarity=kind, leave_out="profile").fit(pairs.snapshot)
+    model = ItemKNN(8, similarity=kind, exact=False).fit(pairs.snapshot)
     for k in (1, 10, 150):
         found = model.held_out_ranks(pairs, k)
         assert found.tolist() == places(model.recommend(remaining(pairs), k), pairs.item)
@@ -126,11 +123,11 @@ def test_ranks_and_lists_agree_on_a_larger_log(kind: str) -> None:
 def test_lists_are_by_score_then_by_id_without_the_profile(kind: str) -> None:
     snapshot = random_snapshot(1, 50, 14, 4)
     batch = remaining(all_pairs(snapshot))
-    x, order, scores = matrix_of(snapshot), tie_order(snapshot), scores_by(snapshot, kind, 3)
+    x, scores = matrix_of(snapshot), scores_by(kind, 3)
     lists = ItemKNN(3, similarity=kind).fit(snapshot).recommend(batch, 6)
     for k in range(len(batch)):
         profile = np.isin(np.arange(14), batch.profile(k)).astype(float)
-        assert lists[k].tolist() == (ranking(scores(x, profile), profile, order) + [-1] * 6)[:6]
+        assert lists[k].tolist() == (ranking(scores(x, profile), profile) + [-1] * 6)[:6]
 
 
 def implicit_scores(kind: str, neighbours: int, x: Floats, batch: Any) -> Floats:
@@ -161,7 +158,7 @@ def test_implicit_gives_the_same_lists(kind: str, neighbours: int, users: int, i
         pairs = type(pairs)(snapshot, pairs.user[keep], pairs.item[keep], pairs.entry[keep])
     batch = remaining(pairs)
     theirs = implicit_scores(kind, neighbours, matrix_of(snapshot), batch)
-    model = ItemKNN(neighbours, similarity=kind, leave_out="profile").fit(snapshot)
+    model = ItemKNN(neighbours, similarity=kind, exact=False).fit(snapshot)
     ours, found = model.recommend(batch, items), model.held_out_ranks(pairs, items)
     near = 1e-9 * theirs.max()
     told_apart = 0
@@ -220,10 +217,10 @@ def test_some_of_the_pairs_have_the_ranks_that_they_have_among_all() -> None:
     assert model.recommend(batch_of([], 50), 5).shape == (0, 5)
 
 
-@pytest.mark.parametrize("leave_out", ["exact", "profile"])
-def test_nothing_is_like_an_empty_profile(leave_out: str) -> None:
+@pytest.mark.parametrize("exact", [True, False])
+def test_nothing_is_like_an_empty_profile(exact: bool) -> None:
     pairs = all_pairs(snapshot_of([[1], [1, 2], [2, 1]]))
-    model = ItemKNN(leave_out=leave_out).fit(pairs.snapshot)
+    model = ItemKNN(exact=exact).fit(pairs.snapshot)
     alone = pairs.snapshot.sizes()[pairs.user] == 1
     assert (model.held_out_ranks(pairs, 5)[alone] == 0).all()
     assert (model.held_out_ranks(pairs, 5)[~alone] == 1).all()
@@ -234,7 +231,7 @@ def test_nothing_is_like_an_empty_profile(leave_out: str) -> None:
 def test_one_user_or_one_item_is_enough_to_be_fitted_and_nothing_is_found(profiles: list[list[int]]) -> None:
     pairs = all_pairs(snapshot_of(profiles))
     assert not ItemKNN().fit(pairs.snapshot).held_out_ranks(pairs, 5).any()
-    kept_in = ItemKNN(leave_out="profile").fit(pairs.snapshot).held_out_ranks(pairs, 5)
+    kept_in = ItemKNN(exact=False).fit(pairs.snapshot).held_out_ranks(pairs, 5)
     assert kept_in.any() == (len(profiles[0]) > 1)
     assert ItemKNN(similarity="bm25").fit(pairs.snapshot).held_out_ranks(pairs, 5).any() == (len(profiles[0]) > 1)
 
@@ -242,9 +239,9 @@ def test_one_user_or_one_item_is_enough_to_be_fitted_and_nothing_is_found(profil
 def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
     log = snapshot_of([[1, 2, 3], [2, 3, 1]]).log
     pairs = all_pairs(log.at(2))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 2.*leave_out='profile'"):
+    with pytest.raises(PolicyError, match=r"fitted at another date than 2.*exact=False"):
         ItemKNN().fit(log.at(1)).held_out_ranks(pairs, 5)
-    assert ItemKNN(leave_out="profile").fit(log.at(1)).held_out_ranks(pairs, 5).any()
+    assert ItemKNN(exact=False).fit(log.at(1)).held_out_ranks(pairs, 5).any()
 
 
 def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
@@ -258,7 +255,7 @@ def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
 
 def test_it_is_written_as_on_the_command_line() -> None:
     assert repr(ItemKNN()) == "knn?neighbours=50&similarity=cosine"
-    assert repr(ItemKNN(5, leave_out="profile")) == "knn?neighbours=5&similarity=cosine&leave_out=profile"
+    assert repr(ItemKNN(5, exact=False)) == "knn?neighbours=5&similarity=cosine&exact=false"
     assert repr(ItemKNN(5, similarity="bm25")) == "knn?neighbours=5&similarity=bm25&k1=1.2&b=0.75"
 
 
@@ -269,8 +266,8 @@ def test_it_is_written_as_on_the_command_line() -> None:
         ({"neighbours": 2.5}, "neighbours is 2.5"),
         ({"neighbours": True}, "neighbours is True"),
         ({"similarity": "pearson"}, "'pearson'; it must be one of cosine, jaccard, cooccurrence, bm25"),
-        ({"leave_out": "log"}, "'log'; it must be one of exact, profile"),
-        ({"similarity": "bm25", "leave_out": "exact"}, "not possible with similarity='bm25'"),
+        ({"exact": "profile"}, "exact is 'profile'; it must be true or false"),
+        ({"similarity": "bm25", "exact": True}, "not possible with similarity='bm25'"),
         ({"k1": -1.0}, "k1 is -1.0"),
         ({"k1": float("nan")}, "k1 is nan"),
         ({"b": 1.5}, "b is 1.5; .* at most 1"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+import unskew as us
 from tests.recommending import (
     Floats,
     all_pairs,
@@ -26,7 +27,7 @@ from tests.recommending import (
 from tests.tables import LAW
 from unskew.arrays import blocks
 from unskew.errors import PolicyError, UnskewError
-from unskew.recommend.contract import RanksHeldOut, Recommender, tie_order
+from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.popular import Popular
 
 
@@ -55,7 +56,7 @@ def test_ranks_are_those_of_counting_again_without_the_pair(profiles: list[list[
 def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(profiles: list[list[int]]) -> None:
     pairs = all_pairs(snapshot_of(profiles))
     expected = ranks(counts, pairs, exact=False)
-    model = Popular(leave_out="profile").fit(pairs.snapshot)
+    model = Popular(exact=False).fit(pairs.snapshot)
     for k in (1, 3, 100):
         assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
         assert places(model.recommend(remaining(pairs), k), pairs.item) == within(expected, k)
@@ -64,15 +65,19 @@ def test_out_of_the_profile_alone_the_ranks_are_the_places_in_the_lists(profiles
 def test_lists_are_by_count_then_by_id_without_the_profile() -> None:
     snapshot = random_snapshot(1, 60, 12, 4)
     batch = remaining(all_pairs(snapshot))
-    x, order = matrix_of(snapshot), tie_order(snapshot)
+    x = matrix_of(snapshot)
     lists = Popular().fit(snapshot).recommend(batch, 5)
     for k in range(len(batch)):
         profile = np.isin(np.arange(12), batch.profile(k)).astype(float)
-        assert lists[k].tolist() == (ranking(counts(x, profile), profile, order) + [-1] * 5)[:5]
+        assert lists[k].tolist() == (ranking(counts(x, profile), profile) + [-1] * 5)[:5]
 
 
-def test_ties_go_by_id_and_not_by_code() -> None:
-    snapshot = snapshot_of([[5, 3], [3, 5], [9], [1]])
+def test_ties_go_by_id_and_not_by_how_often_items_come_later() -> None:
+    log = us.read_log(
+        {"user": [0, 0, 1, 1, 2, 3, 4, 4], "item": [5, 3, 3, 5, 9, 1, 9, 5], "time": [0] * 6 + [1] * 2}
+    )
+    assert log.items.to_list() == [5, 3, 9, 1]
+    snapshot = log.at(0).number_by_id()
     lists = Popular().fit(snapshot).recommend(batch_of([[]], 4), 6)
     assert [snapshot.log.items[c] for c in lists[0][:4]] == [3, 5, 1, 9]
     assert lists[0][4:].tolist() == [-1, -1]
@@ -93,7 +98,7 @@ def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_noth
     assert by_item[1] == 1
     one = all_pairs(snapshot_of([[1]]))
     assert Popular().fit(one.snapshot).held_out_ranks(one, 5).tolist() == [0]
-    assert Popular(leave_out="profile").fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
+    assert Popular(exact=False).fit(one.snapshot).held_out_ranks(one, 5).tolist() == [1]
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -114,22 +119,22 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
     log = snapshot_of([[1, 2], [2, 3]]).log
     pairs = all_pairs(log.at(1))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*leave_out='profile'"):
+    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*exact=False"):
         Popular().fit(log.at(0)).held_out_ranks(pairs, 5)
-    assert Popular(leave_out="profile").fit(log.at(0)).held_out_ranks(pairs, 5).any()
+    assert Popular(exact=False).fit(log.at(0)).held_out_ranks(pairs, 5).any()
 
 
 def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
     assert isinstance(Popular(), Recommender)
     assert isinstance(Popular(), RanksHeldOut)
-    assert [repr(Popular()), repr(Popular(leave_out="profile"))] == ["popular", "popular?leave_out=profile"]
+    assert [repr(Popular()), repr(Popular(exact=False))] == ["popular", "popular?exact=false"]
     with pytest.raises(UnskewError, match="popular has not been fitted"):
         Popular().recommend(batch_of([[]], 1), 1)
     with pytest.raises(UnskewError, match="popular has not been fitted"):
         Popular().held_out_ranks(all_pairs(snapshot_of([[1]])), 1)
 
 
-@pytest.mark.parametrize("leave_out", ["none", None, 3])
-def test_an_unknown_way_to_leave_out_is_refused(leave_out: Any) -> None:
-    with pytest.raises(PolicyError, match="must be one of exact, profile"):
-        Popular(leave_out=leave_out)
+@pytest.mark.parametrize("exact", ["none", None, 3])
+def test_it_is_exact_or_it_is_not(exact: Any) -> None:
+    with pytest.raises(PolicyError, match=f"exact is {exact!r}; it must be true or false"):
+        Popular(exact=exact)

@@ -20,7 +20,7 @@ from unskew.evaluation import ranking
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pairs import pairs_of
 from unskew.recommend import Batch
-from unskew.recommend.contract import HeldOutPairs, tie_order, top_k
+from unskew.recommend.contract import HeldOutPairs, Traits, top_k, traits_of
 
 
 class Fixed:
@@ -161,9 +161,23 @@ def test_who_may_recommend_the_profile_may() -> None:
     constant = lambda b, k: np.tile([code("x"), code("y"), code("z")], (len(b), 1))  # noqa: E731
     with pytest.raises(InputError, match="which the profile holds"):
         ranks(Fixed(constant))
-    assert ranks(Fixed(constant, may_recommend_profile=True)).ranks.tolist() == [1, 2, 1, 3]
+    assert ranks(Fixed(constant, traits=Traits(may_recommend_profile=True))).ranks.tolist() == [1, 2, 1, 3]
     with pytest.raises(InputError, match="recommends item 'x' twice"):
-        ranks(Fixed(lambda b, k: np.full((len(b), k), code("x")), may_recommend_profile=True))
+        ranks(Fixed(lambda b, k: np.full((len(b), k), code("x")), traits=Traits(may_recommend_profile=True)))
+
+
+def test_a_recommender_without_traits_has_the_usual_ones() -> None:
+    assert traits_of(Fixed(None)) == Traits(
+        exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
+    )
+    assert traits_of(us.Constant(["x"])) == Traits(may_recommend_profile=True)
+    assert traits_of(us.Popular()) == traits_of(us.ItemKNN()) == Traits(exact=True)
+    assert traits_of(us.ItemKNN(similarity="bm25")) == traits_of(us.EASE()) == Traits()
+
+
+def test_traits_of_another_kind_are_refused() -> None:
+    with pytest.raises(InputError, match=r"fixed: its attribute 'traits' is \{'exact': True\}: make it a Traits"):
+        ranks(Fixed(rows([], [], [], []), traits={"exact": True}))
 
 
 @pytest.mark.parametrize("leave_out", [1, 2])
@@ -301,22 +315,23 @@ def test_ties_of_scores_are_ranked_the_same_way_every_time_and_for_any_order_of_
 @LAW
 @given(
     rows=st.lists(st.lists(st.sampled_from([0.0, 1.0, 2.5, -np.inf, np.nan]), min_size=5, max_size=5), min_size=1),
-    order=st.permutations(range(5)),
     k=st.integers(1, 8),
 )
-def test_the_best_k_are_those_of_a_sort_with_ties_in_the_order_given(
-    rows: list[list[float]], order: list[int], k: int
-) -> None:
-    for scores, found in zip(rows, top_k(np.array(rows), np.array(order), k).tolist(), strict=True):
+def test_the_best_k_are_those_of_a_sort_with_ties_in_the_order_of_codes(rows: list[list[float]], k: int) -> None:
+    for scores, found in zip(rows, top_k(np.array(rows), k).tolist(), strict=True):
         able = [i for i in range(5) if scores[i] > -np.inf]
-        best = sorted(able, key=lambda i: (-scores[i], order[i]))[:k]
+        best = sorted(able, key=lambda i: (-scores[i], i))[:k]
         assert found == best + [-1] * (k - len(best))
 
 
 def test_equals_are_told_apart_by_their_ids_and_not_by_how_often_they_come() -> None:
     log = log_of([("a", "z", 0), ("b", "z", 0), ("a", "x", 0), ("a", "y", 0)])
     assert log.items.to_list() == ["z", "x", "y"]
-    assert tie_order(log.at(0)).tolist() == [2, 0, 1]
+    spy = Spy(lambda profile, k: [])
+    us.rank_held_out(spy, log.at(0), qualities="hit@1")
+    assert spy.snapshot is not None
+    assert spy.snapshot.log.items.to_list() == ["x", "y", "z"]
+    assert spy.snapshot.profile("a") == log.at(0).profile("a")
 
 
 def test_a_batch_is_a_matrix_of_ones_for_libraries_that_want_one() -> None:

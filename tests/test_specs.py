@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import sys
 from pathlib import Path
 from typing import Any, Literal
@@ -11,7 +12,7 @@ import pytest
 from implicit.nearest_neighbours import CosineRecommender
 
 import unskew as us
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend import (
@@ -26,10 +27,10 @@ from unskew.recommend import (
     Table,
     recommender,
 )
-from unskew.recommend.contract import RanksHeldOut
+from unskew.recommend.contract import GradesHeldOut, HeldOutPairs, RanksHeldOut, Traits, traits_of
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.specs import KNOWN
-from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out
+from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out, without_each
 
 
 def same(one: Recommender, other: Recommender) -> bool:
@@ -43,7 +44,7 @@ def same(one: Recommender, other: Recommender) -> bool:
     ("spec", "meant"),
     [
         ("popular", Popular()),
-        ("popular?leave_out=profile", Popular(leave_out="profile")),
+        ("popular?exact=false", Popular(exact=False)),
         ("knn", ItemKNN()),
         ("knn?neighbours=3&similarity=jaccard", ItemKNN(3, similarity="jaccard")),
         ("ease?l2=20", EASE(20.0)),
@@ -80,12 +81,48 @@ def test_ranking_by_itself_stays_possible_under_a_name() -> None:
     assert not isinstance(recommender("als"), RanksHeldOut)
 
 
+class Everything:
+    """All that a recommender may have."""
+
+    traits = Traits(exact=True, made_elsewhere=True, may_recommend_profile=True, files=(Path("lists.csv"),))
+
+    def fit(self, snapshot: Snapshot, /) -> Everything:
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        return np.full((len(profiles), k), -1)
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        return np.ones(len(pairs), dtype=np.int64)
+
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        return items / 2
+
+
+def test_all_of_the_contract_stays_under_a_name() -> None:
+    found = recommender(Everything())
+    assert str(found) == "Everything"
+    assert isinstance(found, RanksHeldOut)
+    assert isinstance(found, GradesHeldOut)
+    assert traits_of(found) == Everything.traits
+    pairs = all_pairs(checkerboard().at(AT))
+    assert (found.held_out_ranks(pairs, 4) == 1).all()
+    assert found.grades(without_each(pairs), pairs.item).tolist() == (pairs.item / 2).tolist()
+    plain = recommender(Plain())
+    assert not isinstance(plain, RanksHeldOut | GradesHeldOut)
+    assert traits_of(plain) == Traits()
+    for one in (found, plain):
+        again: Any = copy.deepcopy(one)
+        assert again.recommender is not one.recommender  # type: ignore[attr-defined]
+        assert str(again) == str(one)
+
+
 def test_constants_are_ids_of_the_type_of_the_log() -> None:
-    log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]})
+    log = us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 1, 1]}).numbered_by_id
     batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
     found = recommender("constant:30, 10").fit(log.at(1)).recommend(batch, 3)[0]
     assert [log.items[c] for c in found if c >= 0] == [30, 10]
-    assert getattr(recommender("constant:30"), "may_recommend_profile", False)
+    assert traits_of(recommender("constant:30")).may_recommend_profile
     with pytest.raises(InputError, match="the log has no item 'x'"):
         recommender("constant:30,x").fit(log.at(1))
     with pytest.raises(InputError, match="an item twice"):
@@ -93,7 +130,7 @@ def test_constants_are_ids_of_the_type_of_the_log() -> None:
 
 
 def test_constants_may_have_commas_and_colons_in_their_ids() -> None:
-    log = us.read_log({"user": [1, 1, 2], "item": ["a,b", "c:d", "e?f"], "time": [1, 1, 1]})
+    log = us.read_log({"user": [1, 1, 2], "item": ["a,b", "c:d", "e?f"], "time": [1, 1, 1]}).numbered_by_id
     batch = batch_of(log.at(1), [0], [np.empty(0, dtype=np.int64)])
     found = recommender('constant:"a,b",c:d,e?f').fit(log.at(1)).recommend(batch, 3)[0]
     assert [log.items[c] for c in found] == ["a,b", "c:d", "e?f"]
@@ -116,7 +153,7 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("popular:3", "popular takes nothing after a colon; write it as in popular"),
         ("knn:50", r"knn takes nothing after a colon; write it as in knn\?neighbours=50"),
         ("knn?neighbors=50", "no parameter 'neighbors'; did you mean 'neighbours'"),
-        ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, leave_out"),
+        ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, exact"),
         ("knn?neighbours=many", "knn: neighbours=many must be a whole number"),
         ("knn?neighbours=1.5", "knn: neighbours=1.5 must be a whole number"),
         ("knn?neighbours", r"cannot read 'neighbours'; parameters are written as in knn\?name=value"),

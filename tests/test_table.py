@@ -26,11 +26,11 @@ LISTS = {"ann": ["x", "z", "y"], "bob": ["z", "x"]}
 
 
 def a_log() -> us.Log:
-    return us.read_log({"user": ["ann", "ann", "bob"], "item": ["x", "y", "z"], "time": [1, 2, 3]})
+    return us.read_log({"user": ["ann", "ann", "bob"], "item": ["x", "y", "z"], "time": [1, 2, 3]}).numbered_by_id
 
 
 def a_number_log() -> us.Log:
-    return us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 2, 3]})
+    return us.read_log({"user": [1, 1, 2], "item": [10, 20, 30], "time": [1, 2, 3]}).numbered_by_id
 
 
 def rows_of(lists: dict[Any, list[Any]], seed: int = 0) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def test_ranks_are_places_in_the_list_without_the_remaining_profile(
 ) -> None:
     rng = np.random.default_rng(seed)
     u, i = np.nonzero((rng.random((3, 5)) < 0.5) | (np.arange(5) == np.arange(3)[:, None]))
-    log = us.read_log({"user": u, "item": i, "time": np.ones(len(u), dtype=np.int64)})
+    log = us.read_log({"user": u, "item": i, "time": np.ones(len(u), dtype=np.int64)}).numbered_by_id
     known = {user: [item for item in items if item in set(log.items)] for user, items in enumerate(lists)}
     table = Table({"user": list(known), "items": list(known.values())}).fit(log.at(1))
     pairs = all_pairs(log.at(1))
@@ -278,7 +278,7 @@ def test_an_empty_list_is_no_recommendation() -> None:
 
 def test_it_must_be_fitted_first() -> None:
     table = Table({"user": ["ann"], "items": [["x"]]})
-    with pytest.raises(UnskewError, match="not fitted"):
+    with pytest.raises(UnskewError, match="has not been fitted: call fit"):
         table.recommend(batch_of(a_log().at(3), [], []), 1)
     assert repr(table) == "Table(1 recommendations)"
 

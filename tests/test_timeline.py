@@ -27,7 +27,7 @@ from unskew.over_time import timeline as over_time
 from unskew.over_time.scored_date import NEARBY
 from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.progress import Progress, reporting
-from unskew.recommend.contract import Batch
+from unskew.recommend.contract import Batch, Traits
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -313,7 +313,7 @@ class Stopping:
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         return np.tile(np.arange(k), (len(profiles), 1))
 
-    may_recommend_profile = True
+    traits = Traits(may_recommend_profile=True)
 
 
 Runner = Callable[..., us.Timeline]

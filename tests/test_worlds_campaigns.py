@@ -105,7 +105,8 @@ def _lists_by_hand(world: us.World, campaign: Campaign) -> dict[int, list[int]]:
     n_items, day = world.about["parameters"]["items"], campaign.day
     truth = world.tables["truth"]
     log = us.read_log(truth.filter([time <= day for time in truth["time"].to_pylist()]))
-    now = log.at(day)
+    now = log.at(day).number_by_id()
+    log = now.log
     counts = Counter(item for user in log.users for item in now.profile(user))
     ranking = sorted(counts, key=lambda item: (-counts[item], item))
     allowed = set(ranking[: max(round(campaign.catalogue * n_items), 20)])

@@ -36,6 +36,13 @@ def one_of(name: str, value: Any, known: Collection[str]) -> str:
     return value
 
 
+def true_or_false(name: str, value: Any) -> bool:
+    """`value`, which must be one of the two."""
+    if not isinstance(value, bool):
+        raise PolicyError(f"{name} is {value!r}; it must be true or false")
+    return value
+
+
 def sample_size(name: str, value: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
     wanted = whole_number(name, value, "how many pairs to draw")

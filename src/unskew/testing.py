@@ -7,7 +7,7 @@
             return Mine()
 
 It needs no test framework itself. The logs it uses are made here: a checkerboard, whose right answer anyone
-can see, and one by chance.
+can see, and one by chance. Their items are numbered by id, as whoever drives a recommender numbers them.
 """
 
 from __future__ import annotations
@@ -310,7 +310,7 @@ def _log(case: str, *, until: int | None = None, shuffled: bool = False) -> Log:
     if shuffled:
         rows = [rows[k] for k in np.random.default_rng(1).permutation(len(rows))]
     users, items, times = zip(*rows, strict=True)
-    return read_log({"user": list(users), "item": list(items), "time": list(times)})
+    return read_log({"user": list(users), "item": list(items), "time": list(times)}).numbered_by_id
 
 
 def _checkerboard_rows() -> list[_Row]:

@@ -15,7 +15,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError, UnskewWarning
 from unskew.evaluation.hold_out import HoldOut
 from unskew.progress import progress
-from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
 from unskew.text import first_line
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
@@ -35,7 +35,7 @@ def rank_pairs(
     snapshot = held.profiles
     fit(model, snapshot)
     depth = min(depth, snapshot.profiles.n_items)
-    if held.together > 1 and getattr(model, "is_exact", False):
+    if held.together > 1 and traits_of(model).exact:
         warnings.warn(
             f"{model} leaves a pair out of its model only when items are held out one at a time; with leave_out="
             f"{held.together} they leave the profile alone, and scores are higher",
@@ -48,7 +48,7 @@ def rank_pairs(
         ranks = _ranked_by_itself(model, pairs, depth)
     else:
         ranks = _ranked_by_lists(model, held, pairs, depth)
-    if getattr(model, "made_elsewhere", False) and len(ranks) and not ranks.any():
+    if traits_of(model).made_elsewhere and len(ranks) and not ranks.any():
         warnings.warn(
             f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
             "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
@@ -56,7 +56,7 @@ def rank_pairs(
             UnskewWarning,
             stacklevel=4,
         )
-    if not with_grades or not hasattr(model, "grades"):
+    if not with_grades or not isinstance(model, GradesHeldOut):
         return ranks, None
     progress().begin(f"grading by {model}", len(pairs), "pairs")
     return ranks, _grades(model, held, pairs)
@@ -104,7 +104,7 @@ def lists_for(
     given = _call(model, "recommend", model.recommend, batch, depth)
     lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
     ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
-    free = bool(getattr(model, "may_recommend_profile", False))
+    free = traits_of(model).may_recommend_profile
     list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
         raise _refused(model, snapshot.log, batch, fault)
@@ -118,7 +118,7 @@ def _refused(model: Recommender, log: Log, batch: Batch, fault: Codes) -> Unskew
     return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
 
 
-def _grades(model: Any, held: HoldOut, pairs: HeldOutPairs) -> Floats:
+def _grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:
     grades = np.full(len(pairs), np.nan)
     for part, batch in held.batches(pairs, ENTRIES):
         given = _call(model, "grades", model.grades, batch, pairs.item[part])

@@ -24,7 +24,7 @@ from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files
 from unskew.over_time.date_grid import label_of
-from unskew.recommend.contract import Recommender
+from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, named_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
@@ -265,7 +265,7 @@ def _fingerprint(log: Log) -> dict[str, Any]:
 
 def _describe_model(name: str, model: Recommender) -> str:
     """A recommender in words; one that was read from a file with a check sum of that."""
-    files = getattr(model, "files", ())
+    files = traits_of(model).files
     spec = str(model) + (f" ({hash_files(files)})" if files else "")
     return spec if name == str(model) else f"{name}: {spec}"
 

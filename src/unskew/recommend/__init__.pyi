@@ -1,7 +1,11 @@
 from .constant import Constant as Constant
 from .contract import Batch as Batch
+from .contract import GradesHeldOut as GradesHeldOut
 from .contract import HeldOutPairs as HeldOutPairs
+from .contract import RanksHeldOut as RanksHeldOut
 from .contract import Recommender as Recommender
+from .contract import Traits as Traits
+from .contract import top_k as top_k
 from .ease import EASE as EASE
 from .function import FunctionRecommender as FunctionRecommender
 from .implicit_models import ImplicitModel as ImplicitModel

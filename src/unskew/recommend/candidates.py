@@ -19,22 +19,22 @@ from unskew.arrays.compiling import compiled
 
 
 @compiled
-def before(score, i, other_score, j, order):
-    """Whether item i comes before j: by score, then by `order`."""
-    return score > other_score or (score == other_score and order[i] < order[j])
+def before(score, i, other_score, j):
+    """Whether item i comes before j: by score, then by code, which follows the ids."""
+    return score > other_score or (score == other_score and i < j)
 
 
 @compiled
-def sunk(n, score, i, scores, items, order):
+def sunk(n, score, i, scores, items):
     """Put item i into the place of the last of n: `scores` and `items` are a heap with the last on top."""
     at = 0
     while True:
         child = 2 * at + 1
         if child >= n:
             break
-        if child + 1 < n and before(scores[child], items[child], scores[child + 1], items[child + 1], order):
+        if child + 1 < n and before(scores[child], items[child], scores[child + 1], items[child + 1]):
             child += 1
-        if not before(score, i, scores[child], items[child], order):
+        if not before(score, i, scores[child], items[child]):
             break
         scores[at] = scores[child]
         items[at] = items[child]
@@ -44,16 +44,16 @@ def sunk(n, score, i, scores, items, order):
 
 
 @compiled
-def offered(score, i, n, most, scores, items, order):
+def offered(score, i, n, most, scores, items):
     """Keep item i if it is among the best `most`; returns how many there are now, n before."""
     if n == most:
-        if n > 0 and before(score, i, scores[0], items[0], order):
-            sunk(n, score, i, scores, items, order)
+        if n > 0 and before(score, i, scores[0], items[0]):
+            sunk(n, score, i, scores, items)
         return n
     at = n
     while at > 0:
         parent = (at - 1) >> 1
-        if not before(scores[parent], items[parent], score, i, order):
+        if not before(scores[parent], items[parent], score, i):
             break
         scores[at] = scores[parent]
         items[at] = items[parent]
@@ -64,14 +64,14 @@ def offered(score, i, n, most, scores, items, order):
 
 
 @compiled
-def best_first(n, scores, items, order):
+def best_first(n, scores, items):
     """Sort the n that were kept."""
     for last in range(n - 1, 0, -1):
         score = scores[last]
         i = items[last]
         scores[last] = scores[0]
         items[last] = items[0]
-        sunk(last, score, i, scores, items, order)
+        sunk(last, score, i, scores, items)
 
 
 @compiled

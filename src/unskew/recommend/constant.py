@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend import checks
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.preconditions import require_fitted, require_length
 
 
 @dataclass(frozen=True, repr=False)
@@ -33,11 +32,11 @@ class Constant:
     >>> import unskew as us
     >>> from unskew.recommend.constant import Constant
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> Constant(["y", "x"]).fit(log.at(1))
+    >>> Constant(["y", "x"]).fit(log.at(1).number_by_id())
     constant:y,x
     """
 
-    may_recommend_profile: ClassVar[bool] = True
+    traits: ClassVar[Traits] = Traits(may_recommend_profile=True)
 
     items: Iterable[Any]
     _codes: Codes | None = field(default=None, init=False, compare=False)
@@ -58,21 +57,21 @@ class Constant:
         return "constant:" + ",".join(map(str, self.items))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
-        """Look the items up; nothing is learnt."""
+        """Look the items up; nothing is learned."""
         object.__setattr__(self, "_codes", snapshot.log.items.require_codes(self.items, "constant"))
         object.__setattr__(self, "_n_items", len(snapshot.log.items))
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The first k items of the list, for each profile."""
-        codes = checks.fitted(self._codes, self)[: whole_number("k", k, "the length of a list")]
+        codes = require_fitted(self._codes, self)[: require_length(k)]
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         out[:, : len(codes)] = codes
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The place of each held-out item in the list, 0 if it is not among the first k."""
-        codes = checks.fitted(self._codes, self)[: whole_number("k", k, "the length of a list")]
+        codes = require_fitted(self._codes, self)[: require_length(k)]
         rank = np.zeros(self._n_items, dtype=np.int64)
         rank[codes] = np.arange(1, len(codes) + 1)
         return rank[pairs.item]

@@ -1,20 +1,135 @@
-"""What a recommender is: two methods, on codes.
+"""What a recommender is: two methods on codes, and three things that it may have besides.
 
-Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Items and users are codes
-here (positions in ``snapshot.log.items`` and ``.users``); `unskew.evaluate` turns ids into codes and back.
+Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Besides these it may have
+
+- ``held_out_ranks``, if it can rank a held-out item faster than by recommending (`RanksHeldOut`);
+- ``grades``, if it gives items a number that qualities may use (`GradesHeldOut`);
+- ``traits``, if it differs from the usual in one of the ways that `Traits` lists.
+
+Its ``str`` is its name in results and messages. `unskew.testing.RecommenderConformance` tests all of this.
+
+**Items are numbered in the order of their ids.** Items and users are codes here, positions in
+``snapshot.log.items`` and ``.users``; `unskew.evaluate` turns ids into codes and back. Whoever drives a
+recommender hands it a snapshot that was numbered so (`Slice.number_by_id`), and batches and pairs of the same
+snapshot: a stable sort by score then breaks ties by id. In the log itself the item taken most often in all of
+history has the smallest code; a recommender that is fitted to ``log.at(date)`` directly works, but its ties know
+the future. Codes of users follow the sizes of their profiles in all of history: use them to tell users apart, and
+for nothing else.
+
+A whole recommender:
+
+>>> import numpy as np
+>>> import unskew as us
+>>> from unskew.recommend import Batch, top_k
+>>> class TakenTogether:
+...     '''Recommends what is most often held together with the items of the profile.'''
+...
+...     def __str__(self):
+...         return "taken together"
+...
+...     def fit(self, snapshot):
+...         x = Batch.of(snapshot).matrix()
+...         self.together = x.T @ x
+...         self.unknown = snapshot.counts() == 0  # held by nobody yet
+...         return self
+...
+...     def recommend(self, profiles, k):
+...         x = profiles.matrix()
+...         scores = (x @ self.together).toarray()
+...         scores[x.nonzero()] = -np.inf  # nothing that the profile holds
+...         scores[:, self.unknown] = -np.inf
+...         return top_k(scores, k)
+>>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
+>>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+>>> round(us.evaluate(TakenTogether(), log.at(1), quality="hit@1").value, 3)
+0.833
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from unskew.arrays.types import Codes
+from unskew.arrays.rows import entries_of
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
+from unskew.errors import InputError
+
+
+@runtime_checkable
+class Recommender(Protocol):
+    """Recommends items for profiles.
+
+    ``recommend`` gives no item that the profile holds, and none twice. It may give fewer than k, with -1 for the
+    rest. Equal scores must be told apart the same way every time, best by code.
+    """
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn from the profiles at a date, forget what was learned before, and return itself."""
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+
+
+@runtime_checkable
+class RanksHeldOut(Protocol):
+    """A recommender that ranks held-out items by itself, faster than by recommending."""
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+
+
+@runtime_checkable
+class GradesHeldOut(Protocol):
+    """A recommender that gives items a number, such as a predicted rating, for qualities that need it."""
+
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        """What it gives to one item for each profile: the one that is held out from it."""
+
+
+@dataclass(frozen=True)
+class Traits:
+    """How a recommender differs from the usual: its attribute or property ``traits``.
+
+    Attributes
+    ----------
+    exact
+        ``held_out_ranks`` takes a pair out of what was learned too, and not only out of the profile: ranks are
+        those of a recommender fitted without the pair.
+    made_elsewhere
+        Its lists were made before and elsewhere; nobody here knows from what.
+    may_recommend_profile
+        ``recommend`` may give what the profile holds, as a constant list must. Of others that is an error.
+    files
+        What it was read from. A timeline is not resumed when they have changed.
+    """
+
+    exact: bool = False
+    made_elsewhere: bool = False
+    may_recommend_profile: bool = False
+    files: tuple[Path, ...] = ()
+
+
+def traits_of(model: Any) -> Traits:
+    """The traits of a recommender, which are the usual ones if it does not tell.
+
+    >>> traits_of(object())
+    Traits(exact=False, made_elsewhere=False, may_recommend_profile=False, files=())
+    """
+    traits = getattr(model, "traits", None)
+    if traits is None:
+        return Traits()
+    if not isinstance(traits, Traits):
+        raise InputError(
+            f"{model}: its attribute 'traits' is {traits!r}",
+            remedy="make it a Traits, as in traits = unskew.recommend.Traits(exact=True), or name it otherwise",
+        )
+    return traits
 
 
 @dataclass(frozen=True)
@@ -36,6 +151,14 @@ class Batch:
     item: Codes
     n_items: int
 
+    @classmethod
+    def of(cls, snapshot: Snapshot, users: Codes | None = None) -> Batch:
+        """The whole profiles of these users, or of all."""
+        p = snapshot.profiles
+        chosen = np.arange(p.n_users) if users is None else users
+        start, entries = entries_of(p, chosen)
+        return cls(chosen, start, p.item[entries].astype(np.int64), p.n_items)
+
     def __len__(self) -> int:
         return len(self.user)
 
@@ -47,29 +170,6 @@ class Batch:
         """The profiles as rows of ones, for libraries that want a matrix."""
         ones = np.ones(len(self.item), dtype=np.float32)
         return sparse.csr_matrix((ones, self.item, self.start), shape=(len(self), self.n_items))
-
-
-@runtime_checkable
-class Recommender(Protocol):
-    """Recommends items for profiles.
-
-    ``recommend`` never gives an item that the profile holds, nor one twice; it may give fewer than k, with
-    -1 for none, at the end. Equal scores are told apart by `Ties` or otherwise the same way every time.
-    """
-
-    def fit(self, snapshot: Snapshot, /) -> Self:
-        """Learn from the profiles at a date; returns itself."""
-
-    def recommend(self, profiles: Batch, k: int, /) -> Codes:
-        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-
-
-@runtime_checkable
-class RanksHeldOut(Protocol):
-    """A recommender that can tell the rank of held-out items faster than by recommending."""
-
-    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
-        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
 
 
 @dataclass(frozen=True)
@@ -95,21 +195,8 @@ class HeldOutPairs:
         return len(self.user)
 
 
-def tie_order(snapshot: Snapshot) -> Codes:
-    """The place of each item when all are sorted by id: who comes first among equals.
-
-    Codes must not decide: they are given by frequency in the whole log, and so know the future.
-    """
-    import pyarrow.compute as pc
-
-    order = pc.sort_indices(snapshot.log.items.values).to_numpy()
-    place = np.empty(len(order), dtype=np.int64)
-    place[order] = np.arange(len(order))
-    return place
-
-
-def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
-    """The k items of highest score in each row, ties by `order`; -inf and NaN mean never.
+def top_k(scores: npt.NDArray[Any], k: int) -> Codes:
+    """The k items of highest score in each row, ties by code; -inf and NaN mean never.
 
     Shape (n, k), -1 for none.
     """
@@ -120,6 +207,6 @@ def top_k(scores: npt.NDArray[Any], order: Codes, k: int) -> Codes:
         if k < len(s):
             near = s >= np.partition(s, len(s) - k)[len(s) - k]
             some, s = some[near], s[near]
-        best = some[np.lexsort((order[some], -s))][:k]
+        best = some[np.argsort(-s, kind="stable")][:k]
         out[row, : len(best)] = best
     return out

@@ -15,9 +15,11 @@ from unskew.arrays.types import Codes
 from unskew.checks import number, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend import checks, ease_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend import ease_kernels
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.holders import Holders
+from unskew.recommend.parameters import format_spec
+from unskew.recommend.preconditions import require_fitted, require_length
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
 UNIT = 2.0**-36
@@ -32,7 +34,7 @@ MEMORY = 4 * 2**30
 
 @dataclass(frozen=True)
 class _Weights:
-    """The matrix B over the modelled items in tie order; ``place[i]`` is the row of item i, or -1."""
+    """The matrix B over the modelled items, by ascending code; ``place[i]`` is the row of item i, or -1."""
 
     modelled: npt.NDArray[np.int64]
     place: Codes
@@ -72,7 +74,7 @@ class EASE:
     >>> import unskew as us
     >>> from unskew.recommend.ease import EASE
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> EASE(100).fit(log.at(1))
+    >>> EASE(100).fit(log.at(1).number_by_id())
     ease?l2=100
     """
 
@@ -87,15 +89,15 @@ class EASE:
             whole_number("max_items", self.max_items, "how many items are modelled")
 
     def __repr__(self) -> str:
-        return checks.spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
+        return format_spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count, invert, scale: about ``n^3`` steps for n items."""
-        p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
-        here = np.flatnonzero(count)
+        p, count = snapshot.profiles, snapshot.counts()
+        modelled = np.flatnonzero(count)
         if self.max_items is not None:
-            here = here[np.lexsort((order[here], -count[here]))][: self.max_items]
-        modelled = here[np.argsort(order[here])]
+            most_held = np.argsort(-count[modelled], kind="stable")[: self.max_items]
+            modelled = np.sort(modelled[most_held])
         n = len(modelled)
         dtype = np.dtype(np.float64 if n <= DOUBLE else np.float32)
         size = n * n * dtype.itemsize
@@ -130,16 +132,15 @@ class EASE:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
-        m = checks.fitted(self._model, self)
+        m = require_fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
         n = len(m.modelled)
-        order = np.arange(n)
 
         def block(block: int, lo: int, hi: int) -> None:
             totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
             ease_kernels.ease_best(
-                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, order, k, totals, mine, out
+                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, k, totals, mine, out
             )
 
         rows.over(block, each=n)
@@ -150,8 +151,8 @@ class EASE:
 
         Its row is subtracted from the scores of the whole profile; B still contains the pair.
         """
-        m = checks.fitted(self._model, self)
-        whole_number("k", k, "the length of a list")
+        m = require_fitted(self._model, self)
+        require_length(k)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.modelled)
         return some.ranks(

@@ -53,7 +53,7 @@ def rounded(lo, hi, matrix, unit):
 
 
 @compiled
-def ease_best(lo, hi, start, item, place, modelled, weights, order, k, totals, mine, out):
+def ease_best(lo, hi, start, item, place, modelled, weights, k, totals, mine, out):
     """The k modelled items of highest sum of rows over the profile, without what the profile holds."""
     n = len(modelled)
     scores = np.empty(min(k, n))
@@ -69,8 +69,8 @@ def ease_best(lo, hi, start, item, place, modelled, weights, order, k, totals, m
         kept = 0
         for i in range(n):
             if not mine[i]:
-                kept = offered(totals[i], i, kept, len(scores), scores, items, order)
-        best_first(kept, scores, items, order)
+                kept = offered(totals[i], i, kept, len(scores), scores, items)
+        best_first(kept, scores, items)
         for t in range(kept):
             out[p, t] = modelled[items[t]]
         for e in range(start[p], start[p + 1]):
@@ -81,7 +81,7 @@ def ease_best(lo, hi, start, item, place, modelled, weights, order, k, totals, m
 
 @compiled
 def ease_ranks(lo, hi, user, held, start, stop, item, place, weights, k, totals, out):
-    """The rank of held-out items by the sum of rows over the rest of the profile; places are in tie order."""
+    """The rank of held-out items by the sum of rows over the rest of the profile; places follow the codes."""
     n = len(totals)
     p = lo
     while p < hi:

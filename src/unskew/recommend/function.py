@@ -9,8 +9,9 @@ import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.errors import InputError, UnskewError
+from unskew.errors import InputError
 from unskew.recommend.contract import Batch
+from unskew.recommend.preconditions import require_fitted
 
 
 class FunctionRecommender:
@@ -30,7 +31,7 @@ class FunctionRecommender:
     --------
     >>> import unskew as us
     >>> from unskew.recommend import Batch, FunctionRecommender
-    >>> log = us.read_log({"user": ["ann", "bob"], "item": ["tea", "milk"], "time": [1, 1]})
+    >>> log = us.read_log({"user": ["ann", "bob"], "item": ["tea", "milk"], "time": [1, 1]}).numbered_by_id
     >>> def pairing(profile, k):
     ...     return ["milk"] if "tea" in profile else []
     >>> pairs = FunctionRecommender(pairing).fit(log.at(1))
@@ -59,10 +60,9 @@ class FunctionRecommender:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-        if self._snapshot is None:
-            raise UnskewError(f"{self} is not fitted yet: call fit first")
+        snapshot = require_fitted(self._snapshot, self)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
-        ids = self._snapshot.log.items.take(profiles.item).to_pylist()
+        ids = snapshot.log.items.take(profiles.item).to_pylist()
         for row, (first, last) in enumerate(zip(profiles.start[:-1], profiles.start[1:], strict=True)):
             found = self._listed(self.function(ids[first:last], k), profiles, row)[:k]
             codes = self._codes(found, profiles, row)

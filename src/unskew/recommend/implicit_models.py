@@ -21,11 +21,11 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks, threads
-from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch, tie_order, top_k
+from unskew.recommend.contract import Batch, top_k
+from unskew.recommend.preconditions import require_fitted
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
@@ -56,7 +56,7 @@ class ImplicitModel:
     -----
     What is left out is left out of the profile only: item factors and similarities are fitted once, on profiles
     that still hold the pair. Scores are therefore a little higher than after a refit without it, for small
-    logs more so. `ItemKNN` with ``leave_out="exact"`` takes the pair out of the similarities as well.
+    logs more so. `ItemKNN` takes the pair out of the similarities as well.
 
     An empty profile gets no recommendation; an item-item model recommends only what is similar to something in
     the profile. Ties go to the smaller id. The matrix has the users and items of the snapshot alone, in the
@@ -72,6 +72,7 @@ class ImplicitModel:
     >>> from unskew.recommend import Batch, ImplicitModel
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("dan", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> log = log.numbered_by_id
     >>> cosine = ImplicitModel("cosine", K=10).fit(log.at(1))
     >>> x = log.items.codes(["x"])
     >>> found = cosine.recommend(Batch(log.users.codes(["cid"]), np.array([0, 1]), x, len(log.items)), 2)
@@ -115,15 +116,13 @@ class ImplicitModel:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-        if self.fitted is None:
-            raise UnskewError(f"{self} is not fitted yet: call fit first")
+        require_fitted(self.fitted, self)
         rows = self._rows(profiles)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         some = np.flatnonzero(np.diff(rows.indptr))
         rows = rows[some]
         size = max(1, _CELLS // max(1, len(self._columns)))
         edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
-        order = np.arange(len(self._columns))  # columns are sorted by id
 
         with _library().quiet():
             left, right = self._factored(rows)
@@ -134,7 +133,7 @@ class ImplicitModel:
                     scores[~(scores > 0)] = -np.inf
                 own = rows[low:high]
                 scores[np.repeat(np.arange(high - low), np.diff(own.indptr)), own.indices] = -np.inf
-                found = top_k(scores, order, k)
+                found = top_k(scores, k)
                 out[some[low:high]] = np.where(found >= 0, self._columns[found], -1)
 
             if len(some):
@@ -183,16 +182,12 @@ class ImplicitModel:
         """Users and items of the snapshot, each in the order of their ids."""
         import pyarrow.compute as pc
 
-        held = np.flatnonzero(snapshot.counts())
-        self._columns = held[np.argsort(tie_order(snapshot)[held])]
+        self._columns = np.flatnonzero(snapshot.counts())
         self._place = np.full(len(snapshot.log.items), -1, dtype=np.int64)
         self._place[self._columns] = np.arange(len(self._columns))
-        p = snapshot.profiles
         users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
-        users = users[p.sizes()[users] > 0]
-        start, entries = entries_of(p, users)
-        everyone = Batch(users, start, p.item[entries].astype(np.int64), p.n_items)
-        return self._rows(everyone)
+        users = users[snapshot.sizes()[users] > 0]
+        return self._rows(Batch.of(snapshot, users))
 
     def _rows(self, profiles: Batch) -> sparse.csr_matrix:
         """The profiles on the columns of the model; what nobody held when it was fitted is not among these."""

@@ -11,12 +11,14 @@ import numpy.typing as npt
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items
-from unskew.checks import number, one_of, whole_number
+from unskew.checks import number, one_of, true_or_false, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
-from unskew.recommend import checks, knn_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend import knn_kernels
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.holders import Holders
+from unskew.recommend.parameters import format_spec
+from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
 from unskew.recommend.work_blocks import Pairs, Rows, cut
 
 UNIT = 2.0**-36
@@ -46,7 +48,6 @@ class _Neighbours:
     score: Floats
     together: Items | None
     count: Codes
-    order: Codes
     unit: float
 
 
@@ -75,12 +76,12 @@ class ItemKNN:
         Length of a row, the item itself not counted (``K = neighbours + 1`` in the library *implicit*).
     similarity
         One of the four above.
-    leave_out
-        What becomes of a held-out pair of user u and item h. ``"exact"``: c_h and the C_jh of its profile are
-        reduced by it and the rows of the profile are cut again, so that ranks are those of a model fitted on the
-        log without the pair. ``"profile"``: it is taken out of the profile alone, as other libraries do, and S
-        still contains it. By default exact, except for ``bm25``, which has no other way than ``"profile"``:
-        there d_u, r_h, the mean of all c and S_jh still contain the pair.
+    exact
+        Whether a held-out pair of user u and item h leaves the model too. If so, c_h and the C_jh of its profile
+        are reduced by it and the rows of the profile are cut again: ranks are those of a model fitted on the log
+        without the pair. If not, it is taken out of the profile alone, as other libraries do, and S still contains
+        it. By default exact, except for ``bm25``, which cannot be: there d_u, r_h, the mean of all c and S_jh
+        still contain the pair.
     k1, b
         How soon ``bm25`` saturates, and how far it discounts items that many hold.
 
@@ -89,14 +90,14 @@ class ItemKNN:
     >>> import unskew as us
     >>> from unskew.recommend.knn import ItemKNN
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> ItemKNN(20, similarity="jaccard").fit(log.at(1))
+    >>> ItemKNN(20, similarity="jaccard").fit(log.at(1).number_by_id())
     knn?neighbours=20&similarity=jaccard
     """
 
     neighbours: int = 50
     _: KW_ONLY
     similarity: str = "cosine"
-    leave_out: str | None = None
+    exact: bool | None = None
     k1: float = 1.2
     b: float = 0.75
     _model: _Neighbours | None = field(default=None, init=False, compare=False)
@@ -107,33 +108,32 @@ class ItemKNN:
         number("k1", self.k1, "how soon bm25 saturates", 0)
         number("b", self.b, "how far bm25 discounts popular items", 0, 1)
         weighted = self.similarity == "bm25"
-        if self.leave_out is None:
-            object.__setattr__(self, "leave_out", "profile" if weighted else "exact")
-        one_of("leave_out", self.leave_out, checks.LEAVE_OUT)
-        if weighted and self.leave_out == "exact":
+        if self.exact is None:
+            object.__setattr__(self, "exact", not weighted)
+        if true_or_false("exact", self.exact) and weighted:
             raise PolicyError(
-                "leave_out='exact' is not possible with similarity='bm25', whose statistics are of the whole log: "
-                "use leave_out='profile', or another similarity"
+                "exact=True is not possible with similarity='bm25', whose statistics are of the whole log",
+                remedy="leave exact out, or use another similarity",
             )
 
     @property
-    def is_exact(self) -> bool:
+    def traits(self) -> Traits:
         """Whether a held-out pair leaves the model too, and not only the profile."""
-        return self.leave_out == "exact"
+        return Traits(exact=bool(self.exact))
 
     def __repr__(self) -> str:
         given: dict[str, Any] = {"neighbours": self.neighbours, "similarity": self.similarity}
         if self.similarity == "bm25":
             given |= {"k1": self.k1, "b": self.b}
-        elif self.leave_out == "profile":
-            given |= {"leave_out": self.leave_out}
-        return checks.spec("knn", **given)
+        elif not self.exact:
+            given |= {"exact": False}
+        return format_spec("knn", **given)
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
-        p, count, order = snapshot.profiles, snapshot.counts(), tie_order(snapshot)
+        p, count = snapshot.profiles, snapshot.counts()
         held = Holders.of(snapshot, count)
-        exact = self.is_exact
+        exact = bool(self.exact)
         most = min(self.neighbours + exact, p.n_items)
         value, scale = self._bm25(snapshot, count) if self.similarity == "bm25" else (None, None)
         unit = self._unit(held, value, scale)
@@ -160,7 +160,6 @@ class ItemKNN:
                 scale,
                 KINDS[self.similarity],
                 unit,
-                order,
                 most,
                 start,
                 stop,
@@ -173,15 +172,15 @@ class ItemKNN:
 
         over_blocks(cut(held.together + 1, p.n_items), int(held.together.sum()), block)
         ends = np.minimum(stop, start[:-1] + np.uint64(self.neighbours))
-        model = _Neighbours(snapshot.tick, start[:-1], ends, stop, item, score, together, count, order, unit)
+        model = _Neighbours(snapshot.tick, start[:-1], ends, stop, item, score, together, count, unit)
         object.__setattr__(self, "_model", model)
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items of highest score for each profile, by the neighbours as fitted."""
-        m = checks.fitted(self._model, self)
+        m = require_fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
         def block(block: int, lo: int, hi: int) -> None:
             n = len(m.count)
@@ -195,7 +194,6 @@ class ItemKNN:
                 m.cut,
                 m.item,
                 m.score,
-                m.order,
                 k,
                 totals,
                 mine,
@@ -212,10 +210,10 @@ class ItemKNN:
         The scores of a user are made once for all of its pairs; a pair then takes time proportional to
         `neighbours`.
         """
-        m = checks.fitted(self._model, self)
-        whole_number("k", k, "the length of a list")
-        if self.is_exact:
-            checks.require_same_date(self, m.tick, pairs.snapshot)
+        m = require_fitted(self._model, self)
+        require_length(k)
+        if self.exact:
+            require_same_date(self, m.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p, n = some.profiles, len(m.count)
         most = min(k + self.neighbours, n)
@@ -241,7 +239,6 @@ class ItemKNN:
                 m.count,
                 KINDS[self.similarity],
                 m.unit,
-                m.order,
                 most,
                 k,
                 np.zeros(n),

@@ -42,7 +42,6 @@ def neighbour_rows(
     scale,
     kind,
     unit,
-    order,
     most,
     row_start,
     row_stop,
@@ -82,8 +81,8 @@ def neighbour_rows(
                 score = similarity(kind, sums[i], count[j], count[i], unit)
             else:
                 score = max(np.rint(sums[i] * scale[j] * scale[i] / unit), 1.0) * unit
-            kept = offered(score, i, kept, most, scores, items, order)
-        best_first(kept, scores, items, order)
+            kept = offered(score, i, kept, most, scores, items)
+        best_first(kept, scores, items)
         row_stop[j] = first + np.uint64(kept)
         if row_together is not None:
             for r in range(first, row_stop[j]):
@@ -93,7 +92,7 @@ def neighbour_rows(
 
 
 @compiled
-def knn_best(lo, hi, start, item, row_start, row_cut, row_item, row_score, order, k, totals, mine, touched, out):
+def knn_best(lo, hi, start, item, row_start, row_cut, row_item, row_score, k, totals, mine, touched, out):
     """The k items of highest sum of rows over the profile, without what the profile holds."""
     scores = np.empty(min(k, len(totals)))
     items = np.empty(len(scores), dtype=np.uint32)
@@ -112,9 +111,9 @@ def knn_best(lo, hi, start, item, row_start, row_cut, row_item, row_score, order
         for t in range(n):
             i = touched[t]
             if not mine[i]:
-                kept = offered(totals[i], i, kept, len(scores), scores, items, order)
+                kept = offered(totals[i], i, kept, len(scores), scores, items)
             totals[i] = 0.0
-        best_first(kept, scores, items, order)
+        best_first(kept, scores, items)
         for t in range(kept):
             out[p, t] = items[t]
         for e in range(start[p], start[p + 1]):
@@ -139,7 +138,6 @@ def knn_ranks(
     count,
     kind,
     unit,
-    order,
     most,
     k,
     totals,
@@ -191,8 +189,8 @@ def knn_ranks(
         for t in range(n):
             i = touched[t]
             if not mine[i]:
-                kept = offered(totals[i], i, kept, most, scores, items, order)
-        best_first(kept, scores, items, order)
+                kept = offered(totals[i], i, kept, most, scores, items)
+        best_first(kept, scores, items)
         while p < hi and user[p] == u:
             h = held[p]
             score = 0.0
@@ -207,7 +205,7 @@ def knn_ranks(
                     at = step[at - 1, 2]
                     less = similarity(kind, np.int64(row_together[r]) - 1, count[j], count[h] - 1, unit)
                     spare = row_cut[j]
-                    if spare == row_stop[j] or before(less, h, row_score[spare], row_item[spare], order):
+                    if spare == row_stop[j] or before(less, h, row_score[spare], row_item[spare]):
                         score += less
                     elif not mine[row_item[spare]]:
                         i = row_item[spare]
@@ -219,7 +217,7 @@ def knn_ranks(
             high = kept
             while low < high:
                 middle = (low + high) >> 1
-                if before(scores[middle], items[middle], score, h, order):
+                if before(scores[middle], items[middle], score, h):
                     low = middle + 1
                 else:
                     high = middle
@@ -229,15 +227,15 @@ def knn_ranks(
                     i = row_item[r]
                     if not mine[i]:
                         total = totals[i]
-                        ahead -= before(total, i, score, h, order)
-                        ahead += before(total - row_score[r] + raised[i], i, score, h, order)
+                        ahead -= before(total, i, score, h)
+                        ahead += before(total - row_score[r] + raised[i], i, score, h)
                         raised[i] = 0.0
                 for t in range(moves):
                     i = moved[t]
                     if raised[i] > 0.0:
                         total = totals[i]
-                        ahead -= before(total, i, score, h, order)
-                        ahead += before(total + raised[i], i, score, h, order)
+                        ahead -= before(total, i, score, h)
+                        ahead += before(total + raised[i], i, score, h)
                 if ahead < k:
                     out[p] = ahead + 1
             for t in range(moves):

@@ -37,6 +37,22 @@ def parsed(spec: str) -> tuple[str, dict[str, str]]:
     return name.strip(), given
 
 
+def format_spec(name: str, **parameters: Any) -> str:
+    """A recommender as it is written on the command line.
+
+    >>> format_spec("knn", neighbours=50, k1=1.2, exact=False)
+    'knn?neighbours=50&k1=1.2&exact=false'
+    """
+    given = "&".join(f"{key}={_format(value)}" for key, value in parameters.items())
+    return f"{name}?{given}" if given else name
+
+
+def _format(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
 def typed(target: Callable[..., Any], given: Mapping[str, str], name: str, *, skip: int = 0) -> dict[str, Any]:
     """The parameters as what the signature of `target` wants them to be; its first `skip` are not to be given."""
     signature = _signature(target)

@@ -8,11 +8,12 @@ from typing import Self
 import numpy as np
 
 from unskew.arrays.types import Codes, Items
-from unskew.checks import one_of, whole_number
+from unskew.checks import true_or_false
 from unskew.data.snapshot import Snapshot
 from unskew.recommend import candidates as kernels
-from unskew.recommend import checks
-from unskew.recommend.contract import Batch, HeldOutPairs, tie_order
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.parameters import format_spec
+from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
 from unskew.recommend.work_blocks import Pairs, Rows
 
 
@@ -38,42 +39,42 @@ class Popular:
 
     Parameters
     ----------
-    leave_out
-        What becomes of a held-out pair. ``"exact"``: it is taken out of the counts too, so that ranks are those
-        of a recommender fitted on the log without the pair; the item that only this user holds is then not
-        recommended. ``"profile"``: it is taken out of the profile alone and still counts.
+    exact
+        Whether a held-out pair leaves the counts too, so that ranks are those of a recommender fitted on the log
+        without the pair; an item that only this user holds is then not recommended. If not, it is taken out of
+        the profile alone and still counts.
 
     Examples
     --------
     >>> import unskew as us
     >>> from unskew.recommend.popular import Popular
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
-    >>> Popular().fit(log.at(1))
+    >>> Popular().fit(log.at(1).number_by_id())
     popular
     """
 
     _: KW_ONLY
-    leave_out: str = "exact"
+    exact: bool = True
     _model: _Counted | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        one_of("leave_out", self.leave_out, checks.LEAVE_OUT)
+        true_or_false("exact", self.exact)
 
     @property
-    def is_exact(self) -> bool:
+    def traits(self) -> Traits:
         """Whether a held-out pair leaves the model too, and not only the profile."""
-        return self.leave_out == "exact"
+        return Traits(exact=self.exact)
 
     def __repr__(self) -> str:
-        return checks.spec("popular", **({} if self.leave_out == "exact" else {"leave_out": self.leave_out}))
+        return format_spec("popular", **({} if self.exact else {"exact": False}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count who holds what."""
-        counts, order = snapshot.counts(), tie_order(snapshot)
+        counts = snapshot.counts()
         most, n = int(counts.max(initial=0)), len(counts)
-        key = (most - counts) * n + order
+        key = (most - counts) * n + np.arange(n)
         best = np.argsort(key)[: np.count_nonzero(counts)]
-        taken = 1 if self.is_exact else 0
+        taken = 1 if self.exact else 0
         held_key = key + taken * n
         ahead = np.searchsorted(np.sort(key), held_key) - taken  # less itself, as it was
         ahead[counts <= taken] = -1
@@ -83,9 +84,9 @@ class Popular:
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items that most users hold and the profile does not, by the counts as fitted."""
-        model = checks.fitted(self._model, self)
+        model = require_fitted(self._model, self)
         rows = Rows.of(profiles)
-        out = np.full((len(profiles), whole_number("k", k, "the length of a list")), -1, dtype=np.int64)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
         def block(block: int, lo: int, hi: int) -> None:
             mine = np.zeros(len(model.key), dtype=np.int64)
@@ -99,10 +100,10 @@ class Popular:
 
         In time proportional to the profile: nobody is recommended anything.
         """
-        model = checks.fitted(self._model, self)
-        whole_number("k", k, "the length of a list")
-        if self.is_exact:
-            checks.require_same_date(self, model.tick, pairs.snapshot)
+        model = require_fitted(self._model, self)
+        require_length(k)
+        if self.exact:
+            require_same_date(self, model.tick, pairs.snapshot)
         some = Pairs.of(pairs)
         p = some.profiles
         return some.ranks(

@@ -18,13 +18,13 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from unskew.arrays.types import Codes
 from unskew.data.ids import ids_of_texts
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.constant import Constant
-from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.recommend.contract import Recommender
 from unskew.recommend.function import FunctionRecommender
+from unskew.recommend.named import with_name
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.table import Table
 from unskew.text import first_line
@@ -84,8 +84,8 @@ def recommender(spec: Any) -> Recommender:
     if not isinstance(spec, str):
         made = _made(spec, getattr(spec, "__name__", type(spec).__name__), {})
         nameless = type(made).__str__ is object.__str__ and type(made).__repr__ is object.__repr__
-        return _named(made, type(made).__name__) if nameless else made
-    return _named(_from_text(spec.strip()), spec.strip())
+        return with_name(made, type(made).__name__) if nameless else made
+    return with_name(_from_text(spec.strip()), spec.strip())
 
 
 def named_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
@@ -232,44 +232,3 @@ def _imported(name: str) -> Any:
             raise InputError(f"{name}: {getattr(found, '__name__', found)!r} has no {part!r}{meant}")
         found = getattr(found, part)
     return found
-
-
-class Named:
-    """A recommender under the name by which it was asked for; in everything else it is what it is."""
-
-    def __init__(self, recommender: Recommender, name: str) -> None:
-        self.recommender = recommender
-        self._name = name
-
-    def __str__(self) -> str:
-        return self._name
-
-    def __repr__(self) -> str:
-        return f"Named({self.recommender!r}, {self._name!r})"
-
-    def __getattr__(self, attribute: str) -> Any:
-        if attribute.startswith("__") or attribute == "recommender":
-            raise AttributeError(attribute)
-        return getattr(self.recommender, attribute)
-
-    def fit(self, snapshot: Snapshot, /) -> Self:
-        """Learn from the profiles at a date; returns itself."""
-        self.recommender.fit(snapshot)
-        return self
-
-    def recommend(self, profiles: Batch, k: int, /) -> Codes:
-        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-        return self.recommender.recommend(profiles, k)
-
-
-class _NamedRanking(Named):
-    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
-        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
-        ranks: Codes = self.recommender.held_out_ranks(pairs, k)  # type: ignore[attr-defined]
-        return ranks
-
-
-def _named(made: Recommender, name: str) -> Recommender:
-    if str(made) == name:
-        return made
-    return (_NamedRanking if isinstance(made, RanksHeldOut) else Named)(made, name)

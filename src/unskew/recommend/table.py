@@ -10,9 +10,10 @@ import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.errors import UnskewError, UnskewWarning
+from unskew.errors import UnskewWarning
 from unskew.reading.sources import expand
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.preconditions import require_fitted
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
 
@@ -35,8 +36,6 @@ class Table:
     without
         After `fit`: how many users of the snapshot have no list, or, with ``held_out``, how many pairs of a
         user and an item of its profile. They count as misses, and `fit` warns of them.
-    files
-        Where it was read from; empty for a dataframe.
 
     Notes
     -----
@@ -57,7 +56,7 @@ class Table:
     >>> from unskew.recommend import Table
     >>> log = us.read_log({"user": ["ann", "ann", "bob"], "item": ["x", "y", "z"], "time": [1, 1, 1]})
     >>> lists = {"user": ["ann", "bob"], "items": [["x", "z", "y"], ["z", "x"]]}
-    >>> table = Table(lists).fit(log.at(1))
+    >>> table = Table(lists).fit(log.at(1).number_by_id())
     >>> table
     Table(2 lists, 5 recommendations)
     """
@@ -65,7 +64,8 @@ class Table:
     def __init__(self, source: Any) -> None:
         self._name = f"table:{source}" if isinstance(source, str | Path) else "table"
         self._rows = read_rows(source)
-        self.files = expand(source) if isinstance(source, str | Path) else []
+        files = expand(source) if isinstance(source, str | Path) else []
+        self.traits = Traits(made_elsewhere=True, files=tuple(files))
         self._lists: Lists | None = None
         self.without = 0
 
@@ -75,8 +75,6 @@ class Table:
     def __repr__(self) -> str:
         lists = "" if self._lists is None else f"{len(self._lists.key)} lists, "
         return f"Table({lists}{len(self._rows)} recommendations)"
-
-    made_elsewhere = True  # the driver says so if nothing at all was found
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the ids in the log; nothing is learned."""
@@ -97,7 +95,7 @@ class Table:
 
         With a ``held_out`` column, the held-out item is the one that the profile lacks.
         """
-        lists = self._fitted()
+        lists = require_fitted(self._lists, self)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         for row in range(len(profiles)):
             own = profiles.profile(row)
@@ -110,9 +108,4 @@ class Table:
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
-        return self._fitted().ranks(pairs.user, pairs.item, k)
-
-    def _fitted(self) -> Lists:
-        if self._lists is None:
-            raise UnskewError(f"{self} is not fitted yet: call fit first")
-        return self._lists
+        return require_fitted(self._lists, self).ranks(pairs.user, pairs.item, k)

@@ -12,7 +12,6 @@ from unskew.arrays.types import Codes
 from unskew.data.ids import Ids, ids_of_texts, kind_of
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend.contract import tie_order
 from unskew.recommend.table_rows import Rows
 
 _NUMBERS = {"integers", "decimal numbers"}
@@ -55,7 +54,7 @@ class Lists:
             raise _refused(rows, unknown, user < 0, item < 0, snapshot, name)
 
         key = user * (len(log.items) + 1) + held_out + 1
-        by = (rows.rank,) if rows.rank is not None else (tie_order(snapshot)[item], -_present(rows.score))
+        by = (rows.rank,) if rows.rank is not None else (item, -_present(rows.score))
         order = np.lexsort((*by, key))
         key, item = key[order], item[order]
         _check_once(rows, order, key, item, name)

@@ -44,7 +44,7 @@ class Campaign:
     """
 
     day: int | float | str | date
-    recommender: str = "knn?neighbours=200&similarity=cooccurrence&leave_out=profile"
+    recommender: str = "knn?neighbours=200&similarity=cooccurrence&exact=false"
     reach: float = 1.0
     shown: int = 10
     acceptance: float = 0.067

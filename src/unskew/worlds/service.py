@@ -10,14 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Times
 from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
 from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
-from unskew.recommend.contract import tie_order
+from unskew.recommend.contract import traits_of
 from unskew.worlds.people import PUSH, Events, Tastes
 from unskew.worlds.recipe import Campaign
 
@@ -108,10 +107,12 @@ class Service:
     ) -> tuple[Codes, Codes, Codes]:
         """User, item and place of what a campaign shows, by codes of the service."""
         now = self.events.until(tick)
-        users, items = now.log.users.values.to_numpy(), now.log.items.values.to_numpy()
+        users = now.log.users.values.to_numpy()
         reached = rng.random(self.n_users)[users] < campaign.reach
         reached &= ~self.shielded[users] & (now.sizes() > 0)
-        now = self._under_own_ids(now)
+        named = self._under_own_ids(now)
+        items = now.log.items.values.to_numpy()[named.log.items.order()]
+        now = named.number_by_id()
         model = recommender(campaign.recommender)
         fit(model, now)
         may = self._allowed(campaign, now, items)[items]
@@ -128,7 +129,7 @@ class Service:
 
     def _allowed(self, campaign: Campaign, now: Snapshot, codes: Codes) -> npt.NDArray[np.bool_]:
         """Which items (by code of the service) may be recommended."""
-        ranking = codes[np.lexsort((tie_order(now), -now.counts()))]
+        ranking = codes[np.argsort(-now.counts(), kind="stable")]
         if self.ranking is None:  # what is excluded stays so
             self.ranking = ranking
         most = max(round(campaign.catalogue * self.n_items), 20)
@@ -194,10 +195,10 @@ def _lists(
     found: list[tuple[Codes, Codes, Codes]] = [(np.empty(0, dtype=np.int64),) * 3]
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
-        batch = _batch(now, some)
+        batch = Batch.of(now, some)
         lists, _ = lists_for(model, now, batch, depth, np.full(len(some), -1, dtype=np.int64))
         good = (lists >= 0) & may[lists]
-        if getattr(model, "may_recommend_profile", False):
+        if traits_of(model).may_recommend_profile:
             held = np.repeat(np.arange(len(some)), np.diff(batch.start)) * n_items + batch.item
             good &= ~np.isin(np.arange(len(some))[:, None] * n_items + lists, held)
         place = np.cumsum(good, axis=1, dtype=np.int64)
@@ -205,8 +206,3 @@ def _lists(
         found.append((some[row], lists[row, column], place[row, column]))
     user, item, position = (np.concatenate(part) for part in zip(*found, strict=True))
     return user, item, position
-
-
-def _batch(now: Snapshot, rows: Codes) -> Batch:
-    offsets, entries = entries_of(now.profiles, rows)
-    return Batch(rows, offsets, now.profiles.item[entries].astype(np.int64), now.profiles.n_items)
