@@ -92,11 +92,11 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
     [
         (["-o", "taken"], "it is a file"),
         (["-o", "new", "--world", "nowhere"], "there is no file"),
-        (["-o", "new", "--world", "nowhere", "--users", "10"], "leave it out with --world"),
+        (["-o", "new", "--world", "nowhere", "--users", "10"], "leave out --users"),
         (["-o", "new", "--users", "0"], "users is 0"),
         (["-o", "new", "--users", "60", "--items", "12"], "give more users or items"),
         (["-o", "new", "--world", "quiet"], "in this one nothing was recommended"),
-        (["-o", "new", "--world", "quiet", "--seed", "3"], "leave it out with --world"),
+        (["-o", "new", "--world", "quiet", "--seed", "3"], "the world of --world has its own seed"),
         (["-o", "other"], "that is not of a simulated world"),
     ],
 )

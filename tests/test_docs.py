@@ -13,7 +13,8 @@ from click.testing import CliRunner
 
 import unskew as us
 from unskew.cli import main
-from unskew.worlds.recipe import SUMMARIES, WORLDS
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.world_names import SUMMARIES
 
 ROOT = Path(us.__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])

@@ -16,9 +16,10 @@ from tests.tables import LAW
 from tests.worlds import Pair, check_history, first_shown, rows, small, taken
 from unskew.errors import UnskewError
 from unskew.recommend import Batch, recommender
-from unskew.worlds import service as push
-from unskew.worlds.people import Events, organic
-from unskew.worlds.recipe import PAPER, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds import service
+from unskew.worlds.named_worlds import PAPER, WORLDS
+from unskew.worlds.people import Events, simulate_people
+from unskew.worlds.recipe import Campaign, Recipe, resize
 
 EASY: dict[str, Any] = {"recommender": "popular", "catalogue": 1.0, "excluded": 0}
 
@@ -79,8 +80,8 @@ def test_a_row_is_exposed_where_a_join_with_the_exposures_finds_it() -> None:
 def test_what_was_taken_before_it_was_shown_is_not_exposed() -> None:
     user, item, time = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([4, 6, 5, 5])
     none = np.zeros(4, dtype=np.int64)
-    shown = push.Shown(np.array([0, 0, 1, 0]), np.array([0, 1, 0, 1]), np.array([5, 5, 5, 9]), none, none)
-    assert push.shown_before(Events(user, item, time), shown, 2).tolist() == [False, True, True, False]
+    shown = service.Exposures(np.array([0, 0, 1, 0]), np.array([0, 1, 0, 1]), np.array([5, 5, 5, 9]), none, none)
+    assert service.mark_exposed(Events(user, item, time), shown, 2).tolist() == [False, True, True, False]
 
 
 def test_the_organic_view_has_exactly_the_rows_that_were_not_exposed() -> None:
@@ -178,11 +179,11 @@ def _accepted(world: us.World) -> tuple[list[Pair], list[bool]]:
 
 
 def test_people_take_the_share_of_their_list_that_was_asked_for_and_rather_what_they_like() -> None:
-    recipe = scaled(PAPER, 6000, 600)
+    recipe = resize(PAPER, 6000, 600)
     campaign = Campaign(400, acceptance=0.1, shown=10, **EASY)
     pairs, accepted = _accepted(us.simulate(recipe, seed=4, campaigns=[campaign]))
     assert np.mean(accepted) == pytest.approx(0.1, abs=0.004)  # sixty thousand draws
-    _, topics = organic(recipe, 4)
+    _, topics = simulate_people(recipe, 4)
     user, item = np.array(pairs).T
     liked, took = topics.affinity(user, item), np.array(accepted)
     share = [took[liked == value].mean() for value in recipe.affinity]
@@ -285,7 +286,7 @@ def test_long_lists_are_made_for_fewer_users_at_a_time(monkeypatch: pytest.Monke
         return us.simulate(users=300, items=150, campaigns=[Campaign(300, shown=20, catalogue=1.0)])
 
     usual = made()
-    monkeypatch.setattr(push, "_CELLS", 2500)
+    monkeypatch.setattr(service, "_CELLS", 2500)
     assert made().exposures.equals(usual.exposures)
-    monkeypatch.setattr(push, "_CELLS", 1)
+    monkeypatch.setattr(service, "_CELLS", 1)
     assert made().tables["log"].equals(usual.tables["log"])

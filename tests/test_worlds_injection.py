@@ -21,7 +21,7 @@ from tests.worlds import check_history, rows, taken
 from unskew.errors import InputError, UnskewError
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import Campaign, Recipe
-from unskew.worlds.tastes import History
+from unskew.worlds.tastes import LearnedTastes
 
 EASY: dict[str, Any] = {"catalogue": 1.0, "excluded": 0}
 MIDNIGHT = 1_704_067_200  # 2024-01-01, in seconds
@@ -192,7 +192,7 @@ def test_a_recipe_places_its_campaigns_by_its_own_days_or_by_dates() -> None:
 
 @pytest.mark.parametrize("day", [-1, 100, 5000, "100"])
 def test_a_campaign_outside_the_log_is_refused(day: Any) -> None:
-    with pytest.raises(InputError, match="the log runs from 0 to 99"):
+    with pytest.raises(InputError, match="the log, which runs from 0 to 99"):
         us.simulate(base=base(), campaigns=[Campaign(day)])
 
 
@@ -256,7 +256,7 @@ def test_affinity_is_the_cosine_in_the_space_of_the_decomposition(n_users: int, 
     held = rng.random((n_users, n_items)) < 0.4
     held[np.arange(n_users), np.arange(n_users) % n_items] = True
     user, item = np.nonzero(held)
-    found = History.of(Events(user, item, np.zeros(len(user))), n_users, n_items)
+    found = LearnedTastes.from_events(Events(user, item, np.zeros(len(user))), n_users, n_items)
     per_user, per_item = held.sum(axis=1), held.sum(axis=0)
     scaled = held / np.sqrt(np.outer(per_user + per_user.mean(), per_item + per_item.mean()))
     left, values, right = np.linalg.svd(scaled, full_matrices=False)
@@ -275,7 +275,7 @@ def test_people_who_have_nothing_to_do_with_the_rest_leave_room_for_tastes() -> 
     item = rng.integers(0, 40, len(user)) + 40 * (user % 2)
     user, item = np.concatenate([user, np.arange(200, 300)]), np.concatenate([item, np.arange(80, 180)])
     user, item = np.unique(np.stack([user, item]), axis=1)
-    history = History.of(Events(user, item, np.zeros(len(user))), 300, 180)
+    history = LearnedTastes.from_events(Events(user, item, np.zeros(len(user))), 300, 180)
     people, things = np.repeat(np.arange(200), 80), np.tile(np.arange(80), 200)
     liked = history.affinity(people, things)
     same = people % 2 == things // 40
@@ -343,8 +343,8 @@ def test_a_tiny_log_will_do(users: int, items: int) -> None:
     ("given_", "said"),
     [
         ({"base": {"user": [1], "item": [1], "time": [3]}}, "no time to recommend in"),
-        ({"users": 5}, "leave users and items out"),
-        ({"items": 5}, "leave users and items out"),
+        ({"users": 5}, "leave out users and items"),
+        ({"items": 5}, "leave out users and items"),
         ({"world": "closed-loop"}, "closed loop cannot be injected"),
         ({"campaigns": [Campaign("2024-01-01")]}, "plain numbers"),
         ({"campaigns": [Campaign("soon")]}, "not a time"),

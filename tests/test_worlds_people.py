@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.worlds import check_history, rows, small, taken
 from unskew.errors import UnskewError
-from unskew.worlds.people import organic, profile_sizes
-from unskew.worlds.recipe import PAPER, WORLDS, Recipe, scaled
+from unskew.worlds.named_worlds import PAPER, WORLDS
+from unskew.worlds.people import profile_sizes, simulate_people
+from unskew.worlds.recipe import Recipe, resize
 
 KNN = "knn?neighbours=200&similarity=cooccurrence"
 
@@ -127,7 +128,7 @@ def test_the_truth_of_a_world_of_its_own_people_does_not_depend_on_campaigns(wor
 
 def test_everyone_has_something_and_takes_the_first_on_the_day_of_joining() -> None:
     recipe = replace(PAPER, users=300, items=200, campaigns=(), late=0.3)
-    events, _ = organic(scaled(recipe), 5)
+    events, _ = simulate_people(resize(recipe), 5)
     assert len(np.unique(events.user)) == 300
     assert events.time.min() >= 0
     assert events.time.max() <= 500
@@ -161,7 +162,7 @@ def test_in_a_growing_world_users_and_items_come_late() -> None:
 
 def test_in_a_growing_world_tastes_change() -> None:
     def moved(recipe: Recipe) -> float:
-        events, topics = organic(scaled(recipe, 8000, 480), 1)
+        events, topics = simulate_people(resize(recipe, 8000, 480), 1)
         joined = np.zeros(8000, dtype=np.int64)
         joined[events.user[::-1]] = events.time[::-1]
         groups = [topics.liked[joined < 30, 0], topics.liked[joined > 250, 0]]

@@ -18,7 +18,9 @@ import unskew as us
 from tests.tables import LAW
 from unskew.cli.simulate_command import simulate as command
 from unskew.errors import InputError, UnskewError
-from unskew.worlds.recipe import SUMMARIES, WORLDS, Campaign, Loop, Recipe, is_list, scaled
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import Campaign, Loop, Recipe, is_list, resize
+from unskew.worlds.world_names import SUMMARIES
 
 SHARE = st.floats(0, 1)
 CAMPAIGNS = st.builds(
@@ -132,10 +134,10 @@ def test_in_python_a_campaign_may_name_any_class() -> None:
 
 
 def test_another_size_keeps_the_rest_and_leaves_room_for_topics() -> None:
-    recipe = scaled(WORLDS["paper"], 100, 60)
+    recipe = resize(WORLDS["paper"], 100, 60)
     assert (recipe.users, recipe.items, recipe.topics) == (100, 60, 5)
     assert replace(recipe, users=34_448, items=35_741, topics=40) == WORLDS["paper"]
-    assert scaled(WORLDS["paper"]) == WORLDS["paper"]
+    assert resize(WORLDS["paper"]) == WORLDS["paper"]
 
 
 def test_the_command_offers_every_world_in_the_same_words() -> None:

@@ -8,7 +8,7 @@ import click
 
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import FILE, show_options
-from unskew.errors import InputError
+from unskew.errors import InputError, option
 
 
 @click.command()
@@ -42,39 +42,41 @@ def reproduce(
     every: int,
     as_json: bool,
 ) -> None:
-    """Reproduce the paper: six figures and what it leaves open, its claims beside ours, one page.
+    """Reproduce the paper: its six figures, four more, and its claims beside ours, on one page.
 
-    Simulates a network of the paper's size with two campaigns, scores two algorithms that never change day by day,
-    raw and weighted, and writes index.html, claims.json, every figure as PNG, SVG and Parquet, and the world.
+    Simulates a network of the paper's size with two campaigns, scores two algorithms that never change, on every
+    day, raw and weighted, and writes index.html, claims.json, every figure as PNG, SVG and Parquet, and the world.
 
     \b
     Example:
       unskew reproduce -o paper
     """
     from unskew.reproduction.experiment import check_target
-    from unskew.reproduction.experiment import reproduce as reproduced
+    from unskew.reproduction.experiment import reproduce as reproduce_paper
     from unskew.reproduction.reproduction_page import claims_table
     from unskew.worlds.simulation import simulate
     from unskew.worlds.world import World
 
     for name, value in (("users", users), ("items", items), ("seed", seed)):
         if folder is not None and value is not None:
-            raise InputError(f"--{name} is that of the world: leave it out with --world")
+            raise InputError(
+                f"the world of {option('folder')} has its own {name}", remedy=f"leave out {option(name)}"
+            )
     target = Path(output)
     check_target(target)
     world = World.load(folder) if folder else simulate(users=users, items=items, seed=seed or 0)
-    made = reproduced(world, seeds=seeds, every=every)
-    page = made.save(target)
+    found = reproduce_paper(world, seeds=seeds, every=every)
+    page = found.save(target)
     if as_json:
         print_json(
             {
-                "seed": made.changes[0].seed,
-                "claims": made.changes[0].to_json(),
-                "holds": all(claim.holds for claim in made.claims),
+                "seed": found.changes[0].seed,
+                "claims": found.changes[0].to_json(),
+                "holds": all(claim.holds for claim in found.claims),
                 "page": str(page.resolve()),
             }
         )
         return
-    head, *rows = claims_table(made.claims)
+    head, *rows = claims_table(found.claims)
     print_table(head, rows, left=2)
     print_line(f"The page: {page.resolve()}")

@@ -10,20 +10,40 @@ import click
 
 from unskew.cli.printing import print_figures, print_json, print_line
 from unskew.cli.shared_options import FILE, LogOptions, show_options
-from unskew.errors import InputError
+from unskew.errors import InputError, option
 from unskew.text import thousands
+from unskew.worlds.world_names import SUMMARIES
 
 if TYPE_CHECKING:
     from unskew.worlds.recipe import Campaign
     from unskew.worlds.world import World
 
-_WORLDS = ("paper", "closed-loop", "always-on", "few-items", "growth", "pre-empting", "quiet")
+_HELP = """Make a log whose truth is known, to try things on.
+
+Writes log.parquet, exposures.parquet (who was shown what when), truth.parquet (the same world, nothing
+recommended), holdout.parquet (users never shown anything), world.json (all parameters) and, for a closed loop,
+rounds.parquet (the scores of all candidates at every evaluation).
+
+\b
+Worlds:
+{worlds}
+
+\b
+Examples:
+  unskew simulate world
+  unskew simulate small --users 2000 --items 800 --holdout 0.1
+  unskew simulate injected --base events.parquet --campaign-at 2024-06-01
+"""
 
 
-@click.command()
+@click.command(help=_HELP.format(worlds="\n".join(f"  {name:11}  {text}" for name, text in SUMMARIES.items())))
 @click.argument("folder", type=FILE, metavar="DIR")
 @click.option(
-    "--world", default="paper", show_default=True, type=click.Choice(_WORLDS), help="Which world; see below."
+    "--world",
+    default="paper",
+    show_default=True,
+    type=click.Choice(list(SUMMARIES)),
+    help="Which world; see above.",
 )
 @click.option("--users", type=int, metavar="N", help="How many users.  [default: that of the world, 34 448]")
 @click.option(
@@ -44,7 +64,7 @@ _WORLDS = ("paper", "closed-loop", "always-on", "few-items", "growth", "pre-empt
 @click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
 @click.option(
     "--campaign-at",
-    "times",
+    "campaigns",
     multiple=True,
     metavar="T",
     help="When to recommend, at the end of a bare date; repeat for several.",
@@ -63,54 +83,33 @@ _WORLDS = ("paper", "closed-loop", "always-on", "few-items", "growth", "pre-empt
 )
 @show_options
 def simulate(folder: str, as_json: bool, **given: Any) -> None:
-    """Make a log whose truth is known, to try things on.
-
-    Writes log.parquet, exposures.parquet (who was shown what when), truth.parquet (the same world, nothing
-    recommended), holdout.parquet (users never shown anything) and world.json (all parameters).
-
-    \b
-    Worlds:
-      paper        two campaigns, at days 330 and 430; the sizes of the paper
-      closed-loop  the winner of each offline evaluation goes into production and shapes the next log
-                   (also writes rounds.parquet)
-      always-on    no campaigns: a recommender that shows something to a fifth of the users every ten days
-      few-items    two campaigns in a catalogue of 200 items
-      growth       two campaigns while users keep joining, new items appear and tastes change
-      pre-empting  two campaigns that often recommend what users would have taken anyway
-      quiet        nothing is recommended
-
-    \b
-    Examples:
-      unskew simulate world
-      unskew simulate small --users 2000 --items 800 --holdout 0.1
-      unskew simulate injected --base events.parquet --campaign-at 2024-06-01
-    """
-    from unskew.worlds.simulation import simulate as simulated
+    """Read the options, make the world, write it and say what it is."""
+    from unskew.worlds.simulation import simulate as simulate_world
     from unskew.worlds.world import check_folder
 
-    columns = {name: given.pop(name) for name in ("user", "item", "time", "time_unit")}
-    base, drop_nulls = given.pop("base"), given.pop("drop_nulls")
+    base = given.pop("base")
+    reading = {name: given.pop(name) for name in ("user", "item", "time", "time_unit", "drop_nulls")}
     settings = {name: given.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
-    if base is None and any(columns.values()):
-        name = next(name for name, value in columns.items() if value)
-        raise InputError(f"--{name.replace('_', '-')} is about the log of --base: give both, or neither")
-    campaigns = _campaigns(given["world"], given.pop("times"), settings, is_base=base is not None)
+    if base is None and any(reading.values()):
+        name = next(name for name, value in reading.items() if value)
+        raise InputError(f"{option(name)} describes the log of {option('base')}", remedy="give both, or neither")
+    campaigns = _make_campaigns(given["world"], given.pop("campaigns"), settings, is_base=base is not None)
     if not folder:
-        raise InputError("the name of the folder is empty: say where to write, such as 'world'")
+        raise InputError("the name of the folder is empty", remedy="say where to write, such as 'world'")
     if base is not None:
         _check_base(base, Path(folder))
     check_folder(folder)
-    log = None if base is None else _read(base, columns, drop_nulls=drop_nulls)
-    world = simulated(given.pop("world"), base=log, campaigns=campaigns, **given)
+    log = None if base is None else _read_base(base, reading)
+    world = simulate_world(given.pop("world"), base=log, campaigns=campaigns, **given)
     paths = [str(path) for path in world.save(folder)]
     if as_json:
-        print_json({**_summary(world), "files": paths})
+        print_json({**_summarise(world), "files": paths})
     else:
-        _show(world, paths, folder)
+        _print_world(world, paths, folder)
 
 
-def _read(base: str, columns: dict[str, Any], *, drop_nulls: bool) -> Any:
-    return LogOptions(log=(base,), **columns, removed=None, drop_nulls=drop_nulls, p_user=None, p_item=None).read()
+def _read_base(base: str, reading: dict[str, Any]) -> Any:
+    return LogOptions(log=(base,), **reading, removed=None, p_user=None, p_item=None).read()
 
 
 def _check_base(base: str, folder: Path) -> None:
@@ -119,40 +118,46 @@ def _check_base(base: str, folder: Path) -> None:
 
     for path in expand(base):
         if path.resolve().parent == folder.resolve():
-            raise InputError(f"{path} of --base lies in {folder}, where it could be lost: give another folder")
+            raise InputError(
+                f"{path} of {option('base')} lies in {folder}, where it could be lost",
+                remedy="give another folder",
+            )
 
 
-def _campaigns(
+def _make_campaigns(
     world: str, times: tuple[str, ...], settings: dict[str, Any], *, is_base: bool
 ) -> list[Campaign] | None:
-    """The campaigns of the world with other settings; None if nothing was asked for."""
-    from unskew.worlds.recipe import WORLDS, Campaign
+    """The campaigns of the world with other settings; None if there are none."""
+    from unskew.worlds.named_worlds import WORLDS
+    from unskew.worlds.recipe import Campaign
 
     asked = {name: value for name, value in settings.items() if value is not None}
     if not times and not asked:
         return None
     own = WORLDS[world].campaigns
     if WORLDS[world].loop is not None:
-        raise InputError("a closed loop decides its campaigns by itself: leave out what is said about them")
+        raise InputError("a closed loop decides its campaigns by itself", remedy="leave out options for them")
     if not times:
-        flag = next(iter(asked))
+        changed, remedy = option(next(iter(asked))), f"say with {option('campaigns')} when to recommend"
         if is_base:
-            raise InputError(f"--{flag} on a base log: say with --campaign-at when the campaigns are")
+            raise InputError(f"{changed} changes campaigns, but a base log has none", remedy=remedy)
         if not own:
-            raise InputError(f"--{flag}: the world {world!r} has no campaigns; say with --campaign-at when one is")
+            raise InputError(f"{changed} changes campaigns, but the world {world!r} has none", remedy=remedy)
         return [replace(campaign, **asked) for campaign in own]
     like = own[-1] if own else Campaign(0)
-    return [replace(like, day=time if is_base else _day(time), **asked) for time in times]
+    return [replace(like, day=time if is_base else _read_day(time), **asked) for time in times]
 
 
-def _day(text: str) -> int:
+def _read_day(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"--campaign-at {text!r}: in a simulated world give a day such as 330") from None
+        raise InputError(
+            f"{option('campaigns')} {text!r} is not a day of a simulated world", remedy="give a number such as 330"
+        ) from None
 
 
-def _summary(world: World) -> dict[str, Any]:
+def _summarise(world: World) -> dict[str, Any]:
     user, item, _ = world.columns
     log = world.tables["log"]
     users = len(log.column(user).unique())
@@ -175,25 +180,25 @@ def _where(world: World) -> str:
 
 
 def _days(world: World) -> list[Any]:
-    """The days of the campaigns; in a log of somebody else's as its dates are written."""
-    told = world.about["parameters"]["campaigns"]
-    return [c["day"] for c in told] if "base" in world.about else world.campaigns
+    """The days of the campaigns; in a base log, as its times are written."""
+    if "base" in world.about:
+        return [campaign["day"] for campaign in world.about["parameters"]["campaigns"]]
+    return world.campaigns
 
 
-def _show(world: World, paths: list[str], folder: str) -> None:
-
-    told = _summary(world)
-    when = told["campaigns"]
-    listed = ", ".join(map(str, when)) if len(when) <= 4 else f"{len(when)} from {when[0]} to {when[-1]}"
+def _print_world(world: World, paths: list[str], folder: str) -> None:
+    summary = _summarise(world)
+    when = summary["campaigns"]
+    days = ", ".join(map(str, when)) if len(when) <= 4 else f"{len(when)} from {when[0]} to {when[-1]}"
     print_figures(
-        f"The world {told['world']!r}{_where(world)}, seed {told['seed']}",
+        f"The world {summary['world']!r}{_where(world)}, seed {summary['seed']}",
         [
-            ("users", thousands(told["users"]), ""),
-            ("items taken", thousands(told["items"]), ""),
-            ("interactions", thousands(told["interactions"]), f"{told['per_user']:.2f} a user"),
-            ("without recommendations", thousands(told["truth_interactions"]), "the truth"),
-            ("recommended", thousands(told["exposures"]), f"at {listed}" if when else "nothing"),
-            ("never shown anything", thousands(told["holdout_users"]), "users"),
+            ("users", thousands(summary["users"]), ""),
+            ("items taken", thousands(summary["items"]), ""),
+            ("interactions", thousands(summary["interactions"]), f"{summary['per_user']:.2f} per user"),
+            ("without recommendations", thousands(summary["truth_interactions"]), "the truth"),
+            ("recommended", thousands(summary["exposures"]), f"at {days}" if when else "nothing"),
+            ("never shown anything", thousands(summary["holdout_users"]), "users"),
         ],
     )
     if world.rounds is not None:

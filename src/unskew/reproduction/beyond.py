@@ -17,7 +17,8 @@ from unskew.progress import progress
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.weights.fitting import fit_weights
 from unskew.weights.item_weights import ItemWeights
-from unskew.worlds.recipe import WORLDS, Loop, Recipe
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import Loop, Recipe
 from unskew.worlds.simulation import simulate
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"

@@ -8,7 +8,7 @@ from unskew.reproduction import beyond
 from unskew.reproduction.claims import FEW, Changes
 from unskew.reproduction.study import FIRST, LAST
 from unskew.reproduction.words import counted, listed, percent, signed
-from unskew.worlds.recipe import PAPER
+from unskew.worlds.named_worlds import PAPER
 from unskew.worlds.world import World
 
 

@@ -1,4 +1,4 @@
-"""The closed loop: what wins the offline evaluation is put into production, and shapes the log of the next.
+"""The closed loop: what wins an offline evaluation is put into production, and shapes the log of the next.
 
 Every round scores all candidates on the log as it is, raw and weighted to the item mix of the first round, on
 its organic view, and on the log of the same world in which nothing was ever recommended.
@@ -21,7 +21,7 @@ from unskew.weights.fitting import fit_weights
 from unskew.worlds.recipe import Loop, is_list
 from unskew.worlds.service import Service
 
-_LIST = 5  # items of a fixed list
+_LENGTH = 5  # of a fixed list
 
 
 def run_loop(service: Service, loop: Loop) -> pa.Table:
@@ -31,26 +31,26 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
     put into production in this round), truth (its raw score had nothing been recommended).
     """
     if not (service.events.time <= loop.first).any():
-        raise InputError(f"nobody has taken anything by day {loop.first}: let the loop begin later")
-    reference = service.events.until(loop.first)
-    specs = {name: _spec(name, reference, loop) for name in loop.candidates}
+        raise InputError(f"nobody has taken anything by day {loop.first}", remedy="let the loop begin later")
+    reference = service.events.snapshot(loop.first)
+    specs = {name: _make_spec(name, reference, loop) for name in loop.candidates}
     rows: list[dict[str, Any]] = []
     for number, day in enumerate(loop.days):
         progress().stage(f"round {number + 1} of {loop.rounds}: scoring {len(specs)} candidates")
-        now = service.events.until(day)
+        now = service.events.snapshot(day)
         weights = fit_weights(now, reference)
         ranks = {name: rank_held_out(spec, now, qualities=loop.quality) for name, spec in specs.items()}
         scores = {
             "raw": {name: r.score(loop.quality).value for name, r in ranks.items()},
             "weighted": {name: r.score(loop.quality, weights).value for name, r in ranks.items()},
-            "organic": _scores(specs, loop.quality, service.organic_view().until(day), reference),
+            "organic": _score_all(specs, loop.quality, service.organic_view().snapshot(day), reference),
         }
-        truth = _scores(specs, loop.quality, service.organic.until(day), None)
-        winner = _best(scores[loop.chosen_by])[0]
+        truth = _score_all(specs, loop.quality, service.organic.snapshot(day), None)
+        winner = _rank(scores[loop.chosen_by])[0]
         if number == 0 and loop.incumbent is not None:
             winner = loop.incumbent
         for score_of, found in scores.items():
-            ranked = _best(found)
+            ranked = _rank(found)
             rows += [
                 {
                     "round": number,
@@ -68,18 +68,18 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _scores(specs: dict[str, str], quality: str, now: Snapshot, reference: Snapshot | None) -> dict[str, float]:
+def _score_all(specs: dict[str, str], quality: str, now: Snapshot, reference: Snapshot | None) -> dict[str, float]:
     weights = None if reference is None else fit_weights(now, reference)
     return {name: evaluate(spec, now, quality=quality, weights=weights).value for name, spec in specs.items()}
 
 
-def _best(scores: dict[str, float]) -> list[str]:
-    """Best first; equals stay in the order in which they were named."""
+def _rank(scores: dict[str, float]) -> list[str]:
+    """The candidates, best first; equals stay in the order in which they were named."""
     return sorted(scores, key=lambda name: -scores[name])
 
 
-def _spec(name: str, reference: Snapshot, loop: Loop) -> str:
-    """A fixed list deals the most popular items out to all such lists, like cards."""
+def _make_spec(name: str, reference: Snapshot, loop: Loop) -> str:
+    """The spec of a candidate; the fixed lists share out the most popular items, like cards that are dealt."""
     if not is_list(name):
         return name
     lists = sorted(filter(is_list, loop.candidates), key=lambda c: ascii_lowercase.index(c[-1]))
@@ -87,8 +87,8 @@ def _spec(name: str, reference: Snapshot, loop: Loop) -> str:
     ranking = ids[np.lexsort((ids, -reference.counts()))]
     if len(ranking) < len(lists):
         raise InputError(
-            f"{len(lists)} fixed lists want as many items, and on day {loop.first} people hold {len(ranking)}: "
-            "give more items or users"
+            f"{len(lists)} fixed lists need as many items, and on day {loop.first} people hold {len(ranking)}",
+            remedy="give more items or users",
         )
-    own = ranking[lists.index(name) :: len(lists)][:_LIST]
+    own = ranking[lists.index(name) :: len(lists)][:_LENGTH]
     return "constant:" + ",".join(map(str, own.tolist()))

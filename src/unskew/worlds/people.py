@@ -1,7 +1,7 @@
 """What people take by themselves: who joins when, how much they take, and of what.
 
 An item belongs to one topic and a user likes two. Topics are liked in proportion to the popularity of their
-items, so that tastes move single profiles but not the item mix as a whole.
+items, so that tastes shape single profiles but not the item mix as a whole.
 """
 
 from __future__ import annotations
@@ -13,26 +13,26 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.types import Codes, Floats, Times
+from unskew.arrays.types import Codes, Floats, Mask, Times
 from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Recipe
 
-ORGANIC, HOLDOUT, PUSH = 0, 1, 2  # streams of random numbers
-_ROUNDS = 60  # of drawing again what a user already has
-_STEEPEST = 1e15  # scale of profile sizes: beyond it nearly all have the same
+ORGANIC, HOLDOUT, CAMPAIGN = 0, 1, 2  # streams of random numbers
+_MOST_DRAWS = 60  # of an item that the user does not have yet
+_LARGEST_SCALE = 1e15  # of profile sizes: beyond it nearly all are the largest
 
 
 class Tastes(Protocol):
-    """How much people like items they have not taken."""
+    """How much people like items that they have not taken."""
 
     def affinity(self, user: Codes, item: Codes) -> Floats:
-        """Between 0 and 1 for each pair."""
+        """A number between 0 and 1 for each pair."""
 
 
 @dataclass(frozen=True)
 class Events:
-    """Who took which item when, as codes and times; a pair comes once."""
+    """Who took which item when, as codes and times; each pair comes once."""
 
     user: Codes
     item: Codes
@@ -41,24 +41,34 @@ class Events:
     def __len__(self) -> int:
         return len(self.user)
 
-    def only(self, keep: npt.NDArray[np.bool_]) -> Events:
-        """Some of them."""
+    def select(self, keep: Mask) -> Events:
+        """Those that the mask keeps."""
         return Events(self.user[keep], self.item[keep], self.time[keep])
 
-    def until(self, tick: int | float) -> Snapshot:
+    def snapshot(self, tick: int | float) -> Snapshot:
         """The profiles at a time, which must not be before the first event; ids are the codes."""
-        so_far = self.only(self.time <= tick)
+        so_far = self.select(self.time <= tick)
         log = read_log(pa.table({"user": so_far.user, "item": so_far.item, "time": so_far.time}))
         return log.at(log.last)
 
-    def keys(self, items: int) -> Codes:
-        """A number for each pair."""
-        return self.user * items + self.item
+    def pair_keys(self, n_items: int) -> Codes:
+        """One number for each pair of a user and an item."""
+        return self.user * n_items + self.item
 
 
 @dataclass(frozen=True)
 class Topics:
-    """The topic of each item, the two topics of each user, and what they mean for what it accepts."""
+    """Tastes of simulated people: the topic of each item, and the two topics that each user likes.
+
+    Attributes
+    ----------
+    of_item
+        The topic of each item.
+    liked
+        The two topics of each user, the one it likes most first.
+    likes
+        The affinity to items of the first, of the second, and of any other topic.
+    """
 
     of_item: Codes
     liked: Codes
@@ -74,38 +84,38 @@ class Topics:
         return affinity
 
 
-def organic(recipe: Recipe, seed: int) -> tuple[Events, Topics]:
+def simulate_people(recipe: Recipe, seed: int) -> tuple[Events, Topics]:
     """What everyone takes if nothing is recommended; the same whatever campaigns there are."""
     rng = np.random.default_rng([seed, ORGANIC])
-    joined = _joined(recipe, rng)
+    joined = _draw_joining_days(recipe, rng)
     weight = rng.permutation((np.arange(recipe.items) + recipe.head) ** -recipe.zipf)
-    topics = _topics(recipe, rng, weight, joined)
-    user, time = _slots(recipe, rng, joined)
+    topics = _draw_topics(recipe, rng, weight, joined)
+    user, time = _draw_slots(recipe, rng, joined)
     born = np.zeros(recipe.items, dtype=np.int64)
     late = rng.random(recipe.items) < recipe.births
     born[late] = rng.integers(0, recipe.days, int(late.sum()))
     born[np.argmax(weight)] = 0  # there is always something to take
-    return _taken(recipe, rng, user, time, weight, born, topics), topics
+    return _draw_items(recipe, rng, user, time, weight, born, topics), topics
 
 
-def _joined(recipe: Recipe, rng: np.random.Generator) -> Codes:
+def _draw_joining_days(recipe: Recipe, rng: np.random.Generator) -> Codes:
     """The day on which each user joins, before the last."""
     last = recipe.days - 1
-    early = _within(rng.random(recipe.users), recipe.adoption, last)
+    early = _truncated_exponential(rng.random(recipe.users), recipe.adoption, last)
     evenly = rng.random(recipe.users) * last
     late = rng.random(recipe.users) < recipe.late
     return np.floor(np.where(late, evenly, early)).astype(np.int64)
 
 
-def _within(at: Floats, scale: float, length: npt.ArrayLike) -> Floats:
-    """Exponential waiting times, cut to [0, length): quantiles of it."""
+def _truncated_exponential(at: Floats, scale: float, length: npt.ArrayLike) -> Floats:
+    """Waiting times in [0, length): the quantiles `at` of an exponential distribution that ends there."""
     if scale <= 0:
         return np.zeros_like(at)
-    cut: Floats = -scale * np.log1p(-at * -np.expm1(-np.asarray(length, dtype=np.float64) / scale))
-    return cut
+    waits: Floats = -scale * np.log1p(-at * -np.expm1(-np.asarray(length, dtype=np.float64) / scale))
+    return waits
 
 
-def _topics(recipe: Recipe, rng: np.random.Generator, weight: Floats, joined: Codes) -> Topics:
+def _draw_topics(recipe: Recipe, rng: np.random.Generator, weight: Floats, joined: Codes) -> Topics:
     of_item = np.empty(recipe.items, dtype=np.int64)
     rounds = -(-recipe.items // recipe.topics)  # each topic gets one of the most popular, one of the next, ...
     dealt = rng.permuted(np.tile(np.arange(recipe.topics), (rounds, 1)), axis=1).ravel()
@@ -127,13 +137,13 @@ def _topics(recipe: Recipe, rng: np.random.Generator, weight: Floats, joined: Co
     return Topics(of_item, liked, recipe.affinity)
 
 
-def _slots(recipe: Recipe, rng: np.random.Generator, joined: Codes) -> tuple[Codes, Codes]:
+def _draw_slots(recipe: Recipe, rng: np.random.Generator, joined: Codes) -> tuple[Codes, Codes]:
     """A user and a day for each item that somebody takes; everyone takes the first on the day of joining."""
     most = max(1, min(recipe.largest, recipe.items // 4))
     sizes = profile_sizes(rng.random(recipe.users), recipe.organic, recipe.tail, most)
     user = np.repeat(np.arange(recipe.users), sizes)
     room = recipe.days - joined[user]
-    soon = _within(rng.random(len(user)), recipe.pace, room)
+    soon = _truncated_exponential(rng.random(len(user)), recipe.pace, room)
     wait = np.where(rng.random(len(user)) < recipe.trickle, rng.random(len(user)) * room, soon)
     wait[np.cumsum(sizes) - sizes] = 0.0
     time = joined[user] + np.minimum(np.floor(wait).astype(np.int64), room - 1)
@@ -151,7 +161,7 @@ def profile_sizes(at: Floats, mean: float, tail: float, most: int) -> Codes:
         return np.minimum(1.0 + np.floor(scale * shape), most)
 
     low, high = 0.0, float(max(most, 1)) * 4
-    while sizes(high).mean() < min(mean, most) and high < _STEEPEST:
+    while sizes(high).mean() < min(mean, most) and high < _LARGEST_SCALE:
         high *= 2
     for _ in range(60):
         scale = (low + high) / 2
@@ -162,7 +172,7 @@ def profile_sizes(at: Floats, mean: float, tail: float, most: int) -> Codes:
     return sizes(high).astype(np.int64)
 
 
-def _taken(
+def _draw_items(
     recipe: Recipe,
     rng: np.random.Generator,
     user: Codes,
@@ -177,24 +187,24 @@ def _taken(
     edge = inside[np.searchsorted(topics.of_item[by_topic], np.arange(recipe.topics + 1))]
     item = np.full(len(user), -1, dtype=np.int64)
     have = np.empty(0, dtype=np.int64)
-    open_ = np.arange(len(user))
-    for _ in range(_ROUNDS):
-        n = len(open_)
+    waiting = np.arange(len(user))
+    for _ in range(_MOST_DRAWS):
+        n = len(waiting)
         how, at = rng.random(n), rng.random(n)
-        topic = topics.liked[user[open_], np.where(how < recipe.taste * recipe.first, 0, 1)]
+        topic = topics.liked[user[waiting], np.where(how < recipe.taste * recipe.first, 0, 1)]
         own = how < recipe.taste
         low, high = np.where(own, edge[topic], 0.0), np.where(own, edge[topic + 1], inside[-1])
         place = np.searchsorted(inside, low + at * (high - low), side="right") - 1
         drawn = by_topic[np.minimum(place, recipe.items - 1)]
-        key = user[open_] * recipe.items + drawn
-        fits = born[drawn] <= time[open_]
+        key = user[waiting] * recipe.items + drawn
+        fits = born[drawn] <= time[waiting]
         first = np.zeros(n, dtype=bool)
         first[np.unique(key, return_index=True)[1]] = True
         fits &= first & ~_contains(have, key)
-        item[open_[fits]] = drawn[fits]
+        item[waiting[fits]] = drawn[fits]
         have = np.union1d(have, key[fits])
-        open_ = open_[~fits]
-        if len(open_) == 0:
+        waiting = waiting[~fits]
+        if len(waiting) == 0:
             break
     nothing = np.bincount(user[item >= 0], minlength=recipe.users) == 0
     slot = np.searchsorted(user, np.flatnonzero(nothing))  # whoever joins has something
@@ -203,9 +213,9 @@ def _taken(
     return Events(user[kept], item[kept], time[kept])
 
 
-def _contains(sorted_keys: Codes, keys: Codes) -> npt.NDArray[np.bool_]:
+def _contains(sorted_keys: Codes, keys: Codes) -> Mask:
     if len(sorted_keys) == 0:
         return np.zeros(len(keys), dtype=bool)
     at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    found: npt.NDArray[np.bool_] = sorted_keys[at] == keys
+    found: Mask = sorted_keys[at] == keys
     return found

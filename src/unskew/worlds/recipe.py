@@ -1,4 +1,4 @@
-"""What a world is made from: its people, its items, and what is recommended when. No randomness here."""
+"""The parameters of a world: its people, its items, and what is recommended when."""
 
 from __future__ import annotations
 
@@ -53,9 +53,11 @@ class Campaign:
     delay: float = 4.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "day", _day(self.day))
+        object.__setattr__(self, "day", _check_day(self.day))
         if not isinstance(self.recommender, str):
-            raise InputError(f"recommender is {self.recommender!r}: give the text of a spec, such as 'popular'")
+            raise InputError(
+                f"recommender is {self.recommender!r}", remedy="give the text of a spec, such as 'popular'"
+            )
         recommender(self.recommender)
         number("reach", self.reach, "a share of the users", 0, 1)
         whole_number("shown", self.shown, "the length of a list")
@@ -65,11 +67,11 @@ class Campaign:
         number("delay", self.delay, "a number of days", 0)
 
 
-def _day(given: Any) -> Any:
+def _check_day(given: Any) -> Any:
     """A number as Python has it; a date as it is."""
     is_number = isinstance(given, Real)
     if given is None or isinstance(given, bool) or (is_number and not math.isfinite(given)):
-        raise InputError(f"day is {given!r}: give a day such as 330, or a time of the base log")
+        raise InputError(f"day is {given!r}", remedy="give a day such as 330, or a time of the base log")
     if is_number:
         return int(given) if isinstance(given, Integral) else float(given)
     return given
@@ -111,14 +113,14 @@ class Loop:
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", as_tuple("candidates", self.candidates, str))
         if not self.candidates:
-            raise InputError("candidates is empty: name what competes")
+            raise InputError("candidates is empty", remedy="name what competes")
         for place, spec in enumerate(self.candidates):
             if spec in self.candidates[:place]:
-                raise InputError(f"candidates has {spec!r} twice: name each once")
+                raise InputError(f"candidates has {spec!r} twice", remedy="name each once")
             if not is_list(spec):
                 recommender(spec)
         if not isinstance(self.quality, str):
-            raise InputError(f"quality is {self.quality!r}: give its name, such as 'hit@5'")
+            raise InputError(f"quality is {self.quality!r}", remedy="give its name, such as 'hit@5'")
         named_quality(self.quality)
         one_of("chosen_by", self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
@@ -127,7 +129,7 @@ class Loop:
         whole_number("every", self.every, "a number of days")
         whole_number("rounds", self.rounds, "a number of evaluations")
         if not isinstance(self.campaign, Campaign):
-            raise InputError(f"campaign is {self.campaign!r}: say Campaign(0, shown=5)")
+            raise InputError(f"campaign is {self.campaign!r}", remedy="give one such as Campaign(0, shown=5)")
 
     @property
     def days(self) -> list[int]:
@@ -137,14 +139,14 @@ class Loop:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Everything that a world is made from; with a seed it is the world.
+    """All parameters of a world; together with a seed they determine it.
 
     Attributes
     ----------
     users, items, days
-        How many people there are, how many items they can take, and for how long they are watched.
+        How many people there are, how many items they can take, and how many days the log covers.
     organic
-        Items that a user takes by itself until the end, on average.
+        Items that a user takes without recommendations until the end, on average.
     tail, largest
         Exponent of the tail of profile sizes (``P(size > n)`` falls like ``n ** -tail``), and the largest size,
         which is never more than a quarter of the items.
@@ -166,13 +168,13 @@ class Recipe:
     trend
         How far the tastes of those who join last differ from those of the first; 0 for not at all.
     anyway
-        Probability that a user takes what it is shown and would have taken later anyway; None for `acceptance`.
+        Probability that users take what they are shown and would have taken later anyway; None for `acceptance`.
     holdout
         Share of the users who are never shown anything.
     campaigns
-        What is recommended when; an always-on recommender is many small campaigns.
+        What is recommended when; a recommender that is always on is many small campaigns.
     loop
-        Decides campaigns while time goes by, or None.
+        What decides the campaigns on the way, or None.
     """
 
     users: int = 34_448
@@ -201,7 +203,7 @@ class Recipe:
     def __post_init__(self) -> None:
         whole_number("users", self.users, "how many people there are")
         whole_number("items", self.items, "how many items there are", 2)
-        whole_number("days", self.days, "for how long they are watched", 2)
+        whole_number("days", self.days, "how many days the log covers", 2)
         whole_number("largest", self.largest, "the largest profile")
         whole_number("topics", self.topics, "a number of topics")
         number("organic", self.organic, "items a user, not more than the largest profile", 1, self.largest)
@@ -213,7 +215,9 @@ class Recipe:
             number(name, getattr(self, name), "a number of days", 0)
         object.__setattr__(self, "affinity", as_tuple("affinity", self.affinity))
         if len(self.affinity) != 3:
-            raise InputError(f"affinity is {self.affinity!r}: give three numbers, for two topics and all others")
+            raise InputError(
+                f"affinity is {self.affinity!r}", remedy="give three numbers, for two topics and all others"
+            )
         for value in self.affinity:
             number("affinity", value, "how much a user likes an item", 0, 1)
         for name in ("taste", "first", "late", "trickle", "births", "holdout"):
@@ -222,12 +226,14 @@ class Recipe:
             number("anyway", self.anyway, "a probability", 0, 1)
         object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))
         if self.loop is not None and not isinstance(self.loop, Loop):
-            raise InputError(f"loop is {self.loop!r}: say Loop(candidates)")
+            raise InputError(f"loop is {self.loop!r}", remedy="give one such as Loop(candidates)")
         if self.loop is not None and self.campaigns:
-            raise PolicyError("a closed loop decides its campaigns by itself: give campaigns or a loop, not both")
+            raise PolicyError(
+                "a closed loop decides its campaigns by itself", remedy="give campaigns or a loop, not both"
+            )
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """The parameters as JSON has them."""
         return to_json_types(asdict(self))
 
     @classmethod
@@ -265,52 +271,13 @@ def _as_list(values: Any) -> list[Any]:
 
 
 def is_list(candidate: str) -> bool:
-    """Whether a candidate is one of the fixed lists of popular items: ``list:a`` to ``list:z``."""
+    """Whether a candidate of a loop is one of the fixed lists of popular items: ``list:a`` to ``list:z``."""
     head, _, letter = candidate.partition(":")
     return head == "list" and len(letter) == 1 and letter in ascii_lowercase
 
 
-def scaled(recipe: Recipe, users: int | None = None, items: int | None = None) -> Recipe:
+def resize(recipe: Recipe, users: int | None = None, items: int | None = None) -> Recipe:
     """The same world with another number of users and items, and not more topics than there is room for."""
     users, items = recipe.users if users is None else users, recipe.items if items is None else items
     recipe = replace(recipe, users=users, items=items)
     return replace(recipe, topics=max(1, min(recipe.topics, recipe.items // 12)))
-
-
-def _every(campaign: Campaign, first: int, last: int, step: int) -> tuple[Campaign, ...]:
-    return tuple(replace(campaign, day=day) for day in range(first, last + 1, step))
-
-
-PAPER = Recipe(campaigns=(Campaign(330, catalogue=0.03, excluded=30), Campaign(430, catalogue=0.05, excluded=60)))
-
-WORLDS: dict[str, Recipe] = {
-    "paper": PAPER,
-    "quiet": replace(PAPER, campaigns=()),
-    "always-on": replace(PAPER, campaigns=_every(Campaign(0, reach=0.2), 320, 490, 10)),
-    "few-items": replace(PAPER, items=200, topics=8, head=2.0, campaigns=(Campaign(330), Campaign(430))),
-    "growth": replace(PAPER, late=0.5, births=0.1, trend=1.0),
-    "pre-empting": replace(
-        PAPER,
-        organic=6.0,
-        trickle=1.0,
-        anyway=0.9,
-        campaigns=tuple(replace(c, shown=3, acceptance=0.15) for c in PAPER.campaigns),
-    ),
-    "closed-loop": replace(
-        PAPER,
-        campaigns=(),
-        loop=Loop(("list:a", "list:b", "list:c", "list:d", "list:e"), incumbent="list:e"),
-    ),
-}
-"""The named worlds."""
-
-SUMMARIES = {
-    "paper": "two campaigns, at days 330 and 430; the sizes of the paper",
-    "closed-loop": "the winner of each offline evaluation goes into production and shapes the next log",
-    "always-on": "no campaigns: a recommender that shows something to a fifth of the users every ten days",
-    "few-items": "two campaigns in a catalogue of 200 items",
-    "growth": "two campaigns while users keep joining, new items appear and tastes change",
-    "pre-empting": "two campaigns that often recommend what users would have taken anyway",
-    "quiet": "nothing is recommended",
-}
-"""What each is about, in a few words."""

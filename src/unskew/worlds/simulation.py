@@ -1,4 +1,4 @@
-"""Making a world: people, then what is recommended to them, then the tables that a user would have."""
+"""Making a world: people, then what is recommended to them, then the tables of both."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.checks import number, one_of, whole_number
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
-from unskew.worlds.people import HOLDOUT, Events, organic
-from unskew.worlds.recipe import CHOSEN_BY, WORLDS, Campaign, Recipe, scaled
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.people import HOLDOUT, Events, simulate_people
+from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, resize
 from unskew.worlds.recipe_json import as_tuple
-from unskew.worlds.service import Service, Shown, shown_before
+from unskew.worlds.service import Exposures, Service
 from unskew.worlds.world import World, describe_world
 
 
@@ -41,15 +42,15 @@ def simulate(
     Parameters
     ----------
     world
-        ``paper`` (campaigns at days 330 and 430), ``closed-loop`` (what wins the evaluation is put into
-        production), ``always-on``, ``few-items``, ``growth``, ``pre-empting``, ``quiet``; or a `Recipe`.
+        The name of a world, such as ``paper`` (two campaigns) or ``closed-loop`` (what wins an evaluation is put
+        into production); see `unskew.worlds.world_names` for all of them. Or a `Recipe`.
     users, items
         Another size.
     seed
         Of everything that is random.
     base
         A log, or anything that `read_log` reads: inject the campaigns into it instead of simulating people. The
-        untouched log is the truth.
+        log as it was is the truth.
     campaigns
         Others than those of the world; their days are times of the `base`.
     holdout
@@ -68,7 +69,7 @@ def simulate(
     >>> len(world.log.organic()), len(world.truth)
     (2019, 2035)
     """
-    name, recipe = _recipe(world)
+    name, recipe = _find_recipe(world)
     seed = whole_number("seed", seed, "where the random numbers begin", 0)
     if campaigns is not None:
         recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
@@ -76,56 +77,63 @@ def simulate(
         recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
         if recipe.loop is None:
-            raise PolicyError(f"chosen_by is about a closed loop, which the world {name!r} is not: leave it out")
+            raise PolicyError(
+                f"{option('chosen_by')} is about a closed loop, which the world {name!r} is not",
+                remedy="leave it out",
+            )
         recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=one_of("chosen_by", chosen_by, CHOSEN_BY)))
     if base is not None:
         if users is not None or items is not None:
-            raise PolicyError("users and items are those of the base log: leave users and items out")
+            raise PolicyError(
+                "a base log has users and items of its own",
+                remedy=f"leave out {option('users')} and {option('items')}",
+            )
         if recipe.loop is not None:
-            raise PolicyError("a closed loop cannot be injected into a log: give campaigns, or another world")
+            raise PolicyError(
+                "a closed loop cannot be injected into a log",
+                remedy=f"give {option('campaigns')}, or another {option('world')}",
+            )
         return inject(base, name, recipe, seed, given=campaigns is not None)
-    return _simulated(name, scaled(recipe, users, items), seed)
+    return _simulate(name, resize(recipe, users, items), seed)
 
 
-def _recipe(world: str | Recipe) -> tuple[str, Recipe]:
+def _find_recipe(world: str | Recipe) -> tuple[str, Recipe]:
     if isinstance(world, Recipe):
         return "own", world
     one_of("world", world, WORLDS)
     return world, WORLDS[world]
 
 
-def _simulated(name: str, recipe: Recipe, seed: int) -> World:
-    campaigns = _in_time(recipe)
+def _simulate(name: str, recipe: Recipe, seed: int) -> World:
+    campaigns = _sort_campaigns(recipe)
     progress().stage(f"simulating {recipe.users} users")
-    events, topics = organic(recipe, seed)
-    shielded = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < recipe.holdout
+    events, topics = simulate_people(recipe, seed)
+    holdout = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < recipe.holdout
     last = recipe.days - 1
-    service = Service(events, topics, recipe.users, recipe.items, shielded, seed, last, anyway=recipe.anyway)
+    service = Service(events, topics, recipe.users, recipe.items, holdout, seed, last, anyway=recipe.anyway)
     for campaign in campaigns:
         service.run(campaign, _day(campaign))
     rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
-    shown = Shown.joined(service.shown, events.time)
-    marked = shown_before(service.events, shown, recipe.items)
     tables = {
-        "log": _table(service.events, marked),
-        "truth": _table(events),
-        "exposures": _shown(shown),
-        "holdout": pa.table({"user": np.flatnonzero(shielded)}),
+        "log": _make_table(service.events, service.mark_exposed()),
+        "truth": _make_table(events),
+        "exposures": _make_exposures_table(service.all_exposures()),
+        "holdout": pa.table({"user": np.flatnonzero(holdout)}),
     }
     if rounds is not None:
         tables["rounds"] = rounds
     return World(tables, describe_world(name, seed, recipe.to_dict()))
 
 
-def _in_time(recipe: Recipe) -> list[Campaign]:
-    """The campaigns in their order; nothing may come after the end."""
+def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
+    """The campaigns in the order of their days; none may come after the end."""
     last = recipe.days - 1
     for campaign in recipe.campaigns:
         if _day(campaign) > last:
-            raise InputError(f"a campaign on day {campaign.day}: the world has days 0 to {last}")
+            raise InputError(f"a campaign is on day {campaign.day}, but the world has days 0 to {last}")
     if recipe.loop is not None and recipe.loop.days[-1] > last:
         raise InputError(
-            f"the last evaluation of the loop is on day {recipe.loop.days[-1]}: the world has days 0 to {last}"
+            f"the last evaluation of the loop is on day {recipe.loop.days[-1]}, but the world has days 0 to {last}"
         )
     return sorted(recipe.campaigns, key=_day)
 
@@ -134,13 +142,13 @@ def _day(campaign: Campaign) -> int:
     return whole_number("day", campaign.day, "days since the launch", 0)
 
 
-def _table(events: Events, exposed: Any = None) -> pa.Table:
+def _make_table(events: Events, exposed: Any = None) -> pa.Table:
     order = np.lexsort((events.item, events.user, events.time))
     columns = {"user": events.user[order], "item": events.item[order], "time": events.time[order]}
     return pa.table(columns if exposed is None else {**columns, "exposed": exposed[order]})
 
 
-def _shown(shown: Shown) -> pa.Table:
+def _make_exposures_table(shown: Exposures) -> pa.Table:
     order = np.lexsort((shown.position, shown.user, shown.campaign))
     names = ("user", "item", "time", "campaign", "position")
     return pa.table({name: getattr(shown, name)[order] for name in names})

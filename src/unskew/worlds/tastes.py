@@ -21,62 +21,70 @@ from unskew.worlds.people import Events
 _FACTORS = 24
 _STEPS = 8  # of the power method: tastes need no more
 _LEAST = 0.05  # affinity to what is far from one's history
-_AT_A_TIME = 1_000_000  # pairs
+_BLOCK = 1_000_000  # pairs at a time
 
 
 @dataclass(frozen=True)
-class History:
-    """The cosine between what a user took and an item: ``U S`` and ``V S`` of the decomposition, row by row."""
+class LearnedTastes:
+    """Tastes of real people: the cosine between a user and an item.
+
+    Attributes
+    ----------
+    users, items
+        Rows of ``U S`` and ``V S`` of the decomposition, each of length 1.
+    """
 
     users: Floats
     items: Floats
 
     @classmethod
-    def of(cls, events: Events, n_users: int, n_items: int) -> History:
+    def from_events(cls, events: Events, n_users: int, n_items: int) -> LearnedTastes:
         """Decompose who took what, ever; to the same bits on any number of threads."""
-        taken = _scaled(events, n_users, n_items)
+        taken = _scale_matrix(events, n_users, n_items)
         back = taken.T.tocsr()
         right = np.random.default_rng(0).standard_normal((n_items, min(_FACTORS, n_users, n_items)))
         for _ in range(_STEPS):
-            left = _orthonormal(taken @ right)
+            left = _orthonormalise(taken @ right)
             right = back @ left
         squares, turn = _spectrum(right)
-        return cls(_unit(_product(left, turn * np.sqrt(squares))), _unit(_product(right, turn)))
+        return cls(
+            _normalise_rows(_multiply(left, turn * np.sqrt(squares))), _normalise_rows(_multiply(right, turn))
+        )
 
     def affinity(self, user: Codes, item: Codes) -> Floats:
         """The cosine, from a small least value for what is far away to 1."""
         cosine = np.empty(len(user))
-        for at in range(0, len(user), _AT_A_TIME):
-            part = slice(at, at + _AT_A_TIME)
+        for at in range(0, len(user), _BLOCK):
+            part = slice(at, at + _BLOCK)
             cosine[part] = np.einsum("nk,nk->n", self.users[user[part]], self.items[item[part]])
         return np.asarray(_LEAST + (1 - _LEAST) * np.clip(cosine, 0.0, 1.0), dtype=np.float64)
 
 
-def _scaled(events: Events, n_users: int, n_items: int) -> sparse.csr_array:
+def _scale_matrix(events: Events, n_users: int, n_items: int) -> sparse.csr_array:
     per_user = np.bincount(events.user, minlength=n_users)
     per_item = np.bincount(events.item, minlength=n_items)
     size = (per_user + per_user.mean())[events.user] * (per_item + per_item.mean())[events.item]
     return sparse.csr_array((1 / np.sqrt(size), (events.user, events.item)), shape=(n_users, n_items))
 
 
-def _orthonormal(columns: Floats) -> Floats:
-    """Columns at right angles that span the same."""
+def _orthonormalise(columns: Floats) -> Floats:
+    """Columns of length 1 at right angles that span the same space."""
     squares, turn = _spectrum(columns)
-    return _product(columns, turn / np.sqrt(squares))
+    return _multiply(columns, turn / np.sqrt(squares))
 
 
 def _spectrum(columns: Floats) -> tuple[Floats, Floats]:
-    """Squared singular values that are not nothing, and their right vectors."""
-    gram = np.einsum("nk,nl->kl", columns, columns)  # in a fixed order, as a matrix product is not
+    """Squared singular values that are not negligible, and their right vectors."""
+    gram = np.einsum("nk,nl->kl", columns, columns)  # adds in a fixed order, which a matrix product does not
     squares, turn = np.linalg.eigh(gram)
     kept = squares > 1e-12 * squares[-1]
     return squares[kept], turn[:, kept]
 
 
-def _product(columns: Floats, turn: Floats) -> Floats:
+def _multiply(columns: Floats, turn: Floats) -> Floats:
     return np.asarray(np.einsum("nk,kl->nl", columns, turn), dtype=np.float64)
 
 
-def _unit(rows: Floats) -> Floats:
+def _normalise_rows(rows: Floats) -> Floats:
     length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
     return np.asarray(rows / np.where(length > 0, length, 1.0), dtype=np.float64)
