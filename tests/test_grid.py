@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unskew as us
@@ -48,6 +48,7 @@ def test_a_grid_of_decimal_numbers_rises_and_has_no_date_twice(start: float, spa
     assert all(1e-10 * step < gap <= step * (1 + 1e-8) for gap in gaps)
 
 
+@settings(deadline=None)
 @given(st.dates(date(2023, 1, 1), date(2024, 12, 31)), st.integers(0, 700), st.integers(1, 60))
 def test_days_lead_from_date_to_date_with_or_without_a_clock(start: date, span: int, step: int) -> None:
     end = start + timedelta(days=span)

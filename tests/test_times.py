@@ -219,6 +219,11 @@ def test_a_zone_asked_for_where_the_log_has_none_is_an_error() -> None:
             "2013-06-01T10:00:00+05:30",
             "2013-06-02T10:00:00+05:30",
         ),
+        (
+            ["2013-06-01 10:00 UTC", " 2013-6-1 13:00 +02"],
+            "2013-06-01T10:00:00+00:00",
+            "2013-06-01T11:00:00+00:00",
+        ),
         (["2013-06-01T10:00:00.123456789"] * 2, "2013-06-01T10:00:00.123456789", "2013-06-01T10:00:00.123456789"),
     ],
 )
@@ -236,6 +241,151 @@ def test_times_written_as_text_are_read_in_the_one_form_that_they_all_have(
     found = sorted([log.first, log.last], key=str) if isinstance(first, str) else [log.first, log.last]
     assert found == [first, last]
     assert type(log.first) is type(first)
+
+
+CALENDARS = [TimeAxis("date", "day"), TimeAxis("datetime", "us"), TimeAxis("datetime", "ns", "Europe/Paris")]
+WRITTEN = [
+    "2013-06-01",
+    "2013-6-1",
+    "0001-1-01",
+    " 2013-06-01\t",
+    "2013-06-01 1:30",
+    "2013-06-01T01:30:59",
+    "2013-06-01 24:00",
+    "2013-06-01 24:00:00.000",
+    "2013-06-01T10:30:00.5",
+    "2013-06-01T10:30:00.1234567",
+    "2013-06-01T10:30:00.12345678912",
+    "1500-06-01T10:30:00.1234567",
+    " 2013-06-01 10:30 ",
+    "2013-06-01T10:30Z",
+    "2013-06-01T10:30:00 Z",
+    "2013-06-01T10:30UTC",
+    "2013-06-01 10:30:00 UTC",
+    "2013-06-01T10:30+02:00",
+    "2013-06-01T10:30+0200",
+    "2013-06-01T10:30-02",
+    "2013-06-01 24:00 -02",
+    "2013-06-01 10:30:00.123456789 +02:00 ",
+    "1880-01-01T00:00:00+00:09:21",
+]
+NO_DATES = [
+    "20130601",
+    "2013-W05-1",
+    "2013W051",
+    "2013-152",
+    "2013-06",
+    "13-06-01",
+    "02013-06-01",
+    "2013-06-001",
+    "2013/06/01",
+    "2013-02-30",
+    "2013-13-01",
+    "2013-06-00",
+    "0000-06-01",
+    "2013-06-01T",
+    "2013-06-01T10",
+    "2013-06-01T1030",
+    "2013-06-01t10:30",
+    "2013-06-01  10:30",
+    "2013-06-01 24:01",
+    "2013-06-01 24:00:00.0000001",
+    "2013-06-01 25:00",
+    "2013-06-01 10:60",
+    "2013-06-01 10:30:60",
+    "2013-06-01 10:30:00.",
+    "2013-06-01 10:30:00,5",
+    "2013-06-01Z",
+    "2013-06-01 +02:00",
+    "2013-06-01T10:30z",
+    "2013-06-01T10:30GMT",
+    "2013-06-01T10:30  Z",
+    "2013-06-01T10:30+2",
+    "2013-06-01T10:30+24:00",
+    "2013-06-01T10:30+02:60",
+    "2013-06-01T10:30 Europe/Paris",
+    "9999-12-31 24:00",
+    "9999-12-31T23:00-02:00",
+    "0001-01-01T00:00+02:00",
+    "\u0662\u0660\u0661\u0663-06-01",
+    "\u00a02013-06-01",
+    "today",
+    "epoch",
+    "",
+]
+
+
+def in_a_file(text: str) -> us.Log | None:
+    """A log whose one time is this text, or None if it is refused or not read as a date."""
+    try:
+        log = read([text])
+    except TimeError:
+        return None
+    return log if log.axis.is_calendar else None
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_a_file_and_a_person_write_dates_in_the_same_ways(text: str) -> None:
+    log = in_a_file(text)
+    assert log is not None
+    assert log.axis.moment(text).tick == log.time[0]
+    assert log.at(text).n_users == 1
+
+
+@pytest.mark.parametrize("text", NO_DATES)
+def test_what_is_no_date_is_refused_in_a_file_and_from_a_person(text: str) -> None:
+    assert in_a_file(text) is None
+    for axis in CALENDARS:
+        with pytest.raises(TimeError, match="is not a date: write dates as 2013-06-01"):
+            axis.moment(text)
+
+
+# the pieces of a date, first as they should be and then as they might be instead
+PIECES = [
+    ([""], [" ", "\n", "\u00a0"]),
+    (["2013", "2012", "1969", "1500", "2300", "0001", "9999"], ["0000", "13"]),
+    (["-"], ["", "/", "-W"]),
+    (["1", "02", "06", "12"], ["13", "00"]),
+    (["-"], ["", "/"]),
+    (["1", "01", "28", "29", "30"], ["31", "32", "0"]),
+    (["T", " "], ["", "t", "  "]),
+    (["0:00", "10:30:01", "23:59:59", "24:00", "24:00:00"], ["", "1:5", "24:01", "7:60", "10"]),
+    (["", ".5", ".0", ".123456", ".1234567", ".123456789"], [".", ".0000001", ".9999999999"]),
+    (["", " "], ["  ", "\t"]),
+    (["", "Z", "UTC", "+02:00", "-0330", "+14"], ["z", "-23:59", "+24:00", "+02:60", "+00:09:21", "+2"]),
+    ([""], [" ", "\t"]),
+]
+
+
+@st.composite
+def nearly_dates(draw: st.DrawFn) -> str:
+    """A date, or what is one but for a piece or two."""
+    wrong = draw(st.sets(st.integers(0, len(PIECES) - 1), max_size=2))
+    return "".join(draw(st.sampled_from(odd if k in wrong else sound)) for k, (sound, odd) in enumerate(PIECES))
+
+
+@settings(max_examples=100, deadline=None, database=None)
+@given(st.one_of(nearly_dates(), nearly_dates(), st.text("0123-:T Z+.UCW\u0663", max_size=12)))
+def test_any_text_is_the_same_date_in_a_file_and_from_a_person_or_a_date_in_neither(text: str) -> None:
+    log = in_a_file(text)
+    if log is not None:
+        assert log.axis.moment(text).tick == log.time[0]
+        return
+    for axis in CALENDARS:
+        with pytest.raises(TimeError):
+            axis.moment(text)
+
+
+def test_a_column_may_mix_ways_to_write_dates() -> None:
+    days = read(["2013-06-01", " 2013-6-2 "])
+    assert (days.first, days.last) == ("2013-06-01", "2013-06-02")
+    zoned = read(["2013-06-01T10:00Z", "2013-06-01 10:30 UTC", "2013-06-01 13:00 +02"])
+    assert (zoned.first, zoned.last) == ("2013-06-01T10:00:00+00:00", "2013-06-01T11:00:00+00:00")
+
+
+@pytest.mark.parametrize("axis", [TimeAxis("integer"), TimeAxis("epoch", "s", "UTC"), TimeAxis("float")])
+def test_eight_digits_are_a_number_where_times_are_numbers(axis: TimeAxis) -> None:
+    assert axis.moment("20130601").tick == 20130601
 
 
 def test_a_day_of_times_with_one_offset_ends_in_that_offset() -> None:

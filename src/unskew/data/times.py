@@ -1,7 +1,8 @@
 """The time axis of a log: what its times are, how one is read and how it is shown back.
 
 Inside, a time is a number (a *tick*): the integer or decimal number itself for a log with plain
-numbers, else a count of units since 1970-01-01. Reading files is left to `unskew.reading.reader`.
+numbers, else a count of units since 1970-01-01. How dates are written is in `unskew.data.date_grammar`;
+reading files is left to `unskew.reading`.
 
 A bare date means the end of that day, so that ``log.at("2013-06-01")`` holds what happened on
 1 June. A date with a clock time means that very moment, included.
@@ -12,12 +13,13 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import UTC, date, datetime, timedelta, tzinfo
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_offset, parse_time
 from unskew.errors import InputError, TimeError, option
 
 Kind = Literal["integer", "float", "date", "datetime", "epoch"]
@@ -27,8 +29,7 @@ PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 TIME_UNITS = ("s", "ms", "us", "ns", "day")
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
-_WHOLE = re.compile(r"[+-]?\d+")
-_BELOW_MICRO = re.compile(r"\.\d{6}(\d{1,3})(?!\d)")
+_WHOLE = re.compile(r"[+-]?[0-9]+")
 _LEAST, _MOST = -(2**63), 2**63 - 1  # what a tick can be
 
 
@@ -70,7 +71,7 @@ class TimeAxis:
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
             raise TimeError(f"{given!r} is not a time", remedy="give a number, a date or a datetime")
         if isinstance(value, str):
-            value = self._from_text(value.strip())
+            value, nano = self._from_text(value.strip(SPACE))
         if isinstance(value, int | float):
             return self._from_number(value)
         if not self.is_calendar:
@@ -122,23 +123,23 @@ class TimeAxis:
         """For the metadata of a saved log."""
         return {"kind": self.kind, "unit": self.unit, "zone": self.zone}
 
-    def _from_text(self, text: str) -> int | float | date:
+    def _from_text(self, text: str) -> tuple[int | float | date, int]:
+        """A number, a date or a datetime, and the nanoseconds that a datetime cannot hold."""
         if self.kind in ("integer", "epoch") and _WHOLE.fullmatch(text):
-            return int(text)
+            return int(text), 0
         if not self.is_calendar:
             try:
                 number = float(text)
             except ValueError:
                 pass
             else:
-                return number
-        for read in (date.fromisoformat, datetime.fromisoformat):
-            try:
-                return read(text)
-            except ValueError:
-                continue
-        wanted = "a date such as 2013-06-01" if self.is_calendar else "a number such as 330"
-        raise TimeError(f"{text!r} is not a time of this log", remedy=f"give {wanted}")
+                return number, 0
+        written = parse_time(text)
+        if written is not None:
+            return written
+        if self.is_calendar:
+            raise TimeError(f"{text!r} is not a date", remedy=HOW_TO_WRITE)
+        raise TimeError(f"{text!r} is not a time of this log", remedy="give a number such as 330")
 
     def _from_number(self, value: int | float) -> Moment:
         if isinstance(value, int) and not _LEAST <= value <= _MOST:
@@ -180,10 +181,9 @@ class TimeAxis:
 
 def zone_of(name: str) -> tzinfo:
     """The zone called `name`: a name such as Europe/Paris, or a fixed offset such as +02:00."""
-    offset = re.fullmatch(r"([+-])(\d\d):?(\d\d)", name)
-    if offset:
-        minutes = int(offset[2]) * 60 + int(offset[3])
-        return timezone(timedelta(minutes=-minutes if offset[1] == "-" else minutes))
+    offset = parse_offset(name)
+    if offset is not None:
+        return offset
     try:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as error:
@@ -212,9 +212,6 @@ def plain(value: Any) -> Any:
 
 def _nanoseconds_of(value: Any) -> int:
     """What a time has below its microseconds, which a datetime of Python cannot hold."""
-    if isinstance(value, str):
-        found = _BELOW_MICRO.search(value)
-        return int(found[1].ljust(3, "0")) if found else 0
     if isinstance(value, np.datetime64) and np.datetime_data(value.dtype)[0] == "ns" and not np.isnat(value):
         return int(value.astype(np.int64) % 1000)
     nano = getattr(value, "nanosecond", 0)

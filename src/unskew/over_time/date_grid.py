@@ -17,6 +17,7 @@ from datetime import date, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from unskew.data.date_grammar import parse_time
 from unskew.data.log import Log
 from unskew.data.times import Label, Moment, TimeAxis, plain
 from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning, option
@@ -213,19 +214,11 @@ def label_of(axis: TimeAxis, tick: int | float) -> Label:
 
 def _anchor(axis: TimeAxis, moment: Moment) -> date:
     """The bare date that was given, or the time on the clock of the log's zone."""
-    day = _bare(axis, moment)
-    return datetime.fromisoformat(str(axis.show(moment.tick))).replace(tzinfo=None) if day is None else day
-
-
-def _bare(axis: TimeAxis, moment: Moment) -> date | None:
-    """The date that a moment is, if it was given as no more than that."""
-    if not axis.is_calendar:
-        return None
-    text = str(axis.show(moment.tick)) if axis.unit == "day" else moment.label
-    try:
-        return date.fromisoformat(text) if isinstance(text, str) else None
-    except ValueError:
-        return None
+    shown = str(axis.show(moment.tick))
+    given = parse_time(shown if axis.unit == "day" else str(moment.label))
+    if given is not None and not isinstance(given.value, datetime):
+        return given.value
+    return datetime.fromisoformat(shown).replace(tzinfo=None)
 
 
 def _check_range(log: Log, found: list[Moment]) -> None:

@@ -9,7 +9,7 @@ from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError, option
 from unskew.reading.sources import Source
 from unskew.reading.sql import quote_name
-from unskew.reading.text_times import text_times
+from unskew.reading.text_times import read_text_times
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
@@ -117,7 +117,7 @@ def time_column(source: Source, kind: str, short: str, name: str, unit: str | No
     if kind == _NOTHING:
         return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
     if kind == "VARCHAR":
-        kind, short, zone = text_times(source, short, name)
+        kind, short, zone = read_text_times(source, short, name)
     if kind in _INTEGERS:
         return _read_integers(f"{short}::BIGINT", unit)
     if kind in _WIDE:

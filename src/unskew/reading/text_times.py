@@ -1,48 +1,72 @@
 """Times written as text: which one form do all of them have?
 
-The forms are spelled out here instead of asking DuckDB what it can cast, since it would also round
-"1.5" to an integer, drop the name of a zone, and take "epoch" for a date.
+The forms are spelled out, those of dates in `unskew.data.date_grammar`, instead of asking DuckDB what it can cast,
+since it would also round "1.5" to an integer, drop the name of a zone, and take "epoch" for a date.
 """
 
 from __future__ import annotations
 
+from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
 from unskew.errors import TimeError
 from unskew.reading.sources import Source
-from unskew.reading.sql import quote_name
+from unskew.reading.sql import quote_name, quote_text
 
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
-_DAY = r"[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}"
-_CLOCK = r"[ T][0-9]{1,2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?"
-_OFFSET = r"\s?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)"
-_FINE = r".*\.[0-9]{7,}\D*"
+_SPACES = f"[{SPACE}]*"
+_BELOW_MICROSECONDS = r".*\.[0-9]{7,}\D*"
 
 
-def text_times(source: Source, short: str, name: str) -> tuple[str, str, str | None]:
+def read_text_times(source: Source, short: str, name: str) -> tuple[str, str, str | None]:
     """The type that all texts of a column can be read as, the SQL that does it, and their zone."""
     for form, kind in ((_WHOLE, "HUGEINT"), (_NUMBER, "DOUBLE")):
-        total, n = _count(source, short, number=f"regexp_full_match({short}, '{form}')")
+        total, n = _count(source, short, number=_matches(short, form))
         if n["number"] == total:
             return kind, f"TRY_CAST({short} AS {kind})", None
+    for text in (short, _tidy(short)):  # most need no tidying, which takes as long as all the rest
+        found = _read_calendar_times(source, short, text, name)
+        if found is not None:
+            return found
+    raise _explain(source, name)
+
+
+def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tuple[str, str, str | None] | None:
+    """The same for dates and datetimes, cast from `text`; None if some are neither."""
     total, n = _count(
         source,
         short,
-        day=f"regexp_full_match({short}, '{_DAY}') AND TRY_CAST({short} AS DATE) IS NOT NULL",
-        naive=f"regexp_full_match({short}, '{_DAY}({_CLOCK})?') AND TRY_CAST({short} AS TIMESTAMP) IS NOT NULL",
-        zoned=f"regexp_full_match({short}, '{_DAY}{_CLOCK}{_OFFSET}') "
-        f"AND TRY_CAST({short} AS TIMESTAMPTZ) IS NOT NULL",
-        fine=f"regexp_full_match({short}, '{_FINE}')",
+        day=_is_written(short, text, DAY, "DATE"),
+        naive=_is_written(short, text, f"{DAY}({CLOCK})?", "TIMESTAMP"),
+        zoned=_is_written(short, text, f"{DAY}{CLOCK}{OFFSET}", "TIMESTAMPTZ"),
+        fine=_matches(short, _BELOW_MICROSECONDS),
     )
     if n["day"] == total:
-        return "DATE", f"{short}::DATE", None
+        return "DATE", f"{text}::DATE", None
     if n["naive"] == total:
-        kind = "TIMESTAMP_NS" if n["fine"] else "TIMESTAMP"
-        return kind, f"{short}::{kind}", None
+        kind = "TIMESTAMP_NS" if n["fine"] and _fit_nanoseconds(source, short, text) else "TIMESTAMP"
+        return kind, f"{text}::{kind}", None
     if n["zoned"] == total:
-        return "TIMESTAMP WITH TIME ZONE", f"{short}::TIMESTAMPTZ", _common_offset(source, short)
+        return "TIMESTAMP WITH TIME ZONE", f"{text}::TIMESTAMPTZ", _common_zone(source, short)
     if n["naive"] + n["zoned"] == total:
-        raise TimeError(f"column {name!r} mixes times with and without a zone: give all of them one, or none")
-    raise _refused(source, name)
+        raise TimeError(
+            f"column {name!r} mixes times with and without a zone", remedy="give all of them one, or none"
+        )
+    return None
+
+
+def _matches(text: str, pattern: str) -> str:
+    return f"regexp_full_match({text}, {quote_text(pattern)})"
+
+
+def _is_written(short: str, text: str, pattern: str, kind: str) -> str:
+    """SQL that is true where `short` is written as `pattern` says and, as `text`, is a time of this kind."""
+    return f"{_matches(short, _SPACES + pattern + _SPACES)} AND TRY_CAST({text} AS {kind}) IS NOT NULL"
+
+
+def _tidy(text: str) -> str:
+    """SQL for a time without the spaces that DuckDB does not cast, and with Z for UTC."""
+    bare = f"replace(trim({text}, {quote_text(SPACE)}), 'UTC', 'Z')"
+    return rf"regexp_replace({bare}, ' ([Z+-])', '\1')"
 
 
 def _count(source: Source, short: str, **tests: str) -> tuple[int, dict[str, int]]:
@@ -54,31 +78,30 @@ def _count(source: Source, short: str, **tests: str) -> tuple[int, dict[str, int
     return total, dict(zip(tests, each, strict=True))
 
 
-def _common_offset(source: Source, short: str) -> str:
+def _fit_nanoseconds(source: Source, short: str, text: str) -> bool:
+    """Whether all times are within the years that nanoseconds in 64 bits reach, 1677 to 2262."""
+    total, n = _count(source, short, fit=f"TRY_CAST({text} AS TIMESTAMP_NS) IS NOT NULL")
+    return n["fit"] == total
+
+
+def _common_zone(source: Source, short: str) -> str:
     """The offset that all times share, else UTC."""
-    offset_of = f"upper(trim(regexp_extract({short}, '{_OFFSET}$')))"
+    offset = f"regexp_extract({short}, {quote_text(OFFSET + _SPACES + '$')}, 1)"
     found = source.connection.execute(
-        f"SELECT DISTINCT {offset_of} FROM raw WHERE {short} IS NOT NULL LIMIT 2"
+        f"SELECT DISTINCT {offset} FROM raw WHERE {short} IS NOT NULL LIMIT 2"
     ).fetchall()
-    offset = found[0][0] if len(found) == 1 else "UTC"
-    if offset in ("Z", "UTC") or not offset.strip("+-0:"):
-        return "UTC"
-    digits = offset.replace(":", "").ljust(5, "0")
-    return f"{digits[:3]}:{digits[3:]}"
+    zone = parse_offset(found[0][0]) if len(found) == 1 else None
+    return str(zone or "UTC").removeprefix("UTC") or "UTC"
 
 
-def _refused(source: Source, name: str) -> TimeError:
+def _explain(source: Source, name: str) -> TimeError:
     """Say which value is no time, or that the values do not go together."""
-    column = f"{quote_name(name)}::VARCHAR"
-    plain = f"trim({column}, '\"')"  # a text of JSON has its quotes here
-    known = (
-        f"regexp_full_match({plain}, '{_NUMBER}') OR (regexp_full_match({plain}, '{_DAY}({_CLOCK})?({_OFFSET})?') "
-    )
-    known += f"AND TRY_CAST({plain} AS TIMESTAMPTZ) IS NOT NULL)"
-    where, value = source.first_row(f"{quote_name(name)} IS NOT NULL AND NOT ({known})", plain)
+    text = f"trim({quote_name(name)}::VARCHAR, '\"')"  # a text of JSON has its quotes here
+    date = _is_written(text, _tidy(text), f"{DAY}({CLOCK}({OFFSET})?)?", "TIMESTAMPTZ")
+    known = f"({_matches(text, _NUMBER)}) OR ({date})"
+    where, value = source.first_row(f"{quote_name(name)} IS NOT NULL AND NOT ({known})", text)
     if value is None:
-        return TimeError(f"column {name!r} mixes numbers and dates: give all times in one form")
+        return TimeError(f"column {name!r} mixes numbers and dates", remedy="give all times in one form")
     return TimeError(
-        f"column {name!r} holds {value!r} in {where}, which is neither a number nor a date: write dates as "
-        "2013-06-01 and datetimes as 2013-06-01T10:30:00"
+        f"column {name!r} holds {value!r} in {where}, which is neither a number nor a date", remedy=HOW_TO_WRITE
     )

@@ -1,0 +1,84 @@
+"""How dates and datetimes are written, in files as by people: the one place that says so.
+
+====================================  ===============================================================
+``2013-06-01``, ``2013-6-1``          a date
+``2013-06-01 10:30``                  a datetime; ``T`` may stand for the space
+``2013-06-01T10:30:00.25``            seconds and a fraction of them may follow
+``2013-06-01T10:30:00+02:00``         an offset from UTC may follow: ``Z``, ``UTC``, ``+02:00``, ``+0200``, ``+02``
+====================================  ===============================================================
+
+White space around it and one space before the offset do not matter, and 24:00 is midnight at the end of the day.
+Everything else is refused, above all 20130601, which is a number, and the weeks of ISO 8601 (2013-W22-6).
+
+The patterns are regular expressions that Python and DuckDB read alike. They do not know how long a month is: that
+a day exists is checked by `parse_time` here and by a cast in DuckDB.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import NamedTuple
+
+DAY = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
+_HOUR = r"(?P<hour>[01]?[0-9]|2[0-3]):(?P<minute>[0-5][0-9])(:(?P<second>[0-5][0-9])(\.(?P<fraction>[0-9]+))?)?"
+CLOCK = rf"[ T]({_HOUR}|(?P<midnight>24:00(:00(\.0+)?)?))"
+OFFSET = r" ?(?P<offset>Z|UTC|[+-]([01][0-9]|2[0-3])([0-5][0-9]|:[0-5][0-9](:[0-5][0-9])?)?)"
+"""Seconds are for local times from before there were zones."""
+
+SPACE = " \t\n\r\f"
+"""What may stand around a time."""
+
+HOW_TO_WRITE = "write dates as 2013-06-01 and datetimes as 2013-06-01T10:30:00"
+
+_TIME = re.compile(f"{DAY}({CLOCK}({OFFSET})?)?")
+_OFFSET = re.compile(OFFSET)
+
+
+class WrittenTime(NamedTuple):
+    """A date or datetime, and the nanoseconds below its microseconds, which it cannot hold itself."""
+
+    value: date
+    nanoseconds: int = 0
+
+
+def parse_time(text: str) -> WrittenTime | None:
+    """The date or datetime that a text says; None if it says none, or one that the calendar does not have.
+
+    >>> parse_time("2013-6-1"), parse_time("2013-06-31"), parse_time("20130601")
+    (WrittenTime(value=datetime.date(2013, 6, 1), nanoseconds=0), None, None)
+    """
+    found = _TIME.fullmatch(text.strip(SPACE))
+    if found is None:
+        return None
+    try:
+        day = date(int(found["year"]), int(found["month"]), int(found["day"]))
+        return _add_clock(day, found) if found["hour"] or found["midnight"] else WrittenTime(day)
+    except (ValueError, OverflowError):  # there is no such day, or it is beyond the years 1 to 9999
+        return None
+
+
+def parse_offset(text: str) -> timezone | None:
+    """The zone that an offset says; None if it is none.
+
+    >>> parse_offset("+0530"), parse_offset("Z"), parse_offset("+25:00")
+    (datetime.timezone(datetime.timedelta(seconds=19800)), datetime.timezone.utc, None)
+    """
+    if _OFFSET.fullmatch(text) is None:
+        return None
+    digits = re.sub("[^0-9]", "", text).ljust(6, "0")
+    hours, minutes, seconds = (int(digits[k : k + 2]) for k in (0, 2, 4))
+    length = timedelta(hours=hours, minutes=minutes, seconds=seconds)
+    return timezone(-length if "-" in text else length)
+
+
+def _add_clock(day: date, found: re.Match[str]) -> WrittenTime:
+    if found["midnight"]:
+        day += timedelta(days=1)
+    hour, minute, second = (int(found[part] or 0) for part in ("hour", "minute", "second"))
+    fraction = (found["fraction"] or "").ljust(9, "0")
+    zone = parse_offset(found["offset"]) if found["offset"] else None
+    moment = datetime(day.year, day.month, day.day, hour, minute, second, int(fraction[:6]), tzinfo=zone)
+    if zone is not None:
+        moment.astimezone(UTC)  # which must be within the years of the calendar as well
+    return WrittenTime(moment, int(fraction[6:9]))
