@@ -28,8 +28,8 @@ from unskew.recommend import (
     recommender,
 )
 from unskew.recommend.contract import GradesHeldOut, HeldOutPairs, RanksHeldOut, Traits, traits_of
-from unskew.recommend.parameters import parsed, typed
-from unskew.recommend.specs import KNOWN
+from unskew.recommend.parameters import convert_parameters, parse_spec
+from unskew.recommend.specs import KNOWN, require_shipped
 from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out, without_each
 
 
@@ -298,6 +298,37 @@ def test_a_module_that_fails_says_which_part(
         recommender("broken_module:Model")
 
 
+def test_a_file_may_name_what_ships() -> None:
+    for spec in ("constant:a,b", " constant:a,b", "constant:x?y:z", "knn", "popular?exact=false", *KNOWN.values()):
+        if not spec.startswith("table"):
+            require_shipped(spec)
+
+
+def test_a_file_that_names_a_program_or_a_module_is_refused_and_nothing_runs(tmp_path: Path, module: str) -> None:
+    marker = tmp_path / "it_ran"
+    (tmp_path / "marking.py").write_text(f"open({str(marker)!r}, 'w').close()")
+    for spec in (
+        f"subprocess:Popen?args=touch {marker}",
+        "marking:Model",
+        " marking:Model",
+        f"{module}:Model",
+        "constant.marking:Model",
+        "knn:Model?neighbours=3",
+        "popular.x",
+        f"table:{marker}",
+        "table",
+        "svd",
+        "",
+    ):
+        with pytest.raises(InputError) as error:
+            require_shipped(spec)
+        assert str(error.value).startswith(f"the recommender {spec!r} is not one that unskew ships")
+    with pytest.raises(InputError, match="the recommender None is not one that unskew ships"):
+        require_shipped(None)  # type: ignore[arg-type]
+    assert not marker.exists()
+    assert not {"marking", module} & set(sys.modules)
+
+
 class Plain:
     """A recommender of someone else, without a name of its own."""
 
@@ -335,10 +366,10 @@ def test_what_is_no_recommender_is_refused(wrong: Any) -> None:
 
 
 def test_parameters_are_taken_apart() -> None:
-    assert parsed("a.b:C") == ("a.b:C", {})
-    assert parsed("knn?a=1&b=x=y") == ("knn", {"a": "1", "b": "x=y"})
-    assert parsed("knn?") == ("knn", {})
-    assert parsed("knn?a=") == ("knn", {"a": ""})
+    assert parse_spec("a.b:C") == ("a.b:C", {})
+    assert parse_spec("knn?a=1&b=x=y") == ("knn", {"a": "1", "b": "x=y"})
+    assert parse_spec("knn?") == ("knn", {})
+    assert parse_spec("knn?a=") == ("knn", {"a": ""})
 
 
 def test_parameters_are_typed_by_the_signature() -> None:
@@ -351,7 +382,7 @@ def test_parameters_are_typed_by_the_signature() -> None:
     ) -> None: ...
 
     def one(**given: str) -> Any:
-        return typed(target, given, "x")
+        return convert_parameters(target, given, "x")
 
     assert one(kind="3") == {"kind": 3}
     assert one(size="2") == {"size": 2.0}
@@ -364,6 +395,6 @@ def test_parameters_are_typed_by_the_signature() -> None:
         one(kind="c")
     with pytest.raises(InputError, match="size=x must be none or a number"):
         one(size="x")
-    assert typed(lambda: None, {}, "x") == {}
+    assert convert_parameters(lambda: None, {}, "x") == {}
     with pytest.raises(InputError, match="x has no parameter 'a'; it has none at all"):
-        typed(lambda: None, {"a": "1"}, "x")
+        convert_parameters(lambda: None, {"a": "1"}, "x")

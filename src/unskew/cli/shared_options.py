@@ -199,9 +199,9 @@ def score_options(function: Function) -> Function:
 def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> None:
     """Find a slip in -r or -q before the log is read."""
     from unskew.evaluation.quality import distinct_qualities
-    from unskew.recommend.specs import named_recommenders
+    from unskew.recommend.specs import name_recommenders
 
-    named_recommenders(recommenders)
+    name_recommenders(recommenders)
     distinct_qualities(qualities)
 
 

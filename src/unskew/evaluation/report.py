@@ -33,7 +33,7 @@ from unskew.evaluation.score import Score
 from unskew.evaluation.time_split import TimeSplit
 from unskew.frames import to_native
 from unskew.recommend.contract import Recommender
-from unskew.recommend.specs import AnyRecommenders, named_recommenders
+from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fitting import fit_weights
@@ -173,7 +173,7 @@ def report(
     )
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
-    named = named_recommenders(recommenders)
+    named = name_recommenders(recommenders)
     wanted = distinct_qualities(qualities)
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)

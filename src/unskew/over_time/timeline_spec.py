@@ -25,7 +25,7 @@ from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files
 from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.recommend.specs import AnyRecommenders, named_recommenders
+from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
@@ -92,7 +92,7 @@ class TimelineSpec:
         return cls(
             log=log,
             reference=reference,
-            models=named_recommenders(recommenders),
+            models=name_recommenders(recommenders),
             qualities=distinct_qualities(qualities),
             fits=_fits(top, options, changes),
             items=log.items.take(codes),

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pyarrow as pa
 
 from unskew.arrays.types import Codes
+from unskew.data.ids import Ids, ids_of_texts
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -58,7 +60,7 @@ class Constant:
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Look the items up; nothing is learned."""
-        object.__setattr__(self, "_codes", snapshot.log.items.require_codes(self.items, "constant"))
+        object.__setattr__(self, "_codes", self._find_codes(snapshot.log.items))
         object.__setattr__(self, "_n_items", len(snapshot.log.items))
         return self
 
@@ -75,3 +77,20 @@ class Constant:
         rank = np.zeros(self._n_items, dtype=np.int64)
         rank[codes] = np.arange(1, len(codes) + 1)
         return rank[pairs.item]
+
+    def _find_codes(self, ids: Ids) -> Codes:
+        return ids.require_codes(self.items, "constant")
+
+
+class ConstantOfTexts(Constant):
+    """A constant list that was written as text: its ids get the type of the log when it is fitted."""
+
+    def _find_codes(self, ids: Ids) -> Codes:
+        texts = list(self.items)
+        codes = ids.codes(ids_of_texts(pa.array(texts, type=pa.string()), ids))
+        for text, code in zip(texts, codes, strict=True):
+            if code < 0:
+                raise InputError(f"{self}: the log has no item {text!r} (it has {ids.examples()})")
+        if len(np.unique(codes)) < len(codes):
+            raise InputError(f"{self} has an item twice", remedy="name each once")
+        return codes

@@ -1,8 +1,7 @@
-"""Parameters written as text, ``name?a=1&b=x``: taken apart, and typed by the signature of what they are for."""
+"""Parameters written as text, ``name?a=1&b=x``: taken apart, and converted by the signature that takes them."""
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import types
 import typing
@@ -11,16 +10,17 @@ from typing import Any
 from urllib.parse import unquote
 
 from unskew.errors import InputError
+from unskew.text import did_you_mean
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
-_CALLED = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}
-_FIRST = (types.NoneType, bool, int, float)  # in which order a text is tried where several are allowed
+_KINDS = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}
+_TRIED = (types.NoneType, bool, int, float)  # in this order, where several are allowed
 
 
-def parsed(spec: str) -> tuple[str, dict[str, str]]:
+def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     """The name and the parameters of a spec.
 
-    >>> parsed("knn?neighbours=50&similarity=cosine")
+    >>> parse_spec("knn?neighbours=50&similarity=cosine")
     ('knn', {'neighbours': '50', 'similarity': 'cosine'})
     """
     name, _, query = spec.partition("?")
@@ -53,11 +53,13 @@ def _format(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def typed(target: Callable[..., Any], given: Mapping[str, str], name: str, *, skip: int = 0) -> dict[str, Any]:
-    """The parameters as what the signature of `target` wants them to be; its first `skip` are not to be given."""
+def convert_parameters(
+    target: Callable[..., Any], given: Mapping[str, str], name: str, *, skip: int = 0
+) -> dict[str, Any]:
+    """The parameters in the types that the signature of `target` asks for; its first `skip` cannot be given."""
     signature = _signature(target)
     if signature is None:
-        return {key: _guessed(text) for key, text in given.items()}
+        return {key: _guess(text) for key, text in given.items()}
     own = list(signature.parameters.values())[skip:]
     valid = {p.name: p for p in own if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     takes_more = any(p.kind is p.VAR_KEYWORD for p in own)
@@ -65,9 +67,9 @@ def typed(target: Callable[..., Any], given: Mapping[str, str], name: str, *, sk
     values = {}
     for key, text in given.items():
         if key not in valid and not takes_more:
-            raise _unknown(key, list(valid), name)
+            raise _unknown_parameter(key, list(valid), name)
         parameter = valid.get(key)
-        values[key] = _converted(text, _wanted(parameter, hints), f"{name}: {key}={text}")
+        values[key] = _convert(text, _type_of(parameter, hints), f"{name}: {key}={text}")
     needed = [p.name for p in valid.values() if p.default is p.empty and p.name not in given]
     if needed:
         raise InputError(f"{name} needs the parameter {needed[0]!r}, as in {name}?{needed[0]}=...")
@@ -91,7 +93,7 @@ def _hints(target: Callable[..., Any]) -> dict[str, Any]:
         return {}
 
 
-def _wanted(parameter: inspect.Parameter | None, hints: Mapping[str, Any]) -> Any:
+def _type_of(parameter: inspect.Parameter | None, hints: Mapping[str, Any]) -> Any:
     """The type of a parameter: as annotated, or that of its default."""
     if parameter is None:
         return Any
@@ -101,28 +103,28 @@ def _wanted(parameter: inspect.Parameter | None, hints: Mapping[str, Any]) -> An
     return kind if kind in (bool, int, float, str) else Any
 
 
-def _converted(text: str, wanted: Any, where: str) -> Any:
+def _convert(text: str, wanted: Any, where: str) -> Any:
     several = typing.get_origin(wanted) in (typing.Union, types.UnionType)
     options = typing.get_args(wanted) if several else (wanted,)
     choices = [c for o in options if typing.get_origin(o) is typing.Literal for c in typing.get_args(o)]
     for choice in choices:
         if str(choice) == text:
             return choice
-    for kind in _FIRST:
+    for kind in _TRIED:
         if kind in options:
             try:
-                return _read(text, kind)
+                return _read_as(text, kind)
             except ValueError:
                 continue
     if str in options:
         return text
-    if not choices and not set(options) <= set(_FIRST):
-        return _guessed(text)
-    told = [*map(str, choices), *(_CALLED[kind] for kind in _FIRST if kind in options)]
-    raise InputError(f"{where} must be {' or '.join(told)}")
+    if not choices and not set(options) <= set(_TRIED):
+        return _guess(text)
+    allowed = [*map(str, choices), *(_KINDS[kind] for kind in _TRIED if kind in options)]
+    raise InputError(f"{where} must be {' or '.join(allowed)}")
 
 
-def _read(text: str, kind: Any) -> Any:
+def _read_as(text: str, kind: Any) -> Any:
     lowered = text.lower()
     if kind is types.NoneType:
         if lowered in ("none", "null", ""):
@@ -135,21 +137,20 @@ def _read(text: str, kind: Any) -> Any:
     raise ValueError(text)
 
 
-def _guessed(text: str) -> Any:
+def _guess(text: str) -> Any:
     """The plainest value that is written like this."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
     for kind in (types.NoneType, int, float):
         try:
-            return _read(text, kind)
+            return _read_as(text, kind)
         except ValueError:
             continue
     return text
 
 
-def _unknown(key: str, valid: list[str], name: str) -> InputError:
+def _unknown_parameter(key: str, valid: list[str], name: str) -> InputError:
     if not valid:
         return InputError(f"{name} has no parameter {key!r}; it has none at all")
-    close = difflib.get_close_matches(key, valid, n=1)
-    meant = f"; did you mean {close[0]!r}? It has" if close else "; it has"
-    return InputError(f"{name} has no parameter {key!r}{meant} {', '.join(valid)}")
+    meant = did_you_mean(key, valid)
+    return InputError(f"{name} has no parameter {key!r}{meant}{' It' if meant else '; it'} has {', '.join(valid)}")

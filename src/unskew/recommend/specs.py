@@ -1,33 +1,30 @@
 """Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``my.module:Model``.
 
-A spec is a name, then what it is made from after a colon, then parameters after a question mark. What the
-parameters must be is told by the constructor of the recommender, in `unskew.recommend.parameters`.
+A spec is a name, then what it is made from after a colon, then parameters after a question mark. Parameters are
+read by the signature of the recommender, in `unskew.recommend.parameters`.
+
+**A spec can run anything**: ``package.module:Class`` is imported and called. One that comes from a file, and not
+from the person who runs the command, has to pass `require_shipped` first.
 """
 
 from __future__ import annotations
 
 import csv
-import difflib
 import importlib
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
-from unskew.data.ids import ids_of_texts
-from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.constant import Constant
+from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
 from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.named import with_name
-from unskew.recommend.parameters import parsed, typed
+from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
-from unskew.text import first_line
+from unskew.text import did_you_mean, first_line
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -46,6 +43,9 @@ KNOWN = {
     "table": "table:recommendations.parquet",
 }
 """The names, and an example of each."""
+
+SHIPPED = ("constant", *_OWN, *_IMPLICIT)
+"""Those that neither run code nor read files of somebody else."""
 
 
 def recommender(spec: Any) -> Recommender:
@@ -82,14 +82,34 @@ def recommender(spec: Any) -> Recommender:
     unskew.errors.InputError: knn has no parameter 'neighbors'; did you mean 'neighbours'? It has neighbours, ...
     """
     if not isinstance(spec, str):
-        made = _made(spec, getattr(spec, "__name__", type(spec).__name__), {})
-        nameless = type(made).__str__ is object.__str__ and type(made).__repr__ is object.__repr__
-        return with_name(made, type(made).__name__) if nameless else made
-    return with_name(_from_text(spec.strip()), spec.strip())
+        model = _make_recommender(spec, getattr(spec, "__name__", type(spec).__name__), {})
+        nameless = type(model).__str__ is object.__str__ and type(model).__repr__ is object.__repr__
+        return with_name(model, type(model).__name__) if nameless else model
+    return with_name(_make_from_text(spec.strip()), spec.strip())
 
 
-def named_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
-    """One or several recommenders by the names that rows have for them, each of which must come once."""
+def require_shipped(spec: str) -> None:
+    """Refuse every spec but those of recommenders that unskew ships, before anything is imported or read.
+
+    For specs that come from a file: whoever wrote it must not decide what runs here.
+
+    >>> require_shipped("knn?neighbours=20")
+    >>> require_shipped("subprocess:Popen?args=ls")
+    Traceback (most recent call last):
+    ...
+    unskew.errors.InputError: the recommender 'subprocess:Popen?args=ls' is not one that unskew ships, ...
+    """
+    text = spec.strip() if isinstance(spec, str) else ""
+    name = "constant" if text.startswith("constant:") else text.partition("?")[0].strip()
+    if name not in SHIPPED:
+        raise InputError(
+            f"the recommender {spec!r} is not one that unskew ships, and a file may name no other",
+            remedy=f"use one of {', '.join(KNOWN[shipped] for shipped in SHIPPED)}",
+        )
+
+
+def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
+    """One or several recommenders by the names that they have in results, each of which must come once."""
     if isinstance(given, Mapping):
         wrong = [name for name in given if not isinstance(name, str)]
         if wrong:
@@ -100,11 +120,13 @@ def named_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
         several: list[Any] = list(given) if isinstance(given, Iterable) and not alone else [given]
         named = [(str(model), model) for model in map(recommender, several)]
     if not named:
-        raise InputError("no recommender was given: name at least one, such as popular")
+        raise InputError("no recommender was given", remedy="name at least one, such as popular")
     models = dict(named)
     for name in models:
         if sum(name == other for other, _ in named) > 1:
-            raise InputError(f"recommender {name!r} is given twice: give each once, or names with a mapping")
+            raise InputError(
+                f"recommender {name!r} is given twice", remedy="give each once, or give them names with a mapping"
+            )
     return models
 
 
@@ -124,64 +146,44 @@ def require_shipped(spec: str) -> None:
         )
 
 
-def _from_text(spec: str) -> Recommender:
+def _make_from_text(spec: str) -> Recommender:
     head, colon, rest = spec.partition(":")
     if head == "constant":
-        return ConstantOfTexts(_items(rest, spec))
+        return ConstantOfTexts(_read_items(rest, spec))
     if head == "table":
         if not rest:
             raise InputError(f"{spec!r} must name a file, as in {KNOWN['table']}")
         return Table(rest)
-    name, given = parsed(spec)
+    name, given = parse_spec(spec)
     if name in _OWN:
         module, attribute = _OWN[name]
         kind = getattr(importlib.import_module(f"unskew.recommend.{module}"), attribute)
-        own: Recommender = kind(**typed(kind, given, name))
-        return own
+        model: Recommender = kind(**convert_parameters(kind, given, name))
+        return model
     if name in _IMPLICIT:
         from unskew.recommend.implicit_models import ImplicitModel, model_class
 
-        return ImplicitModel(name, **typed(model_class(name), given, name))
+        return ImplicitModel(name, **convert_parameters(model_class(name), given, name))
     if ":" in name and head not in KNOWN:
-        return _made(_imported(name), name, given)
+        return _make_recommender(_import_target(name), name, given)
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
-    close = difflib.get_close_matches(name, KNOWN, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else "."
-    raise InputError(
-        f"there is no recommender {name!r}{meant} There are {', '.join(KNOWN.values())}, and package.module:Class"
-    )
+    meant = did_you_mean(name, KNOWN) or "."
+    known = ", ".join(KNOWN.values())
+    raise InputError(f"there is no recommender {name!r}{meant} There are {known}, and package.module:Class")
 
 
-def _items(text: str, spec: str) -> list[str]:
+def _read_items(text: str, spec: str) -> list[str]:
     items = [item.strip() for row in csv.reader([text], skipinitialspace=True) for item in row]
     if not items or "" in items:
         raise InputError(f"{spec!r} must name its items, as in {KNOWN['constant']}")
     return items
 
 
-class ConstantOfTexts(Constant):
-    """A constant list written as text: its ids get the type of the log when it is fitted."""
-
-    def fit(self, snapshot: Snapshot, /) -> Self:
-        """Look the items up; nothing is learned."""
-        ids = snapshot.log.items
-        texts = list(self.items)
-        codes = ids.codes(ids_of_texts(pa.array(texts, type=pa.string()), ids))
-        for text, code in zip(texts, codes, strict=True):
-            if code < 0:
-                raise InputError(f"{self}: the log has no item {text!r} (it has {ids.examples()})")
-        if len(np.unique(codes)) < len(codes):
-            raise InputError(f"{self} has an item twice")
-        object.__setattr__(self, "_codes", codes)
-        object.__setattr__(self, "_n_items", len(ids))
-        return self
-
-
-def _made(target: Any, name: str, given: dict[str, str]) -> Recommender:
-    """A recommender from a class, an object or a function."""
+def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommender:
+    """Make a recommender from a class, an object or a function."""
     if isinstance(target, type):
-        values = typed(target, given, name)
+        values = convert_parameters(target, given, name)
         try:
             target, given = target(**values), {}
         except UnskewError:
@@ -197,16 +199,18 @@ def _made(target: Any, name: str, given: dict[str, str]) -> Recommender:
             raise InputError(f"{name} is an object already: it takes no parameters")
         return target
     if callable(target):
-        more = typed(target, given, name, skip=2)
+        more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     what = "None" if target is None else f"a {type(target).__name__}"
     raise InputError(
-        f"{name} is {what}, which is no recommender: give an object with fit and recommend, a function "
-        f"f(profile, k), or a spec such as {KNOWN['knn']}"
+        f"{name} is {what}, which is no recommender",
+        remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
+        f"{KNOWN['knn']}",
     )
 
 
-def _imported(name: str) -> Any:
+def _import_target(name: str) -> Any:
+    """What ``package.module:Class`` names."""
     module, _, attribute = name.partition(":")
     if not module or not attribute:
         raise InputError(f"{name!r} must be written as package.module:Class")
@@ -223,12 +227,11 @@ def _imported(name: str) -> Any:
             ) from None
         raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
     except Exception as error:
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {told}") from error
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {reason}") from error
     for part in attribute.split("."):
         if not hasattr(found, part):
-            close = difflib.get_close_matches(part, dir(found), n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{name}: {getattr(found, '__name__', found)!r} has no {part!r}{meant}")
+            where = getattr(found, "__name__", found)
+            raise InputError(f"{name}: {where!r} has no {part!r}{did_you_mean(part, dir(found))}")
         found = getattr(found, part)
     return found
