@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from unskew.drawing.labels import Span, log_ticks, spanning, spread_labels
-from unskew.drawing.theme import digits_of, unbroken, wrapped
+from unskew.drawing.labels import Span, fit_span, log_ticks, spread_labels
+from unskew.drawing.theme import keep_numbers_whole, percent_digits, wrap_lines
 
 PLACES = st.lists(st.floats(-50, 350), min_size=1, max_size=12)
 GAPS = st.floats(1, 40)
@@ -56,7 +56,7 @@ def test_a_value_is_found_again_from_its_pixel(span: Span) -> None:
 
 @given(st.lists(st.floats(1e-4, 1e4), min_size=1, max_size=5), st.booleans(), st.booleans())
 def test_an_axis_holds_its_values(values: list[float], zero: bool, log: bool) -> None:
-    span = spanning(values, 100, zero=zero, log=log)
+    span = fit_span(values, 100, zero=zero, log=log)
     assert span.low < span.high
     assert all(-1e-9 <= span.pixel(v) <= 100 + 1e-9 for v in values)
 
@@ -70,17 +70,17 @@ def test_ticks_of_orders_of_magnitude_are_few_and_in_range(low: float, factor: f
 
 
 def test_percentages_have_as_many_digits_as_their_ticks_need() -> None:
-    assert [digits_of(0, 0.6), digits_of(0.07, 0.09), digits_of(0.070, 0.0702)] == [0, 1, 3]
-    assert math.isfinite(digits_of(0, 100))
+    assert [percent_digits(0, 0.6), percent_digits(0.07, 0.09), percent_digits(0.070, 0.0702)] == [0, 1, 3]
+    assert math.isfinite(percent_digits(0, 100))
 
 
 def test_numbers_are_not_broken_at_the_end_of_a_line() -> None:
     assert (
-        unbroken("20 000 users, 5 % of p = 20 on day 300")
+        keep_numbers_whole("20 000 users, 5 % of p = 20 on day 300")
         == "20\xa0000 users, 5\xa0% of p\xa0=\xa020 on day\xa0300"
     )
-    assert unbroken("-1 % .. +2 %") == "-1\xa0%\xa0..\xa0+2\xa0%"
+    assert keep_numbers_whole("-1 % .. +2 %") == "-1\xa0%\xa0..\xa0+2\xa0%"
     for width in range(60, 400, 7):
         assert not any(
-            line.endswith(("20", "day", "p =")) for line in wrapped("some 20 000 users on day 300 " * 4, width)
+            line.endswith(("20", "day", "p =")) for line in wrap_lines("some 20 000 users on day 300 " * 4, width)
         )

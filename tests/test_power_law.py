@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unskew.reproduction.power_law import fit_power_law, in_bins
+from unskew.reproduction.power_law import bin_users, fit_power_law
 
 
 @pytest.mark.parametrize("exponent", [2.1, 2.5, 3.2])
@@ -30,12 +30,12 @@ def test_the_tail_starts_where_the_law_does() -> None:
 def test_the_law_gives_back_the_number_of_users_in_the_tail() -> None:
     draws = np.random.default_rng(6).zipf(3.0, 5000)
     law = fit_power_law(*np.unique(draws, return_counts=True))
-    assert law.expected(np.arange(law.start, 200_000), 1000).sum() == pytest.approx(1000, rel=1e-3)
+    assert law.expected_users(np.arange(law.start, 200_000), 1000).sum() == pytest.approx(1000, rel=1e-3)
 
 
 def test_bins_hold_every_user_once_and_count_the_sizes_that_nobody_has() -> None:
     sizes, users = np.array([10, 11, 13, 40]), np.array([6, 3, 3, 1])
-    middle, mean = in_bins(sizes, users, start=10, factor=1.5)
+    middle, mean = bin_users(sizes, users, start=10, factor=1.5)
     assert mean[0] == pytest.approx(12 / 5)  # sizes 10 to 14
     assert middle[0] == pytest.approx(np.sqrt(10 * 14))
     assert mean[1:] == pytest.approx([1 / 8])  # 33 to 40, the largest size

@@ -14,24 +14,32 @@ import pytest
 
 from tests import reproducing as made
 from unskew.files import read_parquet
-from unskew.reproduction.beyond_figures import figure_algorithms, figure_cost
+from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
 from unskew.reproduction.figure import Figure, save_figure
-from unskew.reproduction.loop_figure import figure_loop
-from unskew.reproduction.paper_figures import figure_1, figure_2, figure_score, figure_weighted
+from unskew.reproduction.loop_figure import draw_loop
+from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
 from unskew.reproduction.paper_sentences import score_sentence
-from unskew.reproduction.words import few, listed, moved, moved_all, percent, signed, weighting_strokes
+from unskew.reproduction.phrases import (
+    describe_change,
+    describe_changes,
+    format_change,
+    format_number,
+    format_percent,
+)
+from unskew.reproduction.weighting_strokes import weighting_strokes
+from unskew.text import enumerate_words
 
 DAYS = made.CAMPAIGNS
 MAKERS: dict[str, Callable[[], Figure]] = {
-    "1": lambda: figure_1(made.items_table(), DAYS),
-    "2": lambda: figure_2(made.sizes_table()),
-    "3": lambda: figure_score(made.score_table(), DAYS),
-    "4": lambda: figure_score(made.score_table(0.0538, -0.33), DAYS, number=4, algorithm="g2"),
-    "5": lambda: figure_weighted(made.weighted_table(), DAYS),
-    "6": lambda: figure_weighted(made.weighted_table(0.0538, -0.33, 100), DAYS, number=6, algorithm="g2"),
-    "7": lambda: figure_cost(made.cost_table()),
-    "8": lambda: figure_algorithms(made.algorithms_table()),
-    "9": lambda: figure_loop(made.loop_table()),
+    "1": lambda: draw_items(made.items_table(), DAYS),
+    "2": lambda: draw_sizes(made.sizes_table()),
+    "3": lambda: draw_score(made.score_table(), DAYS),
+    "4": lambda: draw_score(made.score_table(0.0538, -0.33), DAYS, number=4, algorithm="g2"),
+    "5": lambda: draw_weighted_score(made.weighted_table(), DAYS),
+    "6": lambda: draw_weighted_score(made.weighted_table(0.0538, -0.33, 100), DAYS, number=6, algorithm="g2"),
+    "7": lambda: draw_cost(made.cost_table()),
+    "8": lambda: draw_algorithms(made.algorithms_table()),
+    "9": lambda: draw_loop(made.loop_table()),
 }
 SAID = {
     "1": ["item 17", "item 88", "item 40", made.BOTH, made.SECOND, made.NEVER, "campaign, day 330", "day"],
@@ -106,7 +114,7 @@ def test_a_sentence_is_one_paragraph_that_ends(name: str, figures: dict[str, Fig
 
 def test_the_sentence_of_the_item_mix_follows_the_data() -> None:
     table = made.items_table()
-    said = figure_1(table, DAYS).sentence
+    said = draw_items(table, DAYS).sentence
     assert "4 items recommended in both campaigns rose by 40 to 110 %" in said
     assert (
         "item 88, recommended in the second only, fell by 6 % until that campaign and rose by 48 % after it"
@@ -114,19 +122,19 @@ def test_the_sentence_of_the_item_mix_follows_the_data() -> None:
     )
     assert "4 items never recommended fell by 30 %" in said
     mirrored = table.set_column(3, "probability", pc.divide(0.0001, table["probability"]))
-    assert "4 items recommended in both campaigns fell by 29 to 52 %" in figure_1(mirrored, DAYS).sentence
+    assert "4 items recommended in both campaigns fell by 29 to 52 %" in draw_items(mirrored, DAYS).sentence
 
 
 def test_the_sentence_of_the_sizes_follows_the_data() -> None:
     table = pa.table({"items": [1, 2, 3, 4], "users": [600, 200, 150, 50]})
-    said = figure_2(table).sentence
+    said = draw_sizes(table).sentence
     assert (
         "1 000 users hold 1.65 items on average; half of them hold at most 1, the fullest profile holds 4" in said
     )
 
 
 def test_the_sentence_of_a_score_follows_the_data() -> None:
-    rise, fall = (figure_score(made.score_table(0.08, change), DAYS).sentence for change in (0.25, -0.25))
+    rise, fall = (draw_score(made.score_table(0.08, change), DAYS).sentence for change in (0.25, -0.25))
     assert "its score rose by 25.4 %, from 8.00 % on day 300 to 10.03 % on day 500" in rise
     assert "its score fell by 24.6 %, from 8.00 % on day 300 to 6.03 % on day 500" in fall
     rows = made.score_rows(0.08, 0.25)
@@ -137,48 +145,48 @@ def test_the_sentence_of_a_score_follows_the_data() -> None:
 def test_a_score_that_rests_is_said_to_rest() -> None:
     table = made.score_table()
     still = table.set_column(4, "exact", pa.array([0.08] * table.num_rows))
-    said = figure_score(still, DAYS).sentence
+    said = draw_score(still, DAYS).sentence
     assert "its score changed by less than 0.05 %, from 8.00 % on day 300 to 8.00 % on day 500;" in said
 
 
 def test_the_sentence_says_from_which_p_on_a_weighted_score_is_stable() -> None:
     for stable in (20, 50, 100):
-        said = figure_weighted(every(made.weighted_table(stable_from=stable), 20), DAYS, within=0.02).sentence
+        said = draw_weighted_score(every(made.weighted_table(stable_from=stable), 20), DAYS, within=0.02).sentence
         assert f"weights from p = {stable} on keep every day within 2 % of day 300" in said
-    all_only = figure_weighted(every(made.weighted_table(stable_from=1000), 20), DAYS, within=0.02).sentence
+    all_only = draw_weighted_score(every(made.weighted_table(stable_from=1000), 20), DAYS, within=0.02).sentence
     assert "only weights on all items keep every day within 2 % of day 300" in all_only
     assert (
         "no weighting keeps every day within 0 %"
-        in figure_weighted(every(made.weighted_table(), 20), DAYS, within=0.0).sentence
+        in draw_weighted_score(every(made.weighted_table(), 20), DAYS, within=0.0).sentence
     )
 
 
 def test_p_that_is_stable_below_one_that_is_not_is_not_called_enough() -> None:
     rows = every(made.weighted_table(stable_from=20), 20).to_pylist()
     rows = [r | {"exact": 0.09} if r["weighting"] == "p = 50" and r["at"] == 480 else r for r in rows]
-    assert "weights from p = 100 on keep" in figure_weighted(pa.Table.from_pylist(rows), DAYS).sentence
+    assert "weights from p = 100 on keep" in draw_weighted_score(pa.Table.from_pylist(rows), DAYS).sentence
 
 
 def test_the_sentence_of_the_cost_follows_the_data() -> None:
-    said = figure_cost(made.cost_table()).sentence
+    said = draw_cost(made.cost_table()).sentence
     assert "From p = 5 to 500, descent goes from 89 to 894 passes" in said
     assert "scaling with weights on all items takes 21 passes (0.061 s) to D = 0.00021 nats" in said
     assert "no weighting can go below 0.063" in said
     unknown = (
         made.cost_table().drop_columns("least_bound").append_column("least_bound", pa.nulls(15, pa.float64()))
     )
-    assert "go below" not in figure_cost(unknown).sentence
+    assert "go below" not in draw_cost(unknown).sentence
 
 
 def test_the_sentence_of_the_algorithms_gives_the_error_that_remains() -> None:
-    said = figure_algorithms(made.algorithms_table()).sentence
+    said = draw_algorithms(made.algorithms_table()).sentence
     assert "Comparable with day 300: raw by 29 to 195 %, item weights by 2 to 166 %" in said
     rows = [r | {"value": 0.1} for r in made.algorithms_table().to_pylist()]
-    assert "raw by 0 %, item weights by 0 %" in figure_algorithms(pa.Table.from_pylist(rows)).sentence
+    assert "raw by 0 %, item weights by 0 %" in draw_algorithms(pa.Table.from_pylist(rows)).sentence
 
 
 def test_the_sentence_of_the_loop_names_who_stays_in_production() -> None:
-    said = figure_loop(made.loop_table()).sentence
+    said = draw_loop(made.loop_table()).sentence
     assert "Chosen by the raw score, knn cosine is in production from round 2 on, after 2 changes" in said
     assert "in truth it is number 2 of 5" in said
     assert "Chosen by the weighted score, ease is in production from round 1 on, after one change" in said
@@ -186,14 +194,14 @@ def test_the_sentence_of_the_loop_names_who_stays_in_production() -> None:
 
 
 def test_a_grid_of_few_days_and_no_campaign_can_be_drawn() -> None:
-    words, _ = made.words(drawn(figure_score(every(made.score_table(), 50), ()).chart))
+    words, _ = made.words(drawn(draw_score(every(made.score_table(), 50), ()).chart))
     assert not any("campaign," in word.text for word in words)
 
 
 def test_methods_that_end_near_the_last_size_are_named_without_covering_anything() -> None:
     rows = made.cost_table().to_pylist()
     more = [row | {"p": 5000, "items": "5000"} for row in rows if row["p"] == 500]
-    words, _ = made.words(drawn(figure_cost(pa.Table.from_pylist(rows + more)).chart))
+    words, _ = made.words(drawn(draw_cost(pa.Table.from_pylist(rows + more)).chart))
     assert sum(word.text == "L-BFGS" for word in words) == 4
     assert not [(a.text, b.text) for k, a in enumerate(words) for b in words[:k] if a.covers(b)]
 
@@ -201,7 +209,7 @@ def test_methods_that_end_near_the_last_size_are_named_without_covering_anything
 def test_questions_may_have_different_estimates() -> None:
     rows = made.algorithms_table().to_pylist()
     rows = [r for r in rows if (r["question"], r["estimate"]) != ("free of the campaigns", "item weights")]
-    figure = figure_algorithms(pa.Table.from_pylist(rows))
+    figure = draw_algorithms(pa.Table.from_pylist(rows))
     assert "item weights" in drawn(figure.chart)
     assert "free of the campaigns: raw by 29 to 195 %, organic view by" in figure.sentence
 
@@ -241,30 +249,46 @@ def test_a_weighting_looks_the_same_in_every_figure() -> None:
 
 
 def test_numbers_in_words() -> None:
-    assert [percent(0.1234), percent(-0.0001), signed(0.05), signed(-0.333), signed(0.0002)] == [
+    assert [
+        format_percent(0.1234),
+        format_percent(-0.0001),
+        format_change(0.05),
+        format_change(-0.333),
+        format_change(0.0002),
+    ] == [
         "12.3 %",
         "0.0 %",
         "+5.0 %",
         "−33.3 %",
         "0.0 %",
     ]
-    assert [moved(0.1), moved(-0.02), moved(0.0)] == [
+    assert [describe_change(0.1), describe_change(-0.02), describe_change(0.0)] == [
         "rose by 10.0 %",
         "fell by 2.0 %",
         "changed by less than 0.05 %",
     ]
-    assert moved_all([0.03, 0.07]) == "rose by 3 to 7 %"
-    assert moved_all([-0.03, -0.07]) == "fell by 3 to 7 %"
-    assert moved_all([-0.02, 0.03]) == "changed by −2 % to +3 %"
-    assert moved_all([0.051, 0.049]) == "rose by 5 %"
-    assert [few(0.00123), few(12.34), few(20538), few(0), few(1e-7)] == [
+    assert describe_changes([0.03, 0.07]) == "rose by 3 to 7 %"
+    assert describe_changes([-0.03, -0.07]) == "fell by 3 to 7 %"
+    assert describe_changes([-0.02, 0.03]) == "changed by −2 % to +3 %"
+    assert describe_changes([0.051, 0.049]) == "rose by 5 %"
+    assert [
+        format_number(0.00123),
+        format_number(12.34),
+        format_number(20538),
+        format_number(0),
+        format_number(1e-7),
+    ] == [
         "0.00123",
         "12.3",
         "20 538",
         "0",
         "1.0e-07",
     ]
-    assert [listed([]), listed(["a"]), listed(["a", "b", "c"])] == ["", "a", "a, b and c"]
+    assert [enumerate_words([]), enumerate_words(["a"]), enumerate_words(["a", "b", "c"])] == [
+        "",
+        "a",
+        "a, b and c",
+    ]
 
 
 @pytest.mark.parametrize(("every", "said"), [(1, "100 % of it"), (10, "100 % of it"), (100, "")])
@@ -288,9 +312,9 @@ def test_a_change_between_campaigns_is_not_ascribed_to_them() -> None:
 
 def test_scores_of_nothing_are_told_without_dividing_by_them() -> None:
     loops = [row | {"score": 0.0 if row["round"] == 0 else row["score"]} for row in made.loop_table().to_pylist()]
-    assert "went up from nothing" in figure_loop(pa.Table.from_pylist(loops)).sentence
+    assert "went up from nothing" in draw_loop(pa.Table.from_pylist(loops)).sentence
     scored = [
         row | ({"value": 0.0, "low": 0.0, "high": 0.0} if row["estimate"] == "truth" else {})
         for row in made.algorithms_table().to_pylist()
     ]
-    assert "How far the estimates are" in figure_algorithms(pa.Table.from_pylist(scored)).sentence
+    assert "How far the estimates are" in draw_algorithms(pa.Table.from_pylist(scored)).sentence

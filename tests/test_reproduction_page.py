@@ -8,10 +8,11 @@ import pyarrow as pa
 import pytest
 
 from tests import reproducing as made
-from unskew.reproduction.beyond_figures import figure_cost
+from unskew.reproduction.beyond_figures import draw_cost
+from unskew.reproduction.claims import Claim
 from unskew.reproduction.figure import Figure
-from unskew.reproduction.paper_figures import figure_2
-from unskew.reproduction.reproduction_page import Claim, changes_table, claims_table, write_reproduction_page
+from unskew.reproduction.paper_figures import draw_sizes
+from unskew.reproduction.reproduction_page import changes_table, claims_table, write_reproduction_page
 
 CLAIMS = [
     Claim("the score of g1 rises", "more than 25 %", "+27.4 %", "+24.0 % .. +29.1 %", True),
@@ -29,7 +30,7 @@ CHANGES = pa.Table.from_pylist(
 
 @pytest.fixture(scope="module")
 def figures() -> list[Figure]:
-    return [figure_2(made.sizes_table()), figure_cost(made.cost_table())]
+    return [draw_sizes(made.sizes_table()), draw_cost(made.cost_table())]
 
 
 @pytest.fixture(scope="module")

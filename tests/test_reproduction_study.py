@@ -12,9 +12,10 @@ import pytest
 
 import unskew as us
 from unskew.errors import InputError
-from unskew.reproduction.claims import Changes, claims
+from unskew.reproduction.claims import Changes, judge_claims
 from unskew.reproduction.experiment import Reproduction, reproduce
-from unskew.reproduction.study import Study, probabilities, scores
+from unskew.reproduction.paper_tables import items_table, weighted_table
+from unskew.reproduction.study import Study
 from unskew.worlds.world import World
 
 SMALL = {"users": 2500, "items": 1500, "seed": 3}
@@ -82,8 +83,8 @@ def test_a_weighted_change_is_that_of_the_score_that_evaluate_gives(study: Study
 
 
 def test_the_exact_scores_of_the_curves_are_those_of_evaluate(study: Study) -> None:
-    timeline = study.daily(every=100)
-    table = scores(timeline, study, "g1").to_pylist()
+    timeline = study.score_daily(every=100)
+    table = weighted_table(timeline, study, "g1").to_pylist()
     assert {row["weighting"] for row in table} == {"raw", "all items", *(f"p = {p}" for p in study.tops)}
     for row in (row for row in table if row["weighting"] == "raw"):
         exact = us.evaluate(study.constants()["g1"], study.log.at(row["at"])).value
@@ -94,7 +95,7 @@ def test_the_exact_scores_of_the_curves_are_those_of_evaluate(study: Study) -> N
 def test_the_curves_reach_what_the_claims_say_though_by_another_method(study: Study) -> None:
     found = Changes.of(study)
     for name in ("g1", "g2"):
-        table = scores(study.daily(every=100), study, name).to_pylist()
+        table = weighted_table(study.score_daily(every=100), study, name).to_pylist()
         last = {row["weighting"]: row["exact"] for row in table if row["at"] == 500}
         for key, change in found.found[name].items():
             label = {"raw": "raw", "all": "all items"}.get(key, f"p = {key}")
@@ -102,14 +103,14 @@ def test_the_curves_reach_what_the_claims_say_though_by_another_method(study: St
 
 
 def test_the_items_of_figure_1_are_of_the_group_they_are_said_to_be_of(study: Study) -> None:
-    groups = study.groups()
+    groups = study.group_items()
     by_campaign: dict[int, set[int]] = {0: set(), 1: set()}
     for row in study.world.exposures.to_pylist():
         by_campaign[row["campaign"]].add(row["item"])
     for item, group in groups.items():
         said = {"recommended in both campaigns": (True, True), "never recommended": (False, False)}
         assert tuple(item in by_campaign[k] for k in (0, 1)) == said.get(group, (False, True))
-    table = probabilities(study.daily(every=200, items=groups), groups).to_pylist()
+    table = items_table(study.score_daily(every=200, items=groups), groups).to_pylist()
     mix = _mix(study.world, 500)
     for row in (row for row in table if row["at"] == 500):
         assert row["probability"] == pytest.approx(mix[row["item"]], rel=1e-12)
@@ -162,7 +163,7 @@ def test_a_claim_that_fails_in_one_world_does_not_hold(study: Study) -> None:
     own["g2"][top] = 0.0
     own["g1"]["all"] = own["g2"]["all"] = 0.0
     fine = Changes(0, own, good.before, 1e-3)
-    assert all(claim.holds for claim in claims([fine]))
+    assert all(claim.holds for claim in judge_claims([fine]))
     for name, key, value in (
         ("g1", "raw", 0.2),
         ("g2", "raw", -0.2),
@@ -175,7 +176,7 @@ def test_a_claim_that_fails_in_one_world_does_not_hold(study: Study) -> None:
         worse = {n: dict(values) for n, values in own.items()}
         worse[name][key] = value
         bad = Changes(1, worse, good.before, 1e-3)
-        assert not all(claim.holds for claim in claims([fine, bad])), (name, key)
+        assert not all(claim.holds for claim in judge_claims([fine, bad])), (name, key)
 
 
 def test_a_world_in_which_nothing_is_recommended_is_refused() -> None:

@@ -1,1 +1,6 @@
-"""Charts and pages for people. Nothing here computes; it shows what other layers found."""
+"""Charts and pages for people: rows and dicts in, pictures out. Knows nothing of logs, weights or scores.
+
+- `theme`: one look for every chart: colours, strokes, axes; how a chart becomes a file
+- `labels`: words in a chart, placed so that they do not cover one another
+- `page`: one page of text, tables and charts that works without a network
+"""

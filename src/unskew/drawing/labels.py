@@ -1,9 +1,9 @@
-"""Names at the ends of lines, where they do not cover one another."""
+"""Words in a chart: names at the ends of lines that do not cover one another, ticks, events above the plot."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import altair as alt
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from unskew.drawing.theme import GREY, data
+from unskew.drawing.theme import GREY, inline_data
 
 SIZE = 11.5
 
@@ -42,7 +42,7 @@ class Span:
         return alt.Scale(domain=[self.low, self.high], nice=False, **kind)
 
 
-def spanning(values: Sequence[float], height: float, *, zero: bool = False, log: bool = False) -> Span:
+def fit_span(values: Sequence[float], height: float, *, zero: bool = False, log: bool = False) -> Span:
     """An axis that holds the values with a little room on both sides."""
     low, high = min(values), max(values)
     if log:
@@ -105,7 +105,7 @@ def end_labels(labels: Sequence[Label], span: Span, end: float, *, gap: float = 
     layers = []
     if leaders:
         layers.append(
-            alt.Chart(data(leaders))
+            alt.Chart(inline_data(leaders))
             .mark_rule(strokeWidth=0.8, opacity=0.7, color=GREY)
             .encode(x=alt.value(end + 2), x2=alt.value(end + reach), y=alt.Y("y:Q"), y2="place:Q")
         )
@@ -113,13 +113,13 @@ def end_labels(labels: Sequence[Label], span: Span, end: float, *, gap: float = 
         for weight in ("normal", "bold"):
             own = [row for row in rows if row["weight"] == weight]
             if own:
-                layers.append(_words(own, x, align, weight))
+                layers.append(_draw_words(own, x, align, weight))
     return alt.layer(*layers)
 
 
-def _words(rows: list[dict[str, Any]], x: float, align: Any, weight: Any) -> Any:
+def _draw_words(rows: list[dict[str, Any]], x: float, align: Any, weight: Any) -> Any:
     return (
-        alt.Chart(data(rows))
+        alt.Chart(inline_data(rows))
         .mark_text(align=align, baseline="middle", fontSize=SIZE, fontWeight=weight)
         .encode(x=alt.value(x), y="place:Q", text="text:N", color=alt.Color("colour:N", scale=None))
     )
@@ -135,10 +135,10 @@ def log_ticks(low: float, high: float) -> list[float]:
     return [tick for tick in ticks if low <= tick <= high]
 
 
-def happenings(times: Sequence[float], word: str = "campaign") -> Any:
+def mark_events(events: Mapping[float, str]) -> Any:
     """A thin upright rule for each time at which something happened, with its name above the plot."""
-    rows = [{"when": t, "label": f"{word}, day {t}"} for t in times]
-    base = alt.Chart(data(rows)).encode(x=alt.X("when:Q"))
+    rows = [{"when": time, "label": name} for time, name in events.items()]
+    base = alt.Chart(inline_data(rows)).encode(x=alt.X("when:Q"))
     rules = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1)
     words = base.mark_text(color=GREY, fontSize=11, baseline="bottom", dy=-4).encode(
         y=alt.value(0), text="label:N"

@@ -12,7 +12,7 @@ from typing import Any
 import jinja2
 import vl_convert
 
-from unskew.drawing.theme import unbroken
+from unskew.drawing.theme import keep_numbers_whole
 from unskew.files import replace_file
 
 
@@ -32,7 +32,7 @@ class Section:
         Stand under the chart; the caption is read to those who cannot see it.
     links
         Files beside the page, as words and addresses.
-    worded
+    text_columns
         How many columns of the table, from the left, hold words rather than numbers.
     """
 
@@ -43,7 +43,7 @@ class Section:
     caption: str = ""
     number: str = ""
     links: Sequence[tuple[str, str]] = ()
-    worded: int = 1
+    text_columns: int = 1
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
@@ -52,15 +52,15 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["unbroken"] = unbroken
-    specs = [_embeddable(s.chart.to_json(indent=None)) if s.chart is not None else None for s in sections]
+    environment.filters["keep_numbers_whole"] = keep_numbers_whole
+    specs = [_escape_script(s.chart.to_json(indent=None)) if s.chart is not None else None for s in sections]
     bundle = vl_convert.javascript_bundle() if any(specs) else ""  # type: ignore[call-arg]
-    shown = list(zip(sections, specs, strict=True))
-    html = environment.from_string(source).render(title=title, lead=lead, sections=shown, bundle=bundle)
+    pairs = list(zip(sections, specs, strict=True))
+    html = environment.from_string(source).render(title=title, lead=lead, sections=pairs, bundle=bundle)
     with replace_file(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
 
 
-def _embeddable(spec: str) -> str:
-    """JSON that is safe inside a script element."""
+def _escape_script(spec: str) -> str:
+    """JSON that cannot end the script element in which it stands."""
     return json.dumps(json.loads(spec)).replace("<", "\\u003c")

@@ -21,18 +21,16 @@ from unskew.files import replace_file
 INK, GREY, PALE = "#222222", "#767676", "#e9e9e9"
 BLUE, VERMILION, GREEN, PURPLE, OCHRE, SKY = "#0072b2", "#d55e00", "#00795a", "#a5468b", "#a87400", "#3d8fbf"
 NAVY = "#0b2545"
-RAW, WEIGHTED = VERMILION, BLUE
 SOLID = (1, 0)
 _WITHIN_NUMBERS = r"(?<=\d) (?=[\d%])|(?<=\bp) (?==)|(?<=\bp =) (?=\d)|(?<=\bday) (?=\d)| (?=\.\. )|(?<= \.\.) "
 
 FONT = "Helvetica, Arial, sans-serif"
 LETTER = 0.49  # the mean width of a letter of this font, as a part of its size
 
-
 _CONFIG = alt.Config(
     font=FONT,
     background="white",
-    aria=False,  # the description says it; not every point by itself
+    aria=False,  # the description says it all; screen readers need not name every point
     view=alt.ViewConfig(stroke=None),
     axis=alt.AxisConfig(
         gridColor=PALE,
@@ -63,43 +61,43 @@ class Stroke:
     shape: str = "circle"
 
 
-def coloured(field: str, strokes: dict[str, Stroke]) -> Any:
-    """Colours by name, without a legend: the names stand at the lines."""
+def colour_by(field: str, strokes: dict[str, Stroke]) -> Any:
+    """The colour of each name, without a legend: the names stand at the lines."""
     shown = [stroke.colour for stroke in strokes.values()]
     return alt.Color(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def dashed(field: str, strokes: dict[str, Stroke]) -> Any:
-    """Dashes by name."""
+def dash_by(field: str, strokes: dict[str, Stroke]) -> Any:
+    """The dash of each name."""
     shown = [list(stroke.dash) for stroke in strokes.values()]
     return alt.StrokeDash(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def thick(field: str, strokes: dict[str, Stroke]) -> Any:
-    """Widths of lines by name."""
+def width_by(field: str, strokes: dict[str, Stroke]) -> Any:
+    """The width of line of each name."""
     shown = [stroke.width for stroke in strokes.values()]
     return alt.StrokeWidth(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def shaped(field: str, strokes: dict[str, Stroke]) -> Any:
-    """Shapes of points by name."""
+def shape_by(field: str, strokes: dict[str, Stroke]) -> Any:
+    """The shape of point of each name."""
     shown = [stroke.shape for stroke in strokes.values()]
     return alt.Shape(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
 
 
-def data(rows: Iterable[dict[str, Any]]) -> Any:
+def inline_data(rows: Iterable[dict[str, Any]]) -> Any:
     """Rows inside the chart; seven digits of a number are enough for a picture."""
-    return alt.InlineData(values=[{key: _short(value) for key, value in row.items()} for row in rows])
+    return alt.InlineData(values=[{key: _round(value) for key, value in row.items()} for row in rows])
 
 
-def unbroken(text: str) -> str:
-    """The text with its numbers held together: no line ends within 20 000, 5 %, p = 20, day 300 or 1 .. 2."""
+def keep_numbers_whole(text: str) -> str:
+    """The text with spaces that cannot break inside numbers: no line ends within 20 000, 5 %, p = 20 or 1 .. 2."""
     return re.sub(_WITHIN_NUMBERS, "\u00a0", text)
 
 
-def wrapped(text: str, pixels: float, size: float = 12) -> list[str]:
+def wrap_lines(text: str, pixels: float, size: float = 12) -> list[str]:
     """The text as lines of about this length."""
-    return textwrap.wrap(unbroken(text), max(20, int(pixels / (LETTER * size))))
+    return textwrap.wrap(keep_numbers_whole(text), max(20, int(pixels / (LETTER * size))))
 
 
 def percent_axis(digits: int = 1, ticks: int = 6, **others: Any) -> Any:
@@ -114,12 +112,12 @@ def number_axis(values: Sequence[float] | None = None, ticks: int = 5, **others:
     return alt.Axis(labelExpr="replace(format(datum.value, ',~r'), regexp(',', 'g'), ' ')", **given, **others)
 
 
-def digits_of(low: float, high: float, ticks: int = 6) -> int:
-    """How many digits a percentage needs so that the ticks of an axis from low to high differ."""
+def percent_digits(low: float, high: float, ticks: int = 6) -> int:
+    """How many digits after the point a percentage needs so that the ticks of an axis from low to high differ."""
     return max(0, math.ceil(-math.log10(max(100 * (high - low) / ticks, 1e-6))))
 
 
-def styled(chart: Any, title: str, subtitle: str | Sequence[str], description: str = "") -> Any:
+def apply_theme(chart: Any, title: str, subtitle: str | Sequence[str], description: str = "") -> Any:
     """The chart with its title, in the common look; `description` is for those who cannot see it."""
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     head = alt.TitleParams(
@@ -134,8 +132,8 @@ def styled(chart: Any, title: str, subtitle: str | Sequence[str], description: s
         offset=18,
         color=INK,
     )
-    told = {"description": description} if description else {}
-    return chart.properties(title=head, padding=8, config=_CONFIG, **told)
+    described = {"description": description} if description else {}
+    return chart.properties(title=head, padding=8, config=_CONFIG, **described)
 
 
 def save_png(chart: Any, path: Path) -> None:
@@ -150,5 +148,5 @@ def save_svg(chart: Any, path: Path) -> None:
         chart.save(str(temporary), format="svg")
 
 
-def _short(value: Any) -> Any:
+def _round(value: Any) -> Any:
     return float(f"{value:.7g}") if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Figures 7 and 8, what the paper leaves to others: cost against quality, and algorithms that are not constant."""
+"""Figures 7 and 8, beyond the paper: what weights cost, and algorithms that are not constant."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from unskew.drawing.labels import Label, Span, end_labels, log_ticks, spanning
+from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -17,21 +17,21 @@ from unskew.drawing.theme import (
     OCHRE,
     PALE,
     PURPLE,
-    RAW,
     Stroke,
-    coloured,
-    dashed,
-    data,
-    digits_of,
+    apply_theme,
+    colour_by,
+    dash_by,
+    inline_data,
     number_axis,
     percent_axis,
-    shaped,
-    styled,
-    wrapped,
+    percent_digits,
+    shape_by,
+    wrap_lines,
 )
 from unskew.reproduction.beyond_sentences import algorithms_sentence, cost_sentence
 from unskew.reproduction.figure import Figure
-from unskew.reproduction.words import NAMES, few
+from unskew.reproduction.phrases import METHOD_NAMES, format_number
+from unskew.reproduction.weighting_strokes import RAW_COLOUR
 
 MAIN = "scaling"
 METHODS = {
@@ -49,7 +49,7 @@ ROOM = 80
 """Pixels that the name of a method needs inside a panel."""
 TRUTH = "truth"
 ESTIMATES = {
-    "raw": Stroke(RAW, shape="circle"),
+    "raw": Stroke(RAW_COLOUR, shape="circle"),
     "item weights": Stroke(BLUE, shape="square"),
     "organic view": Stroke(GREEN, shape="triangle-up"),
     "organic view + item weights": Stroke(NAVY, shape="diamond"),
@@ -58,7 +58,7 @@ FAR = 8.0
 """An axis that spans this factor or more is one of orders of magnitude."""
 
 
-def figure_cost(table: pa.Table) -> Figure:
+def draw_cost(table: pa.Table) -> Figure:
     """What more weights cost and what they bring, in four panels over the number of weights.
 
     Parameters
@@ -68,78 +68,79 @@ def figure_cost(table: pa.Table) -> Figure:
         divergence, bound, least_bound (or null).
     """
     rows = [row | {"points": 100 * row["bound"]} for row in table.to_pylist()]
-    grid: Any = alt.concat(*(_cost_panel(rows, field) for field in MEASURES), columns=2, spacing=20, align="each")
+    panels = [_draw_cost_panel(rows, field) for field in MEASURES]
+    grid: Any = alt.concat(*panels, columns=2, spacing=20, align="each")
     title = "What more weights cost, and what they bring"
-    told = (
+    subtitle = (
         "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
         "item mixes. Diamond: all items at once, by scaling. Fits end at the default tolerance, 1e-4, or after "
         "2 000 passes"
     )
     sentence = cost_sentence(rows)
-    return Figure(7, "figure-7-cost", title, styled(grid, title, wrapped(told, 830), sentence), sentence, table)
+    chart = apply_theme(grid, title, wrap_lines(subtitle, 830), sentence)
+    return Figure(7, "figure-7-cost", title, chart, sentence, table)
 
 
-def _cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
+def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
     width, height, (title, unit) = 270, 180, MEASURES[field]
     least = [100 * row["least_bound"] for row in rows if field == "points" and row.get("least_bound")]
     values = [row[field] for row in rows] + least
     log = min(values) > 0 and max(values) / min(values) >= FAR
-    span = spanning(values, height, zero=not log, log=log)
+    span = fit_span(values, height, zero=not log, log=log)
     sizes = sorted({row["p"] for row in rows})
     names = {row["p"]: "all" for row in rows if row["items"] == "all items"}
     across = Span(sizes[0] / 1.25, sizes[-1] * 1.25, width, log=True)
-    said = " : ".join(f"datum.value == {p} ? '{name}'" for p, name in names.items())
+    cases = " : ".join(f"datum.value == {p} ? '{name}'" for p, name in names.items())
     ticks = alt.Axis(
         values=sizes,
-        labelExpr=f"{said} : format(datum.value, 'd')" if said else "format(datum.value, 'd')",
+        labelExpr=f"{cases} : format(datum.value, 'd')" if cases else "format(datum.value, 'd')",
         title="p, number of weights" if field in ("divergence", "points") else None,
         labelOverlap="greedy",
         labelSeparation=4,
         labelFontSize=10.5,
     )
     axis = number_axis(log_ticks(span.low, span.high)) if log else number_axis()
-    base = alt.Chart(data(rows)).encode(
+    base = alt.Chart(inline_data(rows)).encode(
         x=alt.X("p:Q").scale(across.scale()).axis(ticks),
         y=alt.Y(f"{field}:Q", title=title + (", log scale" if log else "")).scale(span.scale()).axis(axis),
-        color=coloured("method", METHODS),
+        color=colour_by("method", METHODS),
     )
     several = [row for row in rows if sum(r["method"] == row["method"] for r in rows) > 1]
-    lines = base.properties(data=data(several)).mark_line(strokeWidth=1.8)
-    layers = [lines.encode(strokeDash=dashed("method", METHODS))]
+    lines = base.properties(data=inline_data(several)).mark_line(strokeWidth=1.8)
+    layers = [lines.encode(strokeDash=dash_by("method", METHODS))]
     for size, main in ((36, False), (170, True)):
-        own = base.properties(data=data(row for row in rows if (row["method"] == MAIN) == main))
+        own = base.properties(data=inline_data(row for row in rows if (row["method"] == MAIN) == main))
         layers.append(
             own.mark_point(filled=True, opacity=1, size=size).encode(
-                shape=shaped("method", METHODS), tooltip=["method:N", "items:N", f"{field}:Q"]
+                shape=shape_by("method", METHODS), tooltip=["method:N", "items:N", f"{field}:Q"]
             )
         )
     last = {row["method"]: row for row in sorted(rows, key=lambda row: row["p"])}
     groups: dict[float, list[Label]] = {}
     for method, row in last.items():
         end = width - across.pixel(row["p"])
-        end = (
-            end if end < width - ROOM else width - across.pixel(sizes[-1])
-        )  # no room before the last: stand after it
-        groups.setdefault(end, []).append(_cost_label(row, field, unit))
+        if end >= width - ROOM:  # there is no room before the last size
+            end = width - across.pixel(sizes[-1])
+        groups.setdefault(end, []).append(_make_cost_label(row, field, unit))
         if method == MAIN:
-            groups[end] += [Label(v, f"least possible {few(v)}", GREY) for v in least]
+            groups[end] += [Label(v, f"least possible {format_number(v)}", GREY) for v in least]
     layers += [end_labels(labels, span, end, gap=13, reach=11) for end, labels in groups.items()]
     if least:
-        edge = alt.Chart(data({"p": p, "points": v} for v in least for p in names))
+        edge = alt.Chart(inline_data({"p": p, "points": v} for v in least for p in names))
         layers.append(
             edge.mark_tick(color=GREY, thickness=2, size=22, orient="horizontal").encode(x="p:Q", y="points:Q")
         )
     return alt.layer(*layers).properties(width=width, height=height)
 
 
-def _cost_label(row: dict[str, Any], field: str, unit: str) -> Label:
+def _make_cost_label(row: dict[str, Any], field: str, unit: str) -> Label:
     main = row["method"] == MAIN
-    text = NAMES.get(row["method"], row["method"])
-    text = f"{text} {few(row[field])} {unit}" if main else text
+    text = METHOD_NAMES.get(row["method"], row["method"])
+    text = f"{text} {format_number(row[field])} {unit}" if main else text
     return Label(row[field], text, METHODS[row["method"]].colour, bold=main)
 
 
-def figure_algorithms(table: pa.Table) -> Figure:
+def draw_algorithms(table: pa.Table) -> Figure:
     """Estimates of scores against the truth: a column for each question, a row for each quality.
 
     Parameters
@@ -149,18 +150,18 @@ def figure_algorithms(table: pa.Table) -> Figure:
     """
     rows = table.to_pylist()
     qualities, questions = (list(dict.fromkeys(row[name] for row in rows)) for name in ("quality", "question"))
-    places, groups = _places(rows)
+    places, groups = _place_estimates(rows)
     bands = []
     for quality in qualities:
         own = [row for row in rows if row["quality"] == quality]
         panels = [
-            _estimates_panel(
+            _draw_estimates(
                 [
                     row | {"place": places[row["recommender"], row["estimate"]]}
                     for row in own
                     if row["question"] == q
                 ],
-                _score_axis(own, quality),
+                _make_score_axis(own, quality),
                 places,
                 groups,
                 names=q == questions[0],
@@ -170,18 +171,20 @@ def figure_algorithms(table: pa.Table) -> Figure:
         ]
         bands.append(alt.hconcat(*panels, spacing=26))
     title = "Algorithms that are not constant: estimates against the truth"
-    told = (
+    subtitle = (
         "Upright line: the truth of a simulated world, for each question its own. Shapes: estimates; the grey "
         "line between them is the error that remains. Both are drawn with their 95 % intervals. A row without a "
         "mark is not meant for that question"
     )
     sentence = algorithms_sentence(rows)
     chart: Any = alt.vconcat(*bands, spacing=24)
-    chart = styled(chart, title, wrapped(told, 860), sentence)
+    chart = apply_theme(chart, title, wrap_lines(subtitle, 860), sentence)
     return Figure(8, "figure-8-algorithms", title, chart, sentence, table)
 
 
-def _places(rows: list[dict[str, Any]]) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float, float]]]:
+def _place_estimates(
+    rows: list[dict[str, Any]],
+) -> tuple[dict[tuple[str, str], float], dict[str, tuple[float, float]]]:
     """How far down each estimate of each algorithm stands; and the first and last place of each algorithm."""
     estimates = [name for name in ESTIMATES if any(row["estimate"] == name for row in rows)]
     places, groups, y = {}, {}, 0.0
@@ -194,18 +197,18 @@ def _places(rows: list[dict[str, Any]]) -> tuple[dict[tuple[str, str], float], d
     return places, groups
 
 
-def _score_axis(rows: list[dict[str, Any]], quality: str) -> Any:
+def _make_score_axis(rows: list[dict[str, Any]], quality: str) -> Any:
     values = [row[name] for row in rows for name in ("low", "value", "high")]
     if min(values) > 0 and max(values) / min(values) >= FAR:
-        span = spanning(values, 1, log=True)
+        span = fit_span(values, 1, log=True)
         axis = percent_axis(1 if span.low < 0.01 else 0, grid=True, values=log_ticks(span.low, span.high))
         return alt.X("value:Q", title=f"{quality} (log scale)").scale(span.scale()).axis(axis)
-    span = spanning(values, 1, zero=True)
-    axis = percent_axis(digits_of(span.low, span.high), grid=True)
+    span = fit_span(values, 1, zero=True)
+    axis = percent_axis(percent_digits(span.low, span.high), grid=True)
     return alt.X("value:Q", title=quality).scale(span.scale()).axis(axis)
 
 
-def _estimates_panel(
+def _draw_estimates(
     rows: list[dict[str, Any]],
     x: Any,
     places: dict[tuple[str, str], float],
@@ -220,14 +223,14 @@ def _estimates_panel(
     known = {row["recommender"]: row for row in rows if row["estimate"] == TRUTH}
     truth = {name: row["value"] for name, row in known.items()}
     shown = [row | {"truth": truth.get(row["recommender"])} for row in rows if row["estimate"] != TRUTH]
-    base = alt.Chart(data(shown)).encode(y=y)
-    colour = coloured("estimate", ESTIMATES)
+    base = alt.Chart(inline_data(shown)).encode(y=y)
+    colour = colour_by("estimate", ESTIMATES)
     errors = base.mark_rule(color="#b5b5b5", strokeWidth=1.2).encode(x=x, x2="truth:Q")
     intervals = base.mark_rule(strokeWidth=2.4, opacity=0.45).encode(x="low:Q", x2="high:Q", color=colour)
     marks = base.mark_point(filled=True, opacity=1, size=62).encode(
         x=x,
         color=colour,
-        shape=shaped("estimate", ESTIMATES),
+        shape=shape_by("estimate", ESTIMATES),
         tooltip=["recommender:N", "estimate:N", "value:Q", "truth:Q"],
     )
     edges = [
@@ -235,32 +238,34 @@ def _estimates_panel(
         for name, (a, b) in groups.items()
         if name in truth
     ]
-    band = alt.Chart(data(edges)).mark_rect(color=INK, opacity=0.12)
+    band = alt.Chart(inline_data(edges)).mark_rect(color=INK, opacity=0.12)
     band = band.encode(x="low:Q", x2="high:Q", y=y, y2="end:Q")
-    upright = alt.Chart(data(edges)).mark_rule(color=INK, strokeWidth=2).encode(x="value:Q", y=y, y2="end:Q")
+    upright = (
+        alt.Chart(inline_data(edges)).mark_rule(color=INK, strokeWidth=2).encode(x="value:Q", y=y, y2="end:Q")
+    )
     word = (
-        alt.Chart(data(edges[:1]))
+        alt.Chart(inline_data(edges[:1]))
         .mark_text(color=INK, fontSize=10.5, baseline="bottom", dy=-1, fontWeight="bold")
         .encode(x="value:Q", y=y, text=alt.value(TRUTH))
     )
     lines = [{"place": place, "name": e, "group": r} for (r, e), place in places.items() if e != TRUTH]
-    rails = alt.Chart(data(lines)).mark_rule(color=PALE, strokeWidth=0.8).encode(y=y)
+    rails = alt.Chart(inline_data(lines)).mark_rule(color=PALE, strokeWidth=0.8).encode(y=y)
     layers = [rails, band, errors, intervals, upright, marks, word]
     if names:
         layers.append(
-            alt.Chart(data(lines))
+            alt.Chart(inline_data(lines))
             .mark_text(align="right", fontSize=11.5)
-            .encode(x=alt.value(-10), y=y, text="name:N", color=coloured("name", ESTIMATES))
+            .encode(x=alt.value(-10), y=y, text="name:N", color=colour_by("name", ESTIMATES))
         )
         heads = [{"place": a - 0.95, "name": name} for name, (a, _) in groups.items()]
         layers.append(
-            alt.Chart(data(heads))
+            alt.Chart(inline_data(heads))
             .mark_text(align="right", fontSize=12.5, fontWeight="bold", color=INK)
             .encode(x=alt.value(-10), y=y, text="name:N")
         )
     if title:
         layers.append(
-            alt.Chart(data([{"name": title}]))
+            alt.Chart(inline_data([{"name": title}]))
             .mark_text(align="left", fontSize=13, fontWeight="bold", color=INK)
             .encode(x=alt.value(0), y=alt.value(-26), text="name:N")
         )

@@ -1,4 +1,4 @@
-"""What the paper claims, as numbers: how much each score changed from the first day to the last."""
+"""What the paper claims beside what was found: how much each score changed from the first day to the last."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.data.snapshot import Snapshot
-from unskew.reproduction.reproduction_page import Claim
+from unskew.reproduction.phrases import format_change, format_percent
 from unskew.reproduction.study import FIRST, LAST, TOL, Study
-from unskew.reproduction.words import percent, signed, weighting_name
+from unskew.reproduction.weighting_strokes import weighting_name
 from unskew.weights.fitting import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 FEW = 20
-"""The p with which the paper is content."""
+"""The p that is enough for the paper."""
 
 RULE = (
     "Change of the exhaustive score from day {first} to day {last}. A claim holds if it does in every world: raw, "
@@ -26,6 +26,27 @@ RULE = (
     "the certified bound (here {bound} points) and below 2 % of the score."
 )
 """What the table of claims means."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, and what we found.
+
+    Attributes
+    ----------
+    claim, paper
+        What is claimed, and the number given for it.
+    ours, spread
+        Our number in the world shown, and the least and the largest over all worlds.
+    holds
+        Whether the claim holds.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    spread: str
+    holds: bool
 
 
 @dataclass(frozen=True)
@@ -71,8 +92,8 @@ class Changes:
         seed = int(study.world.about["seed"])
         return cls(seed, found, start, everything.bound)
 
-    def left(self, name: str, key: str) -> float:
-        """What is left of the raw change of an algorithm under a weighting, as a part of it."""
+    def remaining(self, name: str, key: str) -> float:
+        """What remains of the raw change of an algorithm under a weighting, as a part of it."""
         raw = self.found[name]["raw"]
         return self.found[name][key] / raw if raw else math.inf
 
@@ -90,7 +111,7 @@ class Changes:
     def rows(self) -> list[dict[str, Any]]:
         """One row for each algorithm and weighting."""
         return [
-            {"seed": self.seed, "algorithm": name, "weighting": _told(key), "change": value}
+            {"seed": self.seed, "algorithm": name, "weighting": _name_weighting(key), "change": value}
             for name, own in self.found.items()
             for key, value in own.items()
         ]
@@ -101,27 +122,27 @@ def _score(snapshot: Snapshot, items: Sequence[int]) -> float:
     return float(snapshot.probabilities()[snapshot.log.items.require_codes(items, "the list")].sum())
 
 
-def _told(key: str) -> str:
+def _name_weighting(key: str) -> str:
     return weighting_name("raw" if key == "raw" else "weighted", int(key) if key.isdigit() else None)
 
 
-def table(changes: Sequence[Changes]) -> pa.Table:
+def collect_changes(changes: Sequence[Changes]) -> pa.Table:
     """The changes for all seeds: columns seed, algorithm, weighting, change."""
     return pa.Table.from_pylist([row for one in changes for row in one.rows()])
 
 
-def claims(changes: Sequence[Changes]) -> list[Claim]:
-    """The claims of the paper beside what was found; the first of the changes is of the world shown."""
+def judge_claims(changes: Sequence[Changes]) -> list[Claim]:
+    """The claims of the paper, and whether they hold; the first of the changes is of the world shown."""
     most = max((int(key) for key in changes[0].found["g2"] if key.isdigit()), default=0)
     few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= FEW]
-    made = [
-        _claim(
+    claims = [
+        _judge(
             "g1 (agrees with the campaigns), raw",
             "more than +25 %",
             [one.found["g1"]["raw"] for one in changes],
             lambda x: x >= 0.25,
         ),
-        _claim(
+        _judge(
             "g2 (disagrees), raw",
             "−33 %",
             [one.found["g2"]["raw"] for one in changes],
@@ -129,25 +150,25 @@ def claims(changes: Sequence[Changes]) -> list[Claim]:
         ),
     ]
     if str(FEW) in changes[0].found["g1"]:
-        made += [
-            _claim(
-                f"g1, p = {FEW}: left of its raw change",
+        claims += [
+            _judge(
+                f"g1, p = {FEW}: what is left of its raw change",
                 "stable",
-                [abs(one.left("g1", str(FEW))) for one in changes],
+                [abs(one.remaining("g1", str(FEW))) for one in changes],
                 lambda x: x <= 0.2,
                 share=True,
             ),
-            _claim(
-                f"g2, p ≤ {FEW}: least left of its raw change",
+            _judge(
+                f"g2, p ≤ {FEW}: the least that is left of its raw change",
                 "not stable",
-                [min(one.left("g2", key) for key in few) for one in changes],
+                [min(one.remaining("g2", key) for key in few) for one in changes],
                 lambda x: x >= 0.6,
                 share=True,
             ),
-            _claim(
-                f"g2, p = {most}: left of its raw change",
+            _judge(
+                f"g2, p = {most}: what is left of its raw change",
                 "stable as p grows",
-                [abs(one.left("g2", str(most))) for one in changes],
+                [abs(one.remaining("g2", str(most))) for one in changes],
                 lambda x: x <= 0.2,
                 share=True,
             ),
@@ -159,19 +180,19 @@ def claims(changes: Sequence[Changes]) -> list[Claim]:
             for one in changes
         ]
         values = [one.found[name]["all"] for one in changes]
-        made.append(
+        claims.append(
             Claim(
                 f"{name}, all items",
                 "not in the paper",
-                signed(values[0], 2),
-                f"{signed(min(values), 2)} .. {signed(max(values), 2)}",
+                format_change(values[0], 2),
+                f"{format_change(min(values), 2)} .. {format_change(max(values), 2)}",
                 all(within),
             )
         )
-    return made
+    return claims
 
 
-def _claim(text: str, paper: str, values: Sequence[float], holds: Any, *, share: bool = False) -> Claim:
-    say = percent if share else signed
-    spread = f"{say(min(values))} .. {say(max(values))}"
-    return Claim(text, paper, say(values[0]), spread, all(holds(value) for value in values))
+def _judge(text: str, paper: str, values: Sequence[float], holds: Any, *, share: bool = False) -> Claim:
+    write = format_percent if share else format_change
+    spread = f"{write(min(values))} .. {write(max(values))}"
+    return Claim(text, paper, write(values[0]), spread, all(holds(value) for value in values))

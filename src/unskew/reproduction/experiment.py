@@ -13,26 +13,24 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import pyarrow as pa
-
 from unskew.errors import FileError
 from unskew.files import replace_file, write_parquet
 from unskew.progress import progress
-from unskew.reproduction import beyond
-from unskew.reproduction.beyond_figures import figure_algorithms, figure_cost
-from unskew.reproduction.claims import RULE, Changes, claims
-from unskew.reproduction.claims import table as changes_of
+from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
+from unskew.reproduction.beyond_tables import LISTS, RACE, algorithms_table, cost_table, loop_table
+from unskew.reproduction.claims import RULE, Changes, Claim, collect_changes, judge_claims
 from unskew.reproduction.figure import Figure, save_figure
-from unskew.reproduction.lead import about, lead
-from unskew.reproduction.loop_figure import figure_loop
-from unskew.reproduction.paper_figures import figure_1, figure_2, figure_score, figure_weighted
-from unskew.reproduction.reproduction_page import Claim, write_reproduction_page
-from unskew.reproduction.study import DRAWS, FIRST, LAST, Study, probabilities, scores
+from unskew.reproduction.loop_figure import draw_loop
+from unskew.reproduction.page_text import write_about, write_lead
+from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
+from unskew.reproduction.paper_tables import items_table, raw_table, sizes_table, weighted_table
+from unskew.reproduction.reproduction_page import write_reproduction_page
+from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import World, check_folder
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 PAGE, WORLD = "index.html", "world"
 RACES = (4000, 2000)
@@ -67,15 +65,15 @@ class Reproduction:
         Everything is made beside the folder first, so that it never holds figures of one world and the page of
         another for longer than it takes to rename them.
         """
-        total = _steps(len(self.changes))
+        total = _count_steps(len(self.changes))
         progress().step(total, total, "drawing the figures")
         check_target(folder)
-        made = _made(folder)
-        with tempfile.TemporaryDirectory(dir=made.parent, prefix=f".{made.name}.") as beside:
+        output = _make_folder(folder)
+        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as beside:
             self._draw(Path(beside))
             for path in sorted(Path(beside).rglob("*"), key=lambda path: path.name == PAGE):
                 if path.is_file():
-                    target = made / path.relative_to(beside)
+                    target = output / path.relative_to(beside)
                     target.parent.mkdir(exist_ok=True)
                     path.replace(target)
         return folder / PAGE
@@ -86,15 +84,15 @@ class Reproduction:
         self.world.save(folder / WORLD)
         with replace_file(folder / "claims.json") as temporary:
             temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
-        table = changes_of(self.changes)
+        table = collect_changes(self.changes)
         write_parquet(folder / "claims-by-seed.parquet", table, "claims", {})
         bound = f"at most {100 * max(one.bound for one in self.changes):.3f}"
         write_reproduction_page(
             folder / PAGE,
-            lead(self.changes[0]),
+            write_lead(self.changes[0]),
             self.figures,
             self.claims,
-            about(self.world, self.changes),
+            write_about(self.world, self.changes),
             table,
             rule=RULE.format(first=FIRST, last=LAST, bound=bound),
         )
@@ -114,46 +112,46 @@ def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[
     races
         The most users and items that a closed loop has.
     """
-    steps = _Steps(_steps(seeds))
+    steps = _Steps(_count_steps(seeds))
     study = steps.do("reading the world", lambda: Study.of(world))
     seed, recipe = int(world.about["seed"]), world.recipe
     size = (min(races[0], recipe.users), min(races[1], recipe.items))
-    groups = study.groups()
-    made = steps.do("scoring day by day", lambda: study.daily(every, groups))
+    groups = study.group_items()
+    timeline = steps.do("scoring day by day", lambda: study.score_daily(every, groups))
     changes = [steps.do("the claims", lambda: Changes.of(study))]
     for other in range(seed + 1, seed + seeds):
-        changes.append(steps.do(f"the claims with seed {other}", partial(_changes, recipe, other)))
-    costs = steps.do("what p costs", lambda: beyond.cost(study))
-    others = steps.do("popular, knn and als", lambda: beyond.algorithms(study, seed))
-    lists = steps.do("a closed loop of lists", lambda: beyond.loop(beyond.LISTS, *size, seed, ("raw", "weighted")))
-    ways = ("raw", "weighted", "organic")
-    race = steps.do("a closed loop of algorithms", lambda: beyond.loop(beyond.RACE, *size, seed, ways))
+        changes.append(steps.do(f"the claims with seed {other}", partial(_repeat, recipe, other)))
+    costs = steps.do("what p costs", lambda: cost_table(study))
+    others = steps.do("popular, knn and als", lambda: algorithms_table(study, seed))
+    lists = steps.do("a closed loop of lists", lambda: loop_table(LISTS, *size, seed, ("raw", "weighted")))
+    choices = ("raw", "weighted", "organic")
+    race = steps.do("a closed loop of algorithms", lambda: loop_table(RACE, *size, seed, choices))
     days = study.campaigns
-    by_name = {name: scores(made, study, name) for name in ("g1", "g2")}
-    raw = {name: _only_raw(table) for name, table in by_name.items()}
+    weighted = {name: weighted_table(timeline, study, name) for name in ("g1", "g2")}
+    raw = {name: raw_table(table) for name, table in weighted.items()}
     figures = [
-        figure_1(probabilities(made, groups), days),
-        figure_2(study.sizes()),
-        figure_score(raw["g1"], days, number=3, algorithm="g1", draws=DRAWS),
-        figure_score(raw["g2"], days, number=4, algorithm="g2", draws=DRAWS),
-        figure_weighted(by_name["g1"], days, number=5, algorithm="g1", draws=DRAWS),
-        figure_weighted(by_name["g2"], days, number=6, algorithm="g2", draws=DRAWS),
-        figure_cost(costs),
-        figure_algorithms(others),
-        figure_loop(lists),
-        figure_loop(race, number=10, name="figure-10-race", title="The closed loop with algorithms that learn"),
+        draw_items(items_table(timeline, groups), days),
+        draw_sizes(sizes_table(study)),
+        draw_score(raw["g1"], days, number=3, algorithm="g1", draws=DRAWS),
+        draw_score(raw["g2"], days, number=4, algorithm="g2", draws=DRAWS),
+        draw_weighted_score(weighted["g1"], days, number=5, algorithm="g1", draws=DRAWS),
+        draw_weighted_score(weighted["g2"], days, number=6, algorithm="g2", draws=DRAWS),
+        draw_cost(costs),
+        draw_algorithms(others),
+        draw_loop(lists),
+        draw_loop(race, number=10, name="figure-10-race", title="The closed loop with algorithms that learn"),
     ]
-    return Reproduction(world, figures, changes, claims(changes))
+    return Reproduction(world, figures, changes, judge_claims(changes))
 
 
 def check_target(folder: Path) -> None:
-    """Say before the work why the folder cannot be written to."""
+    """Refuse a folder that cannot be written to, before the work."""
     if folder.exists() and not folder.is_dir():
-        raise FileError(f"cannot write to {folder}: it is a file; give the name of a folder")
+        raise FileError(f"cannot write to {folder}: it is a file", remedy="give the name of a folder")
     check_folder(folder / WORLD)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -161,28 +159,23 @@ def _made(folder: Path) -> Path:
     return folder.resolve()
 
 
-def _steps(seeds: int) -> int:
+def _count_steps(seeds: int) -> int:
     """How many large steps there are, the drawing included."""
     return 7 + seeds
 
 
 class _Steps:
-    """Tells which of the pieces of work is under way."""
+    """Reports which of the large steps is under way."""
 
     def __init__(self, total: int) -> None:
         self._total = total
         self._done = 0
 
-    def do(self, text: str, work: Callable[[], Made]) -> Made:
+    def do(self, text: str, work: Callable[[], Result]) -> Result:
         self._done += 1
         progress().step(self._done, self._total, text)
         return work()
 
 
-def _changes(recipe: Recipe, seed: int) -> Changes:
+def _repeat(recipe: Recipe, seed: int) -> Changes:
     return Changes.of(Study.of(simulate(recipe, seed=seed)))
-
-
-def _only_raw(table: pa.Table) -> pa.Table:
-    rows = [row for row in table.to_pylist() if row["weighting"] == "raw"]
-    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "weighting"} for row in rows])

@@ -1,4 +1,4 @@
-"""What a figure of the reproduction is, and its files. Which figures there are is said by two other modules."""
+"""A figure of the reproduction and its files."""
 
 from __future__ import annotations
 

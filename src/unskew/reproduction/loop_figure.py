@@ -1,4 +1,4 @@
-"""Figure 9, the closed loop: who wins an evaluation shapes the log on which the next one is made."""
+"""Figures 9 and 10, the closed loop: what wins an evaluation shapes the log of the next."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 import altair as alt
 import pyarrow as pa
 
-from unskew.drawing.labels import Label, Span, end_labels, spanning
+from unskew.drawing.labels import Label, Span, end_labels, fit_span
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -15,20 +15,19 @@ from unskew.drawing.theme import (
     INK,
     OCHRE,
     PURPLE,
-    RAW,
     SKY,
-    WEIGHTED,
     Stroke,
-    coloured,
-    dashed,
-    data,
-    digits_of,
+    apply_theme,
+    colour_by,
+    dash_by,
+    inline_data,
     percent_axis,
-    styled,
-    wrapped,
+    percent_digits,
+    wrap_lines,
 )
 from unskew.reproduction.beyond_sentences import loop_sentence
 from unskew.reproduction.figure import Figure
+from unskew.reproduction.weighting_strokes import RAW_COLOUR, WEIGHTED_COLOUR
 
 STROKES = [
     Stroke(BLUE),
@@ -39,12 +38,12 @@ STROKES = [
     Stroke(SKY, (12, 4)),
     Stroke(GREY, (5, 5)),
 ]
-HEADS = {"raw": RAW, "weighted": WEIGHTED, "organic": GREEN}
+HEADS = {"raw": RAW_COLOUR, "weighted": WEIGHTED_COLOUR, "organic": GREEN}
 ROOM = 860  # for all columns
 AXIS = 50  # for its numbers and title
 
 
-def figure_loop(
+def draw_loop(
     table: pa.Table, *, number: int = 9, name: str = "figure-9-loop", title: str | None = None
 ) -> Figure:
     """Scores and ranks of the candidates round by round, a column for each way to choose.
@@ -61,29 +60,29 @@ def figure_loop(
     rows = [row for row in table.to_pylist() if row["chosen_by"].startswith(row["weighting"])]
     names = list(dict.fromkeys(row["candidate"] for row in rows))
     strokes = {name: STROKES[k % len(STROKES)] for k, name in enumerate(names)}
-    rows = _with_truth(rows)
-    score = spanning([row["score"] for row in rows], 210, zero=True)
+    rows = _add_truth(rows)
+    score = fit_span([row["score"] for row in rows], 210, zero=True)
     rank = Span(len(names) + 0.5, 0.5, 24 * len(names))
     columns = []
     ways = list(dict.fromkeys(row["chosen_by"] for row in rows))
     words = 7 * max(map(len, names))
-    often = len(ways) * (words + AXIS + 30) <= ROOM // 2  # room for the names beside each column, or only the last
-    width = min(290, (ROOM - words * (len(ways) if often else 1)) // len(ways) - AXIS - 30)
+    each = len(ways) * (words + AXIS + 30) <= ROOM // 2  # room for the names beside each column, or only the last
+    width = min(290, (ROOM - words * (len(ways) if each else 1)) // len(ways) - AXIS - 30)
     for k, chosen_by in enumerate(ways):
         own = [row for row in rows if row["chosen_by"] == chosen_by]
-        columns.append(_column(chosen_by, own, strokes, score, rank, width, named=often or k == len(ways) - 1))
+        columns.append(_draw_column(chosen_by, own, strokes, score, rank, width, named=each or k == len(ways) - 1))
     title = title or "The closed loop: the winner of each evaluation shapes the log of the next"
-    told = (
+    subtitle = (
         "Filled dots: in production. At the right: the truth, the score had nothing ever been recommended. Above: "
         "the score by which the candidates are chosen; below: their ranks by it"
     )
     sentence = loop_sentence([row for row in rows if not row["true"]])
     chart: Any = alt.hconcat(*columns, spacing=30)
-    chart = styled(chart, title, wrapped(told, 860), sentence)
+    chart = apply_theme(chart, title, wrap_lines(subtitle, 860), sentence)
     return Figure(number, name, title, chart, sentence, table)
 
 
-def _with_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _add_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The rows, and one more for each candidate: the truth, drawn after the last round."""
     last = max(row["round"] for row in rows)
     result = [row | {"x": float(row["round"]), "true": False} for row in rows]
@@ -97,7 +96,7 @@ def _with_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return result
 
 
-def _column(
+def _draw_column(
     chosen_by: str,
     rows: list[dict[str, Any]],
     strokes: dict[str, Stroke],
@@ -107,16 +106,18 @@ def _column(
     *,
     named: bool,
 ) -> Any:
-    percents = percent_axis(digits_of(score.low, score.high))
+    percents = percent_axis(percent_digits(score.low, score.high))
     ranks = alt.Axis(values=list(range(1, len(strokes) + 1)), format="d", grid=False)
     colour = HEADS.get(chosen_by.split(maxsplit=1)[0], INK)
     head = alt.TitleParams(f"chosen by the {chosen_by}", color=colour, fontSize=13, anchor="start", offset=10)
-    above = _panel(rows, "score", chosen_by, percents, strokes, score, width, named=named).properties(title=head)
-    below = _panel(rows, "rank", "rank, 1 is best", ranks, strokes, rank, width, named=named)
+    above = _draw_panel(rows, "score", chosen_by, percents, strokes, score, width, named=named).properties(
+        title=head
+    )
+    below = _draw_panel(rows, "rank", "rank, 1 is best", ranks, strokes, rank, width, named=named)
     return alt.vconcat(above, below, spacing=16)
 
 
-def _panel(
+def _draw_panel(
     rows: list[dict[str, Any]],
     field: str,
     title: str,
@@ -136,16 +137,16 @@ def _panel(
     )
     x = alt.X("x:Q").scale(domain=[-0.3, last + 1.5], nice=False, zero=False).axis(ticks)
     y = alt.Y(f"{field}:Q", title=title).scale(span.scale()).axis(axis)
-    colour = coloured("candidate", strokes)
+    colour = colour_by("candidate", strokes)
     rounds, truths = [row for row in rows if not row["true"]], [row for row in rows if row["true"]]
-    base = alt.Chart(data(rounds)).encode(x=x, y=y, color=colour)
-    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dashed("candidate", strokes))
+    base = alt.Chart(inline_data(rounds)).encode(x=x, y=y, color=colour)
+    lines = base.mark_line(strokeWidth=1.8).encode(strokeDash=dash_by("candidate", strokes))
     rings = base.mark_point(size=26, fill="white", strokeWidth=1.3, opacity=1)
-    dots = base.properties(data=data(row for row in rounds if row["in_production"]))
+    dots = base.properties(data=inline_data(row for row in rounds if row["in_production"]))
     dots = dots.mark_point(filled=True, size=110, opacity=1)
     links = [row for row in rows if row["true"] or row["round"] == last]
-    to_truth = alt.Chart(data(links)).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
-    ends = alt.Chart(data(truths)).mark_tick(thickness=3, size=14, orient="horizontal")
+    to_truth = alt.Chart(inline_data(links)).mark_line(strokeWidth=0.9, opacity=0.6).encode(x=x, y=y, color=colour)
+    ends = alt.Chart(inline_data(truths)).mark_tick(thickness=3, size=14, orient="horizontal")
     labels = [Label(row[field], row["candidate"], strokes[row["candidate"]].colour) for row in truths]
     layers = [to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour)]
     layers += [end_labels(labels, span, width + 7)] if named else []

@@ -34,7 +34,7 @@ class PowerLaw:
     distance: float
     share: float
 
-    def expected(self, sizes: npt.NDArray[np.int64], users: int) -> npt.NDArray[np.float64]:
+    def expected_users(self, sizes: npt.NDArray[np.int64], users: int) -> npt.NDArray[np.float64]:
         """How many of `users` in the tail have each of the sizes."""
         return users / float(zeta(self.exponent, self.start)) * np.asarray(sizes, np.float64) ** -self.exponent
 
@@ -76,7 +76,7 @@ def _fit_from(start: int, sizes: npt.NDArray[np.int64], users: npt.NDArray[np.in
     return PowerLaw(exponent, start, float(np.abs(seen - expected).max()), float(n / users.sum()))
 
 
-def in_bins(
+def bin_users(
     sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], start: int = 10, factor: float = 1.5
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Users per size in bins that grow by `factor`: sizes in the middle of their bins, and means over each bin.

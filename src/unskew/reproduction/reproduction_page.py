@@ -1,41 +1,20 @@
-"""The page of the reproduction: what was claimed and what we found, the figures, and how it was made."""
+"""The page of the reproduction: the claims and what we found, how it was made, the figures, the other seeds."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 
 from unskew.drawing.page import Section, write_page
+from unskew.reproduction.claims import Claim
 from unskew.reproduction.figure import Figure
-from unskew.reproduction.words import signed
+from unskew.reproduction.phrases import format_change
 
 TITLE = "Reducing offline evaluation bias in recommendation systems, reproduced"
-PAPER = 6
+IN_PAPER = 6
 """The number of figures in the paper."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A claim of the paper, and what we found.
-
-    Attributes
-    ----------
-    claim, paper
-        What is claimed, and the number given for it.
-    ours, spread
-        Our number in the world shown, and the least and the largest over all worlds.
-    holds
-        Whether the claim holds.
-    """
-
-    claim: str
-    paper: str
-    ours: str
-    spread: str
-    holds: bool
 
 
 def write_reproduction_page(
@@ -66,20 +45,22 @@ def write_reproduction_page(
     changes
         Columns seed, algorithm, weighting, change (of the score from the first day to the last, as a part of it).
     """
-    sections = [Section("What the paper claims, and what we found", rule, None, claims_table(claims), worded=5)]
+    sections = [
+        Section("What the paper claims, and what we found", rule, None, claims_table(claims), text_columns=5)
+    ]
     if about:
         first, *others = about
         sections.append(Section("What was chosen, and what follows by itself", first))
         sections += [Section("", text) for text in others]
     for k, figure in enumerate(figures):
-        if k == 0 or (figure.number > PAPER >= figures[k - 1].number):
+        if k == 0 or (figure.number > IN_PAPER >= figures[k - 1].number):
             sections.append(
-                Section("Beyond the paper" if figure.number > PAPER else "The figures of the paper", "")
+                Section("Beyond the paper" if figure.number > IN_PAPER else "The figures of the paper", "")
             )
-        sections.append(_shown(figure))
+        sections.append(_make_section(figure))
     if changes is not None:
         text = "Change of the score of each algorithm from the first day to the last, for each seed of the world."
-        sections.append(Section("The same for other seeds", text, None, changes_table(changes), worded=2))
+        sections.append(Section("The same for other seeds", text, None, changes_table(changes), text_columns=2))
     write_page(path, title, lead, sections)
 
 
@@ -97,12 +78,12 @@ def changes_table(changes: pa.Table) -> list[list[str]]:
     for algorithm, weighting in dict.fromkeys((a, w) for a, w, _ in found):
         own = [found.get((algorithm, weighting, seed)) for seed in seeds]
         known = [change for change in own if change is not None]
-        cells = ["" if change is None else signed(change) for change in own]
-        rows.append([algorithm, weighting, *cells, f"{signed(min(known))} .. {signed(max(known))}"])
+        cells = ["" if change is None else format_change(change) for change in own]
+        rows.append([algorithm, weighting, *cells, f"{format_change(min(known))} .. {format_change(max(known))}"])
     return rows
 
 
-def _shown(figure: Figure) -> Section:
+def _make_section(figure: Figure) -> Section:
     links = [
         (word, f"{figure.name}.{kind}") for word, kind in (("PNG", "png"), ("SVG", "svg"), ("data", "parquet"))
     ]

@@ -1,25 +1,20 @@
-"""What the paper measures, measured on a simulated network: the numbers behind its six figures.
+"""A simulated network as the paper studies its data: its days, its two algorithms, their scores day by day.
 
-Days, lists and sizes are those of the paper; see `unskew.reproduction.claims` for what is concluded from them.
+Days, lists and sizes are those of the paper. What is concluded from them is left to `unskew.reproduction.claims`.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.data.log import Log
 from unskew.errors import InputError
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
-from unskew.reproduction.paper_sentences import BOTH, NEVER, SECOND
-from unskew.reproduction.words import ALL, BASE, weighting_name
 from unskew.worlds.world import World
 
 FIRST, LAST = 300, 500
@@ -37,18 +32,21 @@ TOPS = (5, 10, 20, 50, 100, 200, 500)
 TOL = 1e-5
 """Of the weights of all items in the claims; other fits use the default."""
 
+BOTH, SECOND, NEVER = "recommended in both campaigns", "recommended in the second only", "never recommended"
+"""The groups of items of figure 1."""
+
 _LENGTH = 5  # of the lists g1 and g2
 _SHOWN = 4  # items of a kind in figure 1
 
 
 @dataclass(frozen=True)
 class Study:
-    """A world seen as the paper sees its data.
+    """A world, studied as the paper studies its data.
 
     Attributes
     ----------
     world
-        Which it is about.
+        Made by `unskew.simulate`.
     g1, g2
         The five items most recommended, and the five most frequent on the first day of those never recommended.
     tops
@@ -63,15 +61,15 @@ class Study:
     @classmethod
     def of(cls, world: World) -> Study:
         """Read the log and find the two lists."""
-        _check(world)
+        _check_world(world)
         before = world.log.at(FIRST)
-        counts = _recommended(world)
-        most = [item for item, _ in counts]
-        never = _most_frequent(world.log, set(most))
+        most = _rank_recommended(world)
+        never = _rank_frequent(world.log, set(most))
         if len(most) < _LENGTH or len(never) < _LENGTH:
             raise InputError(
-                f"this world recommended {len(most)} items and left {len(never)} out: the reproduction needs "
-                f"{_LENGTH} of each; give more users or items"
+                f"this world recommended {len(most)} items and left out {len(never)}, but the reproduction needs "
+                f"{_LENGTH} of each",
+                remedy="give more users or items",
             )
         shared = int(np.count_nonzero(before.counts()))
         tops = tuple(p for p in TOPS if p <= shared)
@@ -91,8 +89,8 @@ class Study:
         """The two algorithms, as specs."""
         return {name: "constant:" + ",".join(map(str, own)) for name, own in (("g1", self.g1), ("g2", self.g2))}
 
-    def daily(self, every: int = 1, items: Iterable[int] = ()) -> Timeline:
-        """Scores of both by the paper's way of drawing users, and the probabilities of their items and of others.
+    def score_daily(self, every: int = 1, items: Iterable[int] = ()) -> Timeline:
+        """Scores of both for users drawn as in the paper, and the probabilities of their items and of others.
 
         For a constant list these probabilities are the exhaustive score: their sum.
         """
@@ -109,8 +107,8 @@ class Study:
             method="lbfgs",
         )
 
-    def groups(self) -> dict[int, str]:
-        """The items of figure 1: those whose probability changed most among those recommended and those never."""
+    def group_items(self) -> dict[int, str]:
+        """The items of figure 1 with their group: those whose probability changed most in each group."""
         shown = {
             k: set(self.world.exposures.filter(pc.equal(self.world.exposures["campaign"], k))["item"].to_pylist())
             for k in range(len(self.campaigns))
@@ -133,82 +131,37 @@ class Study:
             found |= dict.fromkeys(own[:n], kind)
         return found
 
-    def sizes(self) -> pa.Table:
-        """How many users hold so many items on the last day."""
-        sizes, users = np.unique(self.log.at(LAST).sizes(), return_counts=True)
-        keep = sizes > 0
-        return pa.table({"items": sizes[keep], "users": users[keep]})
 
-
-def _check(world: World) -> None:
+def _check_world(world: World) -> None:
     """Refuse a world that is not like that of the paper, before any work."""
     if "base" in world.about:
-        raise InputError("this world was injected into a log: the reproduction needs one that was simulated")
+        raise InputError("this world was injected into a log, but the reproduction needs one that was simulated")
     days = world.campaigns
     if len(days) != 2 or not all(RECOMMENDED[0] <= day <= RECOMMENDED[1] for day in days):
         when = "nothing was recommended" if not days else f"there are {len(days)}, the first on day {days[0]}"
         raise InputError(
             f"the reproduction needs a world with two campaigns between days {RECOMMENDED[0]} and "
-            f"{RECOMMENDED[1]}, such as 'paper' or 'growth': in this one {when}"
+            f"{RECOMMENDED[1]}; in this one {when}",
+            remedy="take one such as 'paper' or 'growth'",
         )
     last = world.recipe.days - 1
     if last < LAST:
         raise InputError(f"the reproduction goes to day {LAST}; this world ends on day {last}")
 
 
-def _recommended(world: World) -> list[tuple[int, int]]:
-    """Items and how often they were recommended in the days that count, most often first."""
+def _rank_recommended(world: World) -> list[int]:
+    """Items that were recommended in the days that count, the most often recommended first."""
     times = world.exposures["time"]
     inside = pc.and_(pc.greater_equal(times, RECOMMENDED[0]), pc.less_equal(times, RECOMMENDED[1]))
     items, counts = np.unique(world.exposures.filter(inside)["item"].to_numpy(), return_counts=True)
     order = np.lexsort((items, -counts))
-    return list(zip(items[order].tolist(), counts[order].tolist(), strict=True))
+    found: list[int] = items[order].tolist()
+    return found
 
 
-def _most_frequent(log: Log, without: set[int]) -> list[int]:
-    """Items held on the first day, most frequent first, without some."""
+def _rank_frequent(log: Log, without: set[int]) -> list[int]:
+    """Items held on the first day, the most frequent first, without some."""
     p = log.at(FIRST).probabilities()
     items = log.items.values.to_numpy()
     order = np.lexsort((items, -p))
     return [int(items[k]) for k in order if p[k] > 0 and int(items[k]) not in without]
-
-
-def probabilities(made: Timeline, groups: Mapping[int, str]) -> pa.Table:
-    """Figure 1: the raw probabilities of the items, with their group."""
-    found = {
-        (row["item"], row["at"]): row["probability"]
-        for row in made.probabilities.to_pylist()
-        if row["weighting"] == "raw"
-    }
-    return pa.Table.from_pylist(
-        [
-            {"at": at, "item": item, "group": group, "probability": found[item, at]}
-            for item, group in groups.items()
-            for at in made.dates
-        ]
-    )
-
-
-def scores(made: Timeline, study: Study, name: str) -> pa.Table:
-    """Figures 3 to 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
-    own = {"g1": study.g1, "g2": study.g2}[name]
-    exact: dict[tuple[Any, str], float] = defaultdict(float)
-    for row in made.probabilities.to_pylist():
-        if row["item"] in own:
-            exact[row["at"], _weighting(row)] += row["probability"]
-    found = [
-        {
-            "at": row["at"],
-            "weighting": _weighting(row),
-            **{key: row[key] for key in ("value", "low", "high")},
-            "exact": exact[row["at"], _weighting(row)],
-        }
-        for row in made.rows.to_pylist()
-        if row["recommender"] == name
-    ]
-    order = [BASE, *(weighting_name("weighted", p) for p in study.tops), ALL]
-    return pa.Table.from_pylist(sorted(found, key=lambda row: (order.index(row["weighting"]), row["at"])))
-
-
-def _weighting(row: dict[str, Any]) -> str:
-    return weighting_name(row["weighting"], row["top"])

@@ -1,4 +1,4 @@
-"""What the paper leaves open: what p costs, algorithms that are not constant, and the closed loop."""
+"""The tables behind figures 7 to 10, beyond the paper: what p costs, other algorithms, the closed loop."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from unskew.worlds.recipe import Loop, Recipe
 from unskew.worlds.simulation import simulate
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
-"""The two questions; each has a truth of its own."""
+"""The two questions that a score can answer; each has a truth of its own."""
 
 QUALITIES = ("hit@5", "mrr@10")
 
@@ -31,7 +31,7 @@ ALGORITHMS = {
     "knn": "knn?neighbours=200&similarity=cooccurrence",
     "als": "als?factors=32&iterations=10",
 }
-"""What is scored, by the name that it has in figures."""
+"""The specs of what is scored, by their names in figures."""
 
 LISTS = Loop(tuple(f"list:{letter}" for letter in "abcde"), incumbent="list:e")
 """A race of fixed lists, the weakest in production at first."""
@@ -49,25 +49,25 @@ RACE = Loop(
 )
 """A race of algorithms, the weakest in production at first."""
 
-_TIMES = 3  # a fit is timed so often, and the quickest counts
+_REPEATS = 3  # of a fit that is timed; the quickest counts
 
 
-def cost(study: Study) -> pa.Table:
+def cost_table(study: Study) -> pa.Table:
     """Figure 7: what fitting p weights costs on the last day, and what it reaches; all items at once beside it."""
     before, now = study.log.at(FIRST), study.log.at(LAST)
     rows = []
     for method in ("descent", "lbfgs"):
         for p in study.tops:
             progress().note(f"{p} weights by {method}")
-            rows.append(_costs(now, before, str(p), p, method))
-    rows.append(_costs(now, before, "all items", None, "scaling"))
+            rows.append(_measure_fit(now, before, str(p), p, method))
+    rows.append(_measure_fit(now, before, "all items", None, "scaling"))
     return pa.Table.from_pylist(rows)
 
 
-def _costs(now: Any, before: Any, label: str, p: int | None, method: str) -> dict[str, Any]:
+def _measure_fit(now: Any, before: Any, label: str, p: int | None, method: str) -> dict[str, Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is what is shown
-        fits = [fit_weights(now, before, top=p, method=method) for _ in range(_TIMES)]
+        fits = [fit_weights(now, before, top=p, method=method) for _ in range(_REPEATS)]
     one = fits[0]
     return {
         "p": one.report.fitted,
@@ -82,7 +82,7 @@ def _costs(now: Any, before: Any, label: str, p: int | None, method: str) -> dic
     }
 
 
-def algorithms(study: Study, seed: int = 0) -> pa.Table:
+def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
     """Figure 8: algorithms that are not constant, raw and repaired, beside the truths of the two questions.
 
     A model is always fitted on the view that it is scored on.
@@ -92,9 +92,9 @@ def algorithms(study: Study, seed: int = 0) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():
         if name == "als" and find_spec("implicit") is None:
-            warnings.warn("als is left out: it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
+            warnings.warn("als is left out; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
             continue
-        ranks = {view: _ranks(spec, log, weights[view], seed) for view, log in views.items()}
+        ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
         for quality in QUALITIES:
             for question, estimate, view, weighted in (
                 (COMPARABLE, "raw", "all", False),
@@ -120,22 +120,21 @@ def algorithms(study: Study, seed: int = 0) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _ranks(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
+def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
     return rank_held_out(spec, log.at(LAST), qualities=QUALITIES, weights=[None, weights], sample=DRAWS, seed=seed)
 
 
-def loop(race: Loop, users: int, items: int, seed: int, ways: tuple[str, ...]) -> pa.Table:
+def loop_table(race: Loop, users: int, items: int, seed: int, choices: tuple[str, ...]) -> pa.Table:
     """Figures 9 and 10: the same race, run once for each score that may decide."""
     names = {spec: name for name, spec in _RACERS.items()} if race is RACE else {}
-    tables = []
-    for chosen_by in ways:
+    rows = []
+    for chosen_by in choices:
         recipe: Recipe = replace(
             WORLDS["closed-loop"], users=users, items=items, loop=replace(race, chosen_by=chosen_by)
         )
         rounds = simulate(recipe, seed=seed).rounds
         assert rounds is not None  # a closed loop has them
-        rows = rounds.to_pylist()
-        tables += [
+        rows += [
             {
                 "chosen_by": f"{chosen_by} score",
                 "round": row["round"],
@@ -147,6 +146,6 @@ def loop(race: Loop, users: int, items: int, seed: int, ways: tuple[str, ...]) -
                 "in_production": row["chosen"],
                 "truth": row["truth"],
             }
-            for row in rows
+            for row in rounds.to_pylist()
         ]
-    return pa.Table.from_pylist(tables)
+    return pa.Table.from_pylist(rows)
