@@ -364,7 +364,8 @@ def test_a_recommender_that_does_wrong_is_one_line_that_names_it(
 
 def test_the_name_of_a_class_of_ones_own_is_its_spec(log: str, spec: Callable[[str], str]) -> None:
     name = spec(
-        "import numpy as np\nfrom unskew.recommend import Traits\nclass Model:\n    def __init__(self, item: int = 0):\n        self.item = item\n"
+        "import numpy as np\nfrom unskew.recommend import Traits\nclass Model:\n"
+        "    def __init__(self, item: int = 0):\n        self.item = item\n"
         "    traits = Traits(may_recommend_profile=True)\n    def fit(self, s):\n"
         "        self.code = s.log.items.codes([self.item])[0]\n        return self\n"
         "    def recommend(self, profiles, k):\n        out = np.full((len(profiles), k), -1)\n"

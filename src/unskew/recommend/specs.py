@@ -130,22 +130,6 @@ def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
     return models
 
 
-def require_shipped(spec: str) -> None:
-    """Refuse a spec that a file names, unless it is of a recommender that unskew ships.
-
-    Other specs import modules and call what is in them, which a file from elsewhere must not decide.
-
-    >>> require_shipped("knn?neighbours=20")
-    """
-    head, colon, _ = spec.strip().partition("?")[0].partition(":")
-    if not (head == "constant" and colon) and not (head in (*_OWN, *_IMPLICIT) and not colon):
-        shipped = ", ".join(["constant:...", *_OWN, *_IMPLICIT])
-        raise InputError(
-            f"{spec!r} is not one of the recommenders that a file may name ({shipped})",
-            remedy="other recommenders can be given in Python or on the command line",
-        )
-
-
 def _make_from_text(spec: str) -> Recommender:
     head, colon, rest = spec.partition(":")
     if head == "constant":
