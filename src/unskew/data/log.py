@@ -26,7 +26,7 @@ from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.window import Window
-from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
+from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -166,7 +166,9 @@ class Log:
         and took again by itself stays, at the later time.
         """
         if self.exposed is None:
-            raise InputError("this log has no exposure marks: read it with exposed=COLUMN")
+            raise InputError(
+                "this log has no exposure marks", remedy=f"read it with {option('exposed')}, a column"
+            )
         if self._organic is None:
             raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
         return self._organic
@@ -175,14 +177,18 @@ class Log:
         """A further column that was read with the log."""
         if name not in self.extra:
             have = ", ".join(map(repr, self.extra)) or "none"
-            raise ColumnError(f"no column {name!r} was read with the log (read: {have}): name it in columns=")
+            raise ColumnError(
+                f"no column {name!r} was read with the log (read: {have}): name it in {option('columns')}"
+            )
         return self.extra[name]
 
     def label(self, name: str) -> Labels:
         """A column of texts that was read with the log."""
         if name not in self.labels:
             have = ", ".join(map(repr, self.labels)) or "none"
-            raise ColumnError(f"no labels {name!r} were read with the log (read: {have}): name it in labels=")
+            raise ColumnError(
+                f"no labels {name!r} were read with the log (read: {have}): name it in {option('labels')}"
+            )
         return self.labels[name]
 
     @cached_property
