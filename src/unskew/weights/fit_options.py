@@ -141,7 +141,7 @@ class FitOptions:
         return _MAX_PASSES[self.method] if self.max_passes is None else self.max_passes
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Ready for JSON, if the ids of `items` are."""
         values = asdict(self)
         return values | {"items": None if self.items is None else list(self.items)}
 
