@@ -228,3 +228,22 @@ def fill_pair_shares(lo, hi, rows, shares, b, theta, out):
         share = shares[u] / total
         for e in range(first, last):
             out[e] *= share
+
+
+@compiled
+def find_repeat(lo, hi, start, item, time, removed, last, gone):
+    """The first entry of these rows whose item its user holds already, -1 if there is none.
+
+    Without `removed` an item stays for ever. `last` (-1 for each item) and `gone` (anything) are scratch.
+    """
+    for u in range(lo, hi):
+        first = np.int64(start[u])
+        for e in range(first, np.int64(start[u + 1])):
+            i = item[e]
+            held = last[i] >= first
+            if held and (removed is None or gone[i] > time[e]):
+                return e
+            if removed is not None:
+                gone[i] = max(gone[i], removed[e]) if held else removed[e]
+            last[i] = e
+    return -1
