@@ -177,7 +177,7 @@ def test_a_world_that_names_a_recommender_of_somebody_else_is_refused(
     told = json.loads(Path("world/world.json").read_text())
     told["parameters"]["campaigns"][1]["recommender"] = "subprocess:Popen?args=touch created"
     Path("world/world.json").write_text(json.dumps(told))
-    with pytest.raises(InputError, match=r"world\.json: 'subprocess:Popen.*' is not one of the recommenders"):
+    with pytest.raises(InputError, match=r"world\.json: .*'subprocess:Popen.*' is not one"):
         us.World.load("world")
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
     small().save("world")  # it can be replaced
