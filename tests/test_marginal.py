@@ -127,7 +127,7 @@ def test_a_marginal_made_under_another_policy_is_refused(priors: dict[str, Any],
 
 def test_a_marginal_of_the_organic_view_is_refused_for_the_whole_log() -> None:
     log = us.read_log({**TABLE, "seen": [False, False, False, True, False]}, exposed="seen")
-    marginal = log.organic().at(1).marginal()
+    marginal = us.organic(log).at(1).marginal()
     assert marginal.policy is not None
     assert marginal.policy.view == "organic"
     with pytest.raises(PolicyError, match="organic"):

@@ -95,7 +95,7 @@ def test_the_logs_of_a_world_are_its_tables(looping: us.World, tmp_path: Path) -
             now = log.at(log.last)
             found = sorted((user, item) for user in log.users for item in now.profile(user))
             assert found == sorted(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
-        assert len(world.log.organic()) == world.tables["log"]["exposed"].to_pylist().count(False)
+        assert len(us.organic(world.log)) == world.tables["log"]["exposed"].to_pylist().count(False)
 
 
 def test_files_of_a_world_are_read_by_the_other_commands(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
+from unskew.cli.evaluate_output import print_report
 from unskew.cli.printing import print_json
-from unskew.cli.report_text import print_report
 from unskew.cli.shared_options import (
     FILE,
     FitChoice,

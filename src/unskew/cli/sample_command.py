@@ -34,7 +34,7 @@ def sample(
     Example:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
     """
-    from unskew.evaluation.sampling import sample_pairs
+    from unskew.evaluation.debiased_test_set import sample_pairs
     from unskew.weights.item_weights import ItemWeights
 
     source.check_outputs(output, inputs=[weights])

@@ -53,7 +53,7 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
     """
-    from unskew.weights.fitting import fit_weights
+    from unskew.weights.fit_weights import fit_weights
 
     source.check_outputs(output, inputs=[reference, names])
     log = source.read()

@@ -53,8 +53,8 @@ def is_saved_log(path: Path) -> bool:
 def write_saved_log(log: Log, path: Path) -> None:
     """Write `log`, and its organic view if it has one."""
     arrays, about = _pack(log)
-    if log._organic is not None:
-        more, about["organic"] = _pack(log._organic)
+    if log.unexposed is not None:
+        more, about["organic"] = _pack(log.unexposed)
         shared = ("users", "items")
         arrays |= {f"{_ORGANIC}{name}": array for name, array in more.items() if name not in shared}
     columns = [
