@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.cli.shared_options import FILE, LogOptions, at_option, log_options, seed_option, show_options
 from unskew.text import percent, thousands
 
 
 @click.command()
 @log_options
-@click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
+@at_option
 @click.option(
     "--weights",
     type=FILE,
@@ -19,7 +19,7 @@ from unskew.text import percent, thousands
     help="Weights from 'unskew weights'; without, a raw sample.",
 )
 @click.option("-n", "sample", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
+@seed_option
 @click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(
