@@ -716,3 +716,9 @@ def test_a_recommender_may_be_a_function_or_an_object(log: us.Log) -> None:
         warnings.simplefilter("error")
         made = us.timeline(log, [spy, stepping(range(5))], reference=300, dates=[300])
     assert [row["recommender"] for row in rows(made, weighting="raw")] == ["spy", "stepper"]
+
+
+def test_options_of_some_items_alone_are_left_to_top() -> None:
+    log = us.simulate(users=60, items=30, seed=1).log
+    with pytest.raises(us.PolicyError, match="leave them to top of the timeline"):
+        us.timeline(log, "popular", reference=300, options=us.FitOptions(top=3, method="descent"))

@@ -46,9 +46,7 @@ def sample(
     if as_json:
         print_json({**drawn.about, "users": users, "output": output})
     else:
-        out, at = drawn.about["users_left_out"], drawn.about["at"]
+        out, date = drawn.about["users_left_out"], drawn.about["at"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
-        print_line(
-            f"{thousands(sample)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written "
-            f"to {output}{left}"
-        )
+        pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
+        print_line(f"{pairs} at {date} written to {output}{left}")
