@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from unskew import testing
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
 from unskew.recommend import (
     EASE,
@@ -23,12 +23,11 @@ from unskew.recommend import (
     Table,
     recommender,
 )
-from unskew.recommend.contract import HeldOutPairs, top_k
+from unskew.recommend.contract import HeldOutPairs, Traits, top_k
 from unskew.testing import AT, ITEMS, USERS, RecommenderConformance
 
 
 class TestConstant(RecommenderConformance):
-    exempt_from_profile = True
     exempt_from_date = True
 
     def make(self) -> Recommender:
@@ -46,8 +45,6 @@ class TestPopular(RecommenderConformance):
 
 
 class TestPopularExact(RecommenderConformance):
-    ranks_follow_recommendations = False
-
     def make(self) -> Recommender:
         return Popular()
 
@@ -61,7 +58,6 @@ class TestItemKNN(RecommenderConformance):
 
 class TestItemKNNExact(RecommenderConformance):
     learns = True
-    ranks_follow_recommendations = False
 
     def make(self) -> Recommender:
         return recommender("knn?neighbours=5")
@@ -285,6 +281,16 @@ class _WrongRanks(_ByCode):
         return np.ones(len(pairs), dtype=np.int64)
 
 
+class _OneGradeTooFew(_ByCode):
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        return np.zeros(len(profiles) - 1)
+
+
+class _GradesOfText(_ByCode):
+    def grades(self, profiles: Batch, items: Codes, /) -> list[str]:
+        return ["good"] * len(profiles)
+
+
 class _RanksTooFar(_ByCode):
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         return np.full(len(pairs), k + 1)
@@ -328,6 +334,8 @@ def test_a_plain_recommender_passes() -> None:
         (_ShortListsDiffer, "test_a_short_list_is_the_beginning_of_a_longer_one"),
         (_WrongRanks, "test_held_out_ranks_are_places_in_the_list"),
         (_RanksTooFar, "test_held_out_ranks_are_places_in_the_list"),
+        (_OneGradeTooFew, "test_grades_are_one_number_for_each_profile"),
+        (_GradesOfText, "test_grades_are_one_number_for_each_profile"),
         (object, "test_it_is_a_recommender_and_fit_returns_itself"),
     ],
 )
@@ -340,7 +348,10 @@ def test_one_that_does_not_learn_is_found_out() -> None:
 
 
 def test_an_exempt_recommender_may_give_what_the_profile_holds() -> None:
-    assert "test_nothing_that_the_profile_holds" not in _failed(_GivesTheProfile, exempt_from_profile=True)
+    class Exempt(_GivesTheProfile):
+        traits = Traits(may_recommend_profile=True)
+
+    assert "test_nothing_that_the_profile_holds" not in _failed(Exempt)
 
 
 def test_the_message_says_what_is_wrong() -> None:

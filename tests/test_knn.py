@@ -182,8 +182,8 @@ def test_bm25_scores_are_those_of_implicit_to_the_rounding() -> None:
     theirs = weighted @ weighted.T
     np.fill_diagonal(theirs, 0)
     ours = np.zeros_like(theirs)
-    fitted = model._model
-    assert fitted is not None
+    assert model._model is not None
+    fitted = model._model.neighbours
     for j in range(20):
         row = slice(int(fitted.start[j]), int(fitted.cut[j]))
         ours[j, fitted.item[row]] = fitted.score[row]

@@ -23,7 +23,7 @@ from unskew.data.log import Log
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
-from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
+from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
 
 USERS = tuple(f"u{k:02}" for k in range(24))
 ITEMS = tuple(f"i{k:02}" for k in range(12))
@@ -44,26 +44,24 @@ def checkerboard() -> Log:
     The one is the item of its own number (modulo 12), and so the best that can be recommended; it is taken
     after `AT`.
     """
-    return _log("checkerboard")
+    return _make_log("checkerboard")
 
 
 def random_log() -> Log:
     """Profiles of 1 to 12 items, some items in more of them than others; everybody takes more after `AT`."""
-    return _log("random")
+    return _make_log("random")
 
 
 class RecommenderConformance:
     """The tests of a recommender; each ``test_`` method is one.
 
+    What the recommender says in its ``traits`` is taken into account: one that may recommend the profile is not
+    tested for it, and the ranks of one that is exact are not the places in its lists.
+
     Attributes
     ----------
-    exempt_from_profile
-        It may recommend what the profile holds, as a constant list does.
     exempt_from_date
         It may recommend what nobody holds at the date, or know what comes later.
-    ranks_follow_recommendations
-        If it has ``held_out_ranks``: they are the places in what ``recommend`` gives for the profile without the
-        item. False for one that takes the pair out of what it has learned as well.
     learns
         It finds the pattern of the checkerboard.
 
@@ -71,15 +69,12 @@ class RecommenderConformance:
     --------
     >>> from unskew.recommend import Popular
     >>> class TestPopular(RecommenderConformance):
-    ...     ranks_follow_recommendations = False
     ...     def make(self):
     ...         return Popular()
     >>> TestPopular().test_nothing_comes_twice()
     """
 
-    exempt_from_profile = False
     exempt_from_date = False
-    ranks_follow_recommendations = True
     learns = False
 
     def make(self) -> Recommender:
@@ -93,7 +88,7 @@ class RecommenderConformance:
             assert model.fit(snapshot) is model, f"{case}: fit must return the recommender itself"
 
     def test_lists_have_the_right_shape_and_hold_whole_numbers(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             batch = leave_one_out(snapshot)
             for k in (1, 3, 10):
                 lists = np.asarray(model.recommend(batch, k))
@@ -101,110 +96,118 @@ class RecommenderConformance:
                 assert lists.dtype.kind in "iu", f"{case}: {lists.dtype} instead of whole numbers"
 
     def test_codes_exist_and_none_is_at_the_end(self) -> None:
-        for case, snapshot, model in self._fitted():
-            for row, codes in enumerate(_lists(model, leave_one_out(snapshot), 10)):
+        for case, snapshot, model in self._fit_each():
+            for row, codes in enumerate(_recommend(model, leave_one_out(snapshot), 10)):
                 none = codes == -1
                 assert ((codes >= -1) & (codes < len(snapshot.log.items))).all(), f"{case}, row {row}: {codes}"
                 assert not (none[:-1] & ~none[1:]).any(), f"{case}, row {row}: an item after none: {codes}"
 
     def test_nothing_comes_twice(self) -> None:
-        for case, snapshot, model in self._fitted():
-            for row, codes in enumerate(_lists(model, leave_one_out(snapshot), 10)):
+        for case, snapshot, model in self._fit_each():
+            for row, codes in enumerate(_recommend(model, leave_one_out(snapshot), 10)):
                 found = codes[codes >= 0]
                 assert len(set(found.tolist())) == len(found), f"{case}, row {row}: repeats in {codes}"
 
     def test_nothing_that_the_profile_holds(self) -> None:
-        if self.exempt_from_profile:
-            return
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
+            if traits_of(model).may_recommend_profile:
+                return
             batch = leave_one_out(snapshot)
-            for row, codes in enumerate(_lists(model, batch, len(ITEMS))):
+            for row, codes in enumerate(_recommend(model, batch, len(ITEMS))):
                 held = np.intersect1d(codes, batch.profile(row))
                 assert not len(held), f"{case}, row {row}: recommends {held}, which the profile holds"
 
     def test_only_what_someone_holds_at_the_date(self) -> None:
         if self.exempt_from_date:
             return
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             counts = snapshot.counts()
-            codes = _lists(model, leave_one_out(snapshot), len(snapshot.log.items))
+            codes = _recommend(model, leave_one_out(snapshot), len(snapshot.log.items))
             early = {snapshot.log.items[c] for c in np.unique(codes[codes >= 0]) if counts[c] == 0}
             assert not early, f"{case}: recommends {early}, which nobody holds at {snapshot.at}"
 
     def test_the_same_input_gives_the_same_lists(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             batch = leave_one_out(snapshot)
-            once = _lists(model, batch, 5)
-            _same(once, _lists(model, batch, 5), f"{case}: asked a second time")
-            _same(once, _lists(self.make().fit(snapshot), batch, 5), f"{case}: made and fitted a second time")
+            once = _recommend(model, batch, 5)
+            _compare(once, _recommend(model, batch, 5), f"{case}: asked a second time")
+            _compare(
+                once, _recommend(self.make().fit(snapshot), batch, 5), f"{case}: made and fitted a second time"
+            )
 
     def test_fitting_again_forgets_what_was_before(self) -> None:
         (_, one), (case, other) = _snapshots()
         batch = leave_one_out(other)
-        fresh = _lists(self.make().fit(other), batch, 5)
-        _same(fresh, _lists(self.make().fit(one).fit(other), batch, 5), f"{case}: fitted to another log before")
+        fresh = _recommend(self.make().fit(other), batch, 5)
+        _compare(
+            fresh, _recommend(self.make().fit(one).fit(other), batch, 5), f"{case}: fitted to another log before"
+        )
 
     def test_a_list_may_be_longer_than_the_catalogue(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             n = len(snapshot.log.items)
             batch = leave_one_out(snapshot)
-            lists = _lists(model, batch, n + 7)
+            lists = _recommend(model, batch, n + 7)
             assert lists.shape == (len(batch), n + 7), f"{case}: shape {lists.shape}"
             assert (lists[:, n:] == -1).all(), f"{case}: more than there are"
 
     def test_a_short_list_is_the_beginning_of_a_longer_one(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             batch = leave_one_out(snapshot)
             for k in (1, 4):
-                _same(_lists(model, batch, 9)[:, :k], _lists(model, batch, k), f"{case}: {k} instead of 9 items")
+                _compare(
+                    _recommend(model, batch, 9)[:, :k],
+                    _recommend(model, batch, k),
+                    f"{case}: {k} instead of 9 items",
+                )
 
     def test_batches_of_any_size_agree(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             batch = leave_one_out(snapshot)
-            whole = _lists(model, batch, 5)
-            none = _lists(model, part_of(batch, 0, 0), 5)
+            whole = _recommend(model, batch, 5)
+            none = _recommend(model, part_of(batch, 0, 0), 5)
             assert none.shape == (0, 5), f"{case}: shape {none.shape} for no profile at all"
             for row in range(len(batch)):
-                one = _lists(model, part_of(batch, row, row + 1), 5)
-                _same(whole[row : row + 1], one, f"{case}: row {row} alone")
+                one = _recommend(model, part_of(batch, row, row + 1), 5)
+                _compare(whole[row : row + 1], one, f"{case}: row {row} alone")
             half = len(batch) // 2
-            two = [_lists(model, part_of(batch, a, b), 5) for a, b in ((0, half), (half, len(batch)))]
-            _same(whole, np.concatenate(two), f"{case}: in two parts")
+            two = [_recommend(model, part_of(batch, a, b), 5) for a, b in ((0, half), (half, len(batch)))]
+            _compare(whole, np.concatenate(two), f"{case}: in two parts")
 
     def test_an_empty_profile_is_allowed(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             empty: list[Codes] = [np.empty(0, dtype=np.int64)] * 3
-            lists = _lists(model, batch_of(snapshot, [2, 0, 1], empty), 4)
+            lists = _recommend(model, batch_of(snapshot, [2, 0, 1], empty), 4)
             assert lists.shape == (3, 4), f"{case}: shape {lists.shape}"
 
     def test_a_user_may_come_with_several_profiles(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             p = snapshot.profiles
             full = p.item[int(p.start[0]) : int(p.stop[0])].astype(np.int64)
             profiles = [full[:1], full, full[:0], full[1:], full[:1]]
-            together = _lists(model, batch_of(snapshot, [0] * 5, profiles), 5)
+            together = _recommend(model, batch_of(snapshot, [0] * 5, profiles), 5)
             for row, own in enumerate(profiles):
-                alone = _lists(model, batch_of(snapshot, [0], [own]), 5)
-                _same(together[row : row + 1], alone, f"{case}: profile {row} of one user")
+                alone = _recommend(model, batch_of(snapshot, [0], [own]), 5)
+                _compare(together[row : row + 1], alone, f"{case}: profile {row} of one user")
 
     def test_the_order_of_the_rows_of_the_log_does_not_matter(self) -> None:
-        for case, snapshot, model in self._fitted():
-            other = _log(case, shuffled=True).at(AT)
-            again = _ids(other, _lists(self.make().fit(other), leave_one_out(other), 5))
-            once = _ids(snapshot, _lists(model, leave_one_out(snapshot), 5))
+        for case, snapshot, model in self._fit_each():
+            other = _make_log(case, shuffled=True).at(AT)
+            again = _to_ids(other, _recommend(self.make().fit(other), leave_one_out(other), 5))
+            once = _to_ids(snapshot, _recommend(model, leave_one_out(snapshot), 5))
             assert once == again, f"{case}: other lists after shuffling the rows of the log"
 
     def test_what_comes_later_is_not_known(self) -> None:
         if self.exempt_from_date:
             return
-        for case, snapshot, model in self._fitted():
-            other = _log(case, until=AT).at(AT)
-            again = _ids(other, _lists(self.make().fit(other), leave_one_out(other), 5))
-            once = _ids(snapshot, _lists(model, leave_one_out(snapshot), 5))
+        for case, snapshot, model in self._fit_each():
+            other = _make_log(case, until=AT).at(AT)
+            again = _to_ids(other, _recommend(self.make().fit(other), leave_one_out(other), 5))
+            once = _to_ids(snapshot, _recommend(model, leave_one_out(snapshot), 5))
             assert once == again, f"{case}: other lists when the log ends at the date"
 
     def test_what_it_is_given_is_left_as_it_is(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             batch = leave_one_out(snapshot)
             p = snapshot.profiles
             arrays = (p.start, p.stop, p.item, batch.user, batch.start, batch.item)
@@ -214,7 +217,7 @@ class RecommenderConformance:
                 assert (array == copy).all(), f"{case}: an array of the snapshot or the batch was changed"
 
     def test_held_out_ranks_are_places_in_the_list(self) -> None:
-        for case, snapshot, model in self._fitted():
+        for case, snapshot, model in self._fit_each():
             if not isinstance(model, RanksHeldOut):
                 return
             pairs = all_pairs(snapshot)
@@ -223,10 +226,19 @@ class RecommenderConformance:
                 assert ranks.shape == (len(pairs),), f"{case}: shape {ranks.shape} for {len(pairs)} pairs"
                 assert ranks.dtype.kind in "iu", f"{case}: {ranks.dtype} instead of whole numbers"
                 assert ((ranks >= 0) & (ranks <= k)).all(), f"{case}: ranks must lie between 0 and {k}"
-                if self.ranks_follow_recommendations:
-                    hits = _lists(model, without_each(pairs), k) == pairs.item[:, None]
+                if not traits_of(model).exact:
+                    hits = _recommend(model, without_each(pairs), k) == pairs.item[:, None]
                     places = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
-                    _same(places, ranks, f"{case}: ranks down to {k}")
+                    _compare(places, ranks, f"{case}: ranks down to {k}")
+
+    def test_grades_are_one_number_for_each_profile(self) -> None:
+        for case, snapshot, model in self._fit_each():
+            if not isinstance(model, GradesHeldOut):
+                return
+            pairs = all_pairs(snapshot)
+            grades = np.asarray(model.grades(without_each(pairs), pairs.item))
+            assert grades.shape == (len(pairs),), f"{case}: shape {grades.shape} for {len(pairs)} profiles"
+            assert grades.dtype.kind in "iuf", f"{case}: {grades.dtype} instead of numbers"
 
     def test_it_sees_what_anyone_can_see(self) -> None:
         if not self.learns:
@@ -235,11 +247,11 @@ class RecommenderConformance:
         users = snapshot.log.users.codes(USERS)
         p = snapshot.profiles
         profiles = [p.item[int(p.start[u]) : int(p.stop[u])].astype(np.int64) for u in users]
-        best = _lists(self.make().fit(snapshot), batch_of(snapshot, users.tolist(), profiles), 1)
+        best = _recommend(self.make().fit(snapshot), batch_of(snapshot, users.tolist(), profiles), 1)
         wanted = [[ITEMS[k % len(ITEMS)]] for k in range(len(USERS))]
-        assert _ids(snapshot, best) == wanted, "checkerboard: not the item that each user lacks of its colour"
+        assert _to_ids(snapshot, best) == wanted, "checkerboard: not the item that each user lacks of its colour"
 
-    def _fitted(self) -> Iterator[tuple[str, Snapshot, Recommender]]:
+    def _fit_each(self) -> Iterator[tuple[str, Snapshot, Recommender]]:
         for case, snapshot in _snapshots():
             yield case, snapshot, self.make().fit(snapshot)
 
@@ -282,16 +294,16 @@ def leave_one_out(snapshot: Snapshot) -> Batch:
     return without_each(HeldOutPairs(snapshot, pairs.user[order], pairs.item[order], pairs.entry[order]))
 
 
-def _lists(model: Recommender, batch: Batch, k: int) -> Codes:
+def _recommend(model: Recommender, batch: Batch, k: int) -> Codes:
     lists: Codes = np.asarray(model.recommend(batch, k))
     return lists
 
 
-def _ids(snapshot: Snapshot, lists: Codes) -> list[list[Any]]:
+def _to_ids(snapshot: Snapshot, lists: Codes) -> list[list[Any]]:
     return [[snapshot.log.items[code] if code >= 0 else None for code in row] for row in lists]
 
 
-def _same(one: Codes, other: Codes, what: str) -> None:
+def _compare(one: Codes, other: Codes, what: str) -> None:
     assert one.shape == other.shape, f"{what}: shape {other.shape} instead of {one.shape}"
     differ = np.flatnonzero((one != other).reshape(len(one), -1).any(axis=1))
     if len(differ):
@@ -300,11 +312,11 @@ def _same(one: Codes, other: Codes, what: str) -> None:
 
 
 def _snapshots() -> tuple[tuple[str, Snapshot], ...]:
-    return tuple((case, _log(case).at(AT)) for case in ("checkerboard", "random"))
+    return tuple((case, _make_log(case).at(AT)) for case in ("checkerboard", "random"))
 
 
 @cache
-def _log(case: str, *, until: int | None = None, shuffled: bool = False) -> Log:
+def _make_log(case: str, *, until: int | None = None, shuffled: bool = False) -> Log:
     rows = _checkerboard_rows() if case == "checkerboard" else _random_rows()
     rows = [row for row in rows if until is None or row[2] <= until]
     if shuffled:

@@ -12,7 +12,7 @@ from unskew.arrays import list_kernels
 from unskew.arrays.types import Codes, Floats
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
-from unskew.errors import InputError, UnskewError, UnskewWarning
+from unskew.errors import InputError, UnskewError, UnskewWarning, option
 from unskew.evaluation.hold_out import HoldOut
 from unskew.progress import progress
 from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
@@ -32,43 +32,43 @@ def rank_pairs(
     model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int, *, with_grades: bool = False
 ) -> tuple[Codes, Floats | None]:
     """Fit the recommender and rank every pair; with grades if they are wanted and it gives any."""
-    snapshot = held.profiles
+    snapshot, traits = held.profiles, traits_of(model)
     fit(model, snapshot)
     depth = min(depth, snapshot.profiles.n_items)
-    if held.together > 1 and traits_of(model).exact:
+    if held.together > 1 and traits.exact:
         warnings.warn(
-            f"{model} leaves a pair out of its model only when items are held out one at a time; with leave_out="
-            f"{held.together} they leave the profile alone, and scores are higher",
+            f"{model} leaves a pair out of its model only when items are held out one at a time; with "
+            f"{option('leave_out', held.together)} they leave the profile alone, and scores are higher",
             UnskewWarning,
             stacklevel=4,
         )
     alone = held.together == 1 and held.profiles is pairs.snapshot
     progress().begin(f"ranking {model}", len(pairs), "pairs")
     if alone and isinstance(model, RanksHeldOut):
-        ranks = _ranked_by_itself(model, pairs, depth)
+        ranks = _ask_for_ranks(model, pairs, depth)
     else:
-        ranks = _ranked_by_lists(model, held, pairs, depth)
-    if traits_of(model).made_elsewhere and len(ranks) and not ranks.any():
+        ranks = _rank_in_lists(model, held, pairs, depth)
+    if traits.made_elsewhere and len(ranks) and not ranks.any():
         warnings.warn(
             f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
             "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
-            "after=",
+            f"{option('after')}",
             UnskewWarning,
             stacklevel=4,
         )
     if not with_grades or not isinstance(model, GradesHeldOut):
         return ranks, None
     progress().begin(f"grading by {model}", len(pairs), "pairs")
-    return ranks, _grades(model, held, pairs)
+    return ranks, _ask_for_grades(model, held, pairs)
 
 
-def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
+def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
     ranks = np.empty(len(pairs), dtype=np.int64)
     for at in range(0, len(pairs), PAIRS):
         end = min(at + PAIRS, len(pairs))
         some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
         given = _call(model, "held_out_ranks", model.held_out_ranks, some, depth)
-        found = _whole_numbers(model, "held_out_ranks", given, (end - at,))
+        found = _require_whole_numbers(model, "held_out_ranks", given, (end - at,))
         wrong = (found < 0) | (found > depth)
         if wrong.any():
             k = int(np.argmax(wrong))
@@ -83,7 +83,7 @@ def _ranked_by_itself(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> C
     return ranks
 
 
-def _ranked_by_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
+def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
     ranks = np.zeros(len(pairs), dtype=np.int64)
     for part, batch in held.batches(pairs, ENTRIES):
         _, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
@@ -102,51 +102,52 @@ def lists_for(
 ) -> tuple[Codes, Codes]:
     """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
     given = _call(model, "recommend", model.recommend, batch, depth)
-    lists = _whole_numbers(model, "recommend", given, (len(batch), depth))
+    lists = _require_whole_numbers(model, "recommend", given, (len(batch), depth))
     ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
     free = traits_of(model).may_recommend_profile
     list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
-        raise _refused(model, snapshot.log, batch, fault)
+        raise _fault_error(model, snapshot.log, batch, fault)
     return lists, ranks
 
 
-def _refused(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
+def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
     kind, row, code = (int(x) for x in fault)
     item = log.items[code] if 0 <= code < len(log.items) else code
     user = log.users[int(batch.user[row])]
     return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
 
 
-def _grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:
+def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:
     grades = np.full(len(pairs), np.nan)
     for part, batch in held.batches(pairs, ENTRIES):
         given = _call(model, "grades", model.grades, batch, pairs.item[part])
-        found = _array(model, "grades", given)
+        found = _to_array(model, "grades", given)
         if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
             raise InputError(
-                f"{model}: grades must give one number for each of the {len(batch)} profiles, not {_seen(found)}"
+                f"{model}: grades must give one number for each of the {len(batch)} profiles, not "
+                f"{_describe_array(found)}"
             )
         grades[part] = found
         progress().advance(len(batch))
     return grades
 
 
-def _whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
-    found = _array(model, what, given)
+def _require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
+    found = _to_array(model, what, given)
     if found.shape != shape or found.dtype.kind not in "iu":
-        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_seen(found)}")
+        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_describe_array(found)}")
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
-def _array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
+def _to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(given)
     except (TypeError, ValueError) as error:
         raise InputError(f"{model}: {what} must give an array of numbers: {first_line(error)}") from error
 
 
-def _seen(found: npt.NDArray[Any]) -> str:
+def _describe_array(found: npt.NDArray[Any]) -> str:
     return f"{found.dtype} of shape {found.shape}"
 
 

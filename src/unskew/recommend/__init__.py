@@ -1,5 +1,15 @@
 """Recommenders: the contract, those that ship with unskew, and how to bring others.
 
+- `contract`: what a recommender is, and all that it may have besides
+- `specs`: recommenders by name, as the command line writes them; `parameters`: their parameters as text;
+  `display_name`: a recommender under the name by which it was asked for
+- `constant`, `popular`, `knn`, `ease`: those of unskew
+- `implicit_models`: those of the library implicit; `function`: a function as a recommender
+- `table`: lists made elsewhere; `table_rows`: reading them; `table_lists`: finding them by the codes of a log
+- `popular_kernels`, `knn_kernels`, `ease_kernels`: their loops; `knn_arrays`: the arrays of the neighbours
+- `candidates`: the best of many, in a heap; `holders`: who holds an item; `work_blocks`: work cut for threads
+- `preconditions`: that a recommender has been fitted, where, and how long a list is wanted
+
 The public names are listed in ``__init__.pyi``; each is imported when it is first used.
 """
 

@@ -17,10 +17,11 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
 from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.ease_kernels import LinearModel
 from unskew.recommend.holders import Holders
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.preconditions import require_fitted, require_length
-from unskew.recommend.work_blocks import Pairs, Rows, cut
+from unskew.recommend.work_blocks import BatchWork, PairWork, cut_into_blocks
 
 UNIT = 2.0**-36
 """What the weights are rounded to, as a part of the largest."""
@@ -30,15 +31,6 @@ DOUBLE = 8_192
 
 MEMORY = 4 * 2**30
 """Bytes that the matrix may take."""
-
-
-@dataclass(frozen=True)
-class _Weights:
-    """The matrix B over the modelled items, by ascending code; ``place[i]`` is the row of item i, or -1."""
-
-    modelled: npt.NDArray[np.int64]
-    place: Codes
-    matrix: npt.NDArray[Any]
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,7 +73,7 @@ class EASE:
     l2: float = 500.0
     _: KW_ONLY
     max_items: int | None = None
-    _model: _Weights | None = field(default=None, init=False, compare=False)
+    _model: LinearModel | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "l2", number("l2", self.l2, "the penalty of EASE", 1e-6))
@@ -109,41 +101,40 @@ class EASE:
             )
         place = np.full(p.n_items, -1, dtype=np.int64)
         place[modelled] = np.arange(n)
-        held = Holders.of(snapshot, count)
         matrix = np.zeros((n, n), dtype=dtype)
+        model = LinearModel(modelled, place, matrix)
+        holders = Holders.of(snapshot, count)
 
-        def rows(block: int, lo: int, hi: int) -> None:
-            ease_kernels.gram(lo, hi, modelled, held.start, held.user, p.start, p.stop, p.item, place, matrix)
+        def count_rows(block: int, lo: int, hi: int) -> None:
+            ease_kernels.count_together(lo, hi, holders, p.rows, model)
 
-        work = held.together[modelled]
-        over_blocks(cut(work, 0), int(work.sum()), rows)
+        work = holders.together[modelled]
+        over_blocks(cut_into_blocks(work, 0), int(work.sum()), count_rows)
         matrix[np.diag_indices(n)] += self.l2
         self._invert(matrix)
-        even = cut(np.full(n, n), 0)
-        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.mirrored(lo, hi, matrix))
+        even = cut_into_blocks(np.full(n, n), 0)
+        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.mirror(lo, hi, matrix))
         diagonal = matrix.diagonal().copy()
         largest = over_blocks(
-            even, n * n, lambda block, lo, hi: ease_kernels.ease_weights(lo, hi, matrix, diagonal)
+            even, n * n, lambda block, lo, hi: ease_kernels.turn_into_weights(lo, hi, matrix, diagonal)
         )
         unit = UNIT * 2.0 ** frexp(max(largest))[1]
-        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.rounded(lo, hi, matrix, unit))
-        object.__setattr__(self, "_model", _Weights(modelled, place, matrix))
+        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.round_to(lo, hi, matrix, unit))
+        object.__setattr__(self, "_model", model)
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
-        m = require_fitted(self._model, self)
-        rows = Rows.of(profiles)
+        model = require_fitted(self._model, self)
+        work = BatchWork.of(profiles)
         out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
-        n = len(m.modelled)
+        n = len(model.modelled)
 
-        def block(block: int, lo: int, hi: int) -> None:
+        def recommend(lo: int, hi: int) -> None:
             totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
-            ease_kernels.ease_best(
-                lo, hi, rows.start, rows.item, m.place, m.modelled, m.matrix, k, totals, mine, out
-            )
+            ease_kernels.recommend_by_rows(lo, hi, work.rows, model, k, totals, mine, out)
 
-        rows.over(block, each=n)
+        work.run(recommend, each=n)
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -151,16 +142,15 @@ class EASE:
 
         Its row is subtracted from the scores of the whole profile; B still contains the pair.
         """
-        m = require_fitted(self._model, self)
+        model = require_fitted(self._model, self)
         require_length(k)
-        some = Pairs.of(pairs)
-        p, n = some.profiles, len(m.modelled)
-        return some.ranks(
-            lambda lo, hi, out: ease_kernels.ease_ranks(
-                lo, hi, some.user, some.item, p.start, p.stop, p.item, m.place, m.matrix, k, np.empty(n), out
-            ),
-            each=n,
-        )
+        work = PairWork.of(pairs)
+        profiles, n = work.profiles.rows, len(model.modelled)
+
+        def rank(lo: int, hi: int, out: Codes) -> None:
+            ease_kernels.rank_by_rows(lo, hi, work.pairs, profiles, model, k, np.empty(n), out)
+
+        return work.rank(rank, each=n)
 
     def _invert(self, matrix: npt.NDArray[Any]) -> None:
         """Replace a symmetric positive matrix by its inverse; only the part above the diagonal is right."""

@@ -3,15 +3,30 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from unskew.arrays.compiling import compiled
-from unskew.recommend.candidates import best_first, offered
+from unskew.arrays.types import Codes
+from unskew.recommend.candidates import offer, sort_best_first
+
+
+class LinearModel(NamedTuple):
+    """The matrix B over the modelled items, by ascending code; ``place[i]`` is the row of item i, or -1."""
+
+    modelled: Codes
+    place: Codes
+    matrix: npt.NDArray[Any]
 
 
 @compiled
-def gram(lo, hi, modelled, holder_start, holder, start, stop, item, place, out):
-    """Rows of the co-occurrence counts of the modelled items; ``place[i]`` is a row and column, or -1."""
+def count_together(lo, hi, holders, profiles, model):
+    """Rows of the co-occurrence counts of the modelled items."""
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    holder_start, holder = holders.start, holders.user
+    modelled, place, out = model.modelled, model.place, model.matrix
     for row in range(lo, hi):
         j = modelled[row]
         for at in range(holder_start[j], holder_start[j + 1]):
@@ -23,7 +38,7 @@ def gram(lo, hi, modelled, holder_start, holder, start, stop, item, place, out):
 
 
 @compiled
-def mirrored(lo, hi, matrix):
+def mirror(lo, hi, matrix):
     """Copy what is above the diagonal to below it."""
     for row in range(lo, hi):
         for column in range(row):
@@ -31,7 +46,7 @@ def mirrored(lo, hi, matrix):
 
 
 @compiled
-def ease_weights(lo, hi, matrix, diagonal):
+def turn_into_weights(lo, hi, matrix, diagonal):
     """From the inverse P to ``B = -P / diag(P)`` by columns, the diagonal 0; returns the largest ``|B|``."""
     largest = 0.0
     for row in range(lo, hi):
@@ -45,7 +60,7 @@ def ease_weights(lo, hi, matrix, diagonal):
 
 
 @compiled
-def rounded(lo, hi, matrix, unit):
+def round_to(lo, hi, matrix, unit):
     """Round to multiples of `unit`."""
     for row in range(lo, hi):
         for column in range(matrix.shape[1]):
@@ -53,14 +68,17 @@ def rounded(lo, hi, matrix, unit):
 
 
 @compiled
-def ease_best(lo, hi, start, item, place, modelled, weights, k, totals, mine, out):
+def recommend_by_rows(lo, hi, profiles, model, k, totals, mine, out):
     """The k modelled items of highest sum of rows over the profile, without what the profile holds."""
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    modelled, place, weights = model.modelled, model.place, model.matrix
     n = len(modelled)
-    scores = np.empty(min(k, n))
-    items = np.empty(len(scores), dtype=np.uint32)
+    room = min(k, n)
+    scores = np.empty(room)
+    items = np.empty(room, dtype=np.uint32)
     for p in range(lo, hi):
         totals[:] = 0.0
-        for e in range(start[p], start[p + 1]):
+        for e in range(start[p], stop[p]):
             j = place[item[e]]
             if j >= 0:
                 mine[j] = True
@@ -69,19 +87,22 @@ def ease_best(lo, hi, start, item, place, modelled, weights, k, totals, mine, ou
         kept = 0
         for i in range(n):
             if not mine[i]:
-                kept = offered(totals[i], i, kept, len(scores), scores, items)
-        best_first(kept, scores, items)
+                kept = offer(totals[i], i, kept, scores, items)
+        sort_best_first(kept, scores, items)
         for t in range(kept):
             out[p, t] = modelled[items[t]]
-        for e in range(start[p], start[p + 1]):
+        for e in range(start[p], stop[p]):
             j = place[item[e]]
             if j >= 0:
                 mine[j] = False
 
 
 @compiled
-def ease_ranks(lo, hi, user, held, start, stop, item, place, weights, k, totals, out):
-    """The rank of held-out items by the sum of rows over the rest of the profile; places follow the codes."""
+def rank_by_rows(lo, hi, pairs, profiles, model, k, totals, out):
+    """The rank of held-out items by the sum of rows over the rest of the profile."""
+    user, held = pairs.user, pairs.item
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    place, weights = model.place, model.matrix
     n = len(totals)
     p = lo
     while p < hi:

@@ -42,7 +42,7 @@ class FunctionRecommender:
 
     def __init__(self, function: Callable[[list[Any], int], Iterable[Any]], *, name: str | None = None) -> None:
         if not callable(function):
-            raise InputError(f"{function!r} is not a function: give f(profile, k)")
+            raise InputError(f"{function!r} is not a function", remedy="give f(profile, k)")
         self.function = function
         self._name = name or str(getattr(function, "__name__", type(function).__name__))
         self._snapshot: Snapshot | None = None
@@ -54,7 +54,7 @@ class FunctionRecommender:
         return f"FunctionRecommender({self._name})"
 
     def fit(self, snapshot: Snapshot, /) -> Self:
-        """Remember the ids; the function itself is left as it is."""
+        """Remember the ids; nothing is learned."""
         self._snapshot = snapshot
         return self
 
@@ -64,27 +64,27 @@ class FunctionRecommender:
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         ids = snapshot.log.items.take(profiles.item).to_pylist()
         for row, (first, last) in enumerate(zip(profiles.start[:-1], profiles.start[1:], strict=True)):
-            found = self._listed(self.function(ids[first:last], k), profiles, row)[:k]
-            codes = self._codes(found, profiles, row)
+            given = self._require_list(self.function(ids[first:last], k), profiles, row)
+            codes = self._find_codes(given[:k], profiles, row)
             out[row, : len(codes)] = codes
         return out
 
-    def _listed(self, found: Any, profiles: Batch, row: int) -> list[Any]:
-        if isinstance(found, str | bytes) or not isinstance(found, Iterable):
+    def _require_list(self, given: Any, profiles: Batch, row: int) -> list[Any]:
+        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise InputError(
-                f"{self}, for user {self._user(profiles, row)!r}, gives {found!r}: it must give a list of item ids"
+                f"{self}, for user {self._user(profiles, row)!r}, gives {given!r}: it must give a list of item ids"
             )
-        return list(found)
+        return list(given)
 
-    def _codes(self, found: list[Any], profiles: Batch, row: int) -> Codes:
+    def _find_codes(self, ids: list[Any], profiles: Batch, row: int) -> Codes:
         assert self._snapshot is not None
         items = self._snapshot.log.items
         try:
-            codes = items.codes(found)
+            codes = items.codes(ids)
         except InputError as error:
-            raise InputError(f"{self}, for user {self._user(profiles, row)!r}: {error}") from None
+            raise error.with_context(f"{self}, for user {self._user(profiles, row)!r}") from None
         if (codes < 0).any():
-            unknown = found[int(np.argmax(codes < 0))]
+            unknown = ids[int(np.argmax(codes < 0))]
             raise InputError(
                 f"{self}, for user {self._user(profiles, row)!r}, recommends {unknown!r}: the log has no such "
                 f"item (it has {items.examples()})"

@@ -83,7 +83,7 @@ class ImplicitModel:
     def __init__(self, model: Any = "als", /, **parameters: Any) -> None:
         self._name = model if isinstance(model, str) else type(model).__name__
         self._parameters = parameters
-        self._unfitted = self._made(model, parameters)
+        self._unfitted = self._make_model(model, parameters)
         self.fitted: Any = None
         """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
         self._columns: Codes = np.empty(0, dtype=np.int64)  # the item code of each column
@@ -100,14 +100,14 @@ class ImplicitModel:
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Fit a fresh copy of the model to the profiles; everything is 1 in the matrix."""
         model = copy.deepcopy(self._unfitted)
-        matrix = self._training_matrix(snapshot)
+        matrix = self._make_training_matrix(snapshot)
         self._share_work(model, matrix.nnz)
         with _library().quiet():
             try:
                 model.fit(matrix, show_progress=False)
             except _library().fit_error as error:
                 raise InputError(
-                    f"{self} cannot be fitted at {snapshot.at}: {error}: change its parameters"
+                    f"{self} cannot be fitted at {snapshot.at}: {error}", remedy="change its parameters"
                 ) from None
             if _library().is_item_item(model):
                 np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
@@ -117,7 +117,7 @@ class ImplicitModel:
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
         require_fitted(self.fitted, self)
-        rows = self._rows(profiles)
+        rows = self._to_columns(profiles)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         some = np.flatnonzero(np.diff(rows.indptr))
         rows = rows[some]
@@ -125,10 +125,10 @@ class ImplicitModel:
         edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
 
         with _library().quiet():
-            left, right = self._factored(rows)
+            left, right = self._factor_scores(rows)
 
             def block(_: int, low: int, high: int) -> None:
-                scores = _dense(left[low:high] @ right)
+                scores = _to_dense(left[low:high] @ right)
                 if sparse.issparse(left):
                     scores[~(scores > 0)] = -np.inf
                 own = rows[low:high]
@@ -145,12 +145,13 @@ class ImplicitModel:
         if self._name in MODELS and "num_threads" not in self._parameters:
             model.num_threads = threads() if entries > _SMALL else 1
 
-    def _made(self, model: Any, parameters: dict[str, Any]) -> Any:
+    def _make_model(self, model: Any, parameters: dict[str, Any]) -> Any:
         if not isinstance(model, str):
-            return self._taken(model, parameters)
+            return self._copy_unfitted(model, parameters)
         if model not in MODELS:
             raise InputError(
-                f"implicit has no model {model!r} here: give one of {', '.join(MODELS)}, or an object"
+                f"implicit has no model {model!r} here",
+                remedy=f"give one of {', '.join(MODELS)}, or an object of the library",
             )
         kind = model_class(model)
         valid = inspect.signature(kind).parameters
@@ -161,14 +162,17 @@ class ImplicitModel:
         with _library().quiet():
             return kind(**chosen | parameters)
 
-    def _taken(self, model: Any, parameters: dict[str, Any]) -> Any:
+    def _copy_unfitted(self, model: Any, parameters: dict[str, Any]) -> Any:
         """A copy of an object of the library, as it was before any fit."""
         if parameters:
-            raise InputError(f"{', '.join(parameters)}: an object has its parameters already; give them to it")
+            raise InputError(
+                f"{', '.join(parameters)}: an object has its parameters already", remedy="give them to the object"
+            )
         if not _library().is_item_item(model) and not _library().folds_in(model):
             raise InputError(
                 f"{type(model).__name__} cannot fold in a profile, so that what is held out would stay in what it "
-                f"knows of the user: use AlternatingLeastSquares (on the CPU) or an item-item recommender"
+                "knows of the user",
+                remedy="use AlternatingLeastSquares (on the CPU) or an item-item recommender",
             )
         fresh = copy.deepcopy(model)
         for fitted in ("user_factors", "item_factors"):
@@ -178,7 +182,7 @@ class ImplicitModel:
             fresh.random_state = 0
         return fresh
 
-    def _training_matrix(self, snapshot: Snapshot) -> sparse.csr_matrix:
+    def _make_training_matrix(self, snapshot: Snapshot) -> sparse.csr_matrix:
         """Users and items of the snapshot, each in the order of their ids."""
         import pyarrow.compute as pc
 
@@ -187,9 +191,9 @@ class ImplicitModel:
         self._place[self._columns] = np.arange(len(self._columns))
         users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
         users = users[snapshot.sizes()[users] > 0]
-        return self._rows(Batch.of(snapshot, users))
+        return self._to_columns(Batch.of(snapshot, users))
 
-    def _rows(self, profiles: Batch) -> sparse.csr_matrix:
+    def _to_columns(self, profiles: Batch) -> sparse.csr_matrix:
         """The profiles on the columns of the model; what nobody held when it was fitted is not among these."""
         columns = self._place[profiles.item]
         known = columns >= 0
@@ -200,7 +204,7 @@ class ImplicitModel:
         rows.sort_indices()
         return rows
 
-    def _factored(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
+    def _factor_scores(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
         """Two matrices whose product is the scores; in 64 bits, so that batches of any size agree."""
         if _library().is_item_item(self.fitted):
             return rows, self.fitted.similarity
@@ -249,10 +253,10 @@ def _library() -> _Library:
         return _Library()
     except ImportError as error:
         raise UnskewError(
-            f"this recommender needs the library implicit ({error}): pip install 'unskew[implicit]'"
+            f"this recommender needs the library implicit ({error})", remedy="pip install 'unskew[implicit]'"
         ) from error
 
 
-def _dense(product: Any) -> npt.NDArray[np.float64]:
-    found: npt.NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
-    return found
+def _to_dense(product: Any) -> npt.NDArray[np.float64]:
+    dense: npt.NDArray[np.float64] = product.toarray() if sparse.issparse(product) else product
+    return dense

@@ -4,51 +4,47 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from math import frexp
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items
 from unskew.checks import number, one_of, true_or_false, whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
-from unskew.recommend import knn_kernels
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.holders import Holders
+from unskew.recommend.knn_arrays import Counts, ListScratch, Neighbours, RankScratch, RowScratch
+from unskew.recommend.knn_kernels import (
+    COOCCURRENCE,
+    COSINE,
+    JACCARD,
+    find_neighbours,
+    rank_by_neighbours,
+    recommend_by_neighbours,
+)
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
-from unskew.recommend.work_blocks import Pairs, Rows, cut
+from unskew.recommend.work_blocks import BatchWork, PairWork, cut_into_blocks
 
 UNIT = 2.0**-36
 """What similarities are rounded to, as a part of the largest there can be."""
 
-KINDS = {
-    "cosine": knn_kernels.COSINE,
-    "jaccard": knn_kernels.JACCARD,
-    "cooccurrence": knn_kernels.COOCCURRENCE,
-    "bm25": -1,
-}
+KINDS = {"cosine": COSINE, "jaccard": JACCARD, "cooccurrence": COOCCURRENCE, "bm25": -1}
 
 
-@dataclass(frozen=True)
-class _Neighbours:
-    """The items most alike to each: row j is from ``start[j]`` to ``cut[j]``, best first, with one spare.
+class _Model(NamedTuple):
+    """The neighbours, and what they were counted from.
 
-    The spare, from ``cut[j]`` to ``stop[j]``, moves up when a held-out item leaves the row. `together` is how many
-    users hold both, kept where a held-out pair is to be taken out of the counts.
+    `together` is how many users hold both an item and its neighbour; None where held-out pairs are not taken out
+    of the counts, since nothing else needs it.
     """
 
     tick: int | float
-    start: npt.NDArray[np.uint64]
-    cut: npt.NDArray[np.uint64]
-    stop: npt.NDArray[np.uint64]
-    item: Items
-    score: Floats
+    neighbours: Neighbours
     together: Items | None
-    count: Codes
-    unit: float
+    counts: Counts
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,7 +96,7 @@ class ItemKNN:
     exact: bool | None = None
     k1: float = 1.2
     b: float = 0.75
-    _model: _Neighbours | None = field(default=None, init=False, compare=False)
+    _model: _Model | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         whole_number("neighbours", self.neighbours, "the length of a row")
@@ -132,76 +128,33 @@ class ItemKNN:
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the neighbours of every item, in memory for its neighbours and a row of items per thread."""
         p, count = snapshot.profiles, snapshot.counts()
-        held = Holders.of(snapshot, count)
-        exact = bool(self.exact)
-        most = min(self.neighbours + exact, p.n_items)
+        holders = Holders.of(snapshot, count)
         value, scale = self._bm25(snapshot, count) if self.similarity == "bm25" else (None, None)
-        unit = self._unit(held, value, scale)
-        start = np.zeros(p.n_items + 1, dtype=np.uint64)
-        start[1:] = np.cumsum(np.minimum(held.together - count, most))
-        stop = start[:-1].copy()
-        item = np.zeros(int(start[-1]), dtype=np.uint32)
-        score = np.zeros(len(item))
-        together = np.zeros(len(item), dtype=np.uint32) if exact else None
+        counts = Counts(KINDS[self.similarity], self._unit(holders, value, scale), count)
+        rows = self._make_room(holders, count)
+        together = np.zeros(len(rows.item), dtype=np.uint32) if self.exact else None
 
-        def block(block: int, lo: int, hi: int) -> None:
-            sums = np.zeros(p.n_items, dtype=np.uint32 if value is None else np.float64)
-            touched = np.empty(p.n_items, dtype=np.uint32)
-            knn_kernels.neighbour_rows(
-                lo,
-                hi,
-                held.start,
-                held.user,
-                p.start,
-                p.stop,
-                p.item,
-                count,
-                value,
-                scale,
-                KINDS[self.similarity],
-                unit,
-                most,
-                start,
-                stop,
-                item,
-                score,
-                together,
-                sums,
-                touched,
-            )
+        def find(block: int, lo: int, hi: int) -> None:
+            scratch = RowScratch.of(p.n_items, np.uint32 if value is None else np.float64)
+            find_neighbours(lo, hi, holders, p.rows, counts, value, scale, rows, together, scratch)
 
-        over_blocks(cut(held.together + 1, p.n_items), int(held.together.sum()), block)
-        ends = np.minimum(stop, start[:-1] + np.uint64(self.neighbours))
-        model = _Neighbours(snapshot.tick, start[:-1], ends, stop, item, score, together, count, unit)
-        object.__setattr__(self, "_model", model)
+        edges = cut_into_blocks(holders.together + 1, p.n_items)
+        over_blocks(edges, int(holders.together.sum()), find)
+        np.minimum(rows.stop, rows.start[:-1] + np.uint64(self.neighbours), out=rows.cut)
+        object.__setattr__(self, "_model", _Model(snapshot.tick, rows, together, counts))
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items of highest score for each profile, by the neighbours as fitted."""
-        m = require_fitted(self._model, self)
-        rows = Rows.of(profiles)
+        model = require_fitted(self._model, self)
+        work = BatchWork.of(profiles)
         out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
-        def block(block: int, lo: int, hi: int) -> None:
-            n = len(m.count)
-            totals, mine, touched = np.zeros(n), np.zeros(n, dtype=np.bool_), np.empty(n, dtype=np.uint32)
-            knn_kernels.knn_best(
-                lo,
-                hi,
-                rows.start,
-                rows.item,
-                m.start,
-                m.cut,
-                m.item,
-                m.score,
-                k,
-                totals,
-                mine,
-                touched,
-                out,
-            )
+        def recommend(lo: int, hi: int) -> None:
+            scratch = ListScratch.of(len(model.counts.held_by))
+            recommend_by_neighbours(lo, hi, work.rows, model.neighbours, k, scratch, out)
 
-        rows.over(block)
+        work.run(recommend)
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -214,43 +167,32 @@ class ItemKNN:
         require_length(k)
         if self.exact:
             require_same_date(self, m.tick, pairs.snapshot)
-        some = Pairs.of(pairs)
-        p, n = some.profiles, len(m.count)
-        most = min(k + self.neighbours, n)
-        sizes = p.sizes()
+        work = PairWork.of(pairs)
+        codes, profiles, sizes = work.pairs, work.profiles.rows, work.profiles.sizes()
+        n_items = len(m.counts.held_by)
+        most = min(k + self.neighbours, n_items)
 
-        def block(lo: int, hi: int, out: Codes) -> None:
-            largest = int(sizes[some.user[lo:hi]].max()) if m.together is not None else 0
-            steps = largest * min(self.neighbours, largest)
-            knn_kernels.knn_ranks(
-                lo,
-                hi,
-                some.user,
-                some.item,
-                p.start,
-                p.stop,
-                p.item,
-                m.start,
-                m.cut,
-                m.stop,
-                m.item,
-                m.score,
-                m.together,
-                m.count,
-                KINDS[self.similarity],
-                m.unit,
-                most,
-                k,
-                np.zeros(n),
-                np.zeros(n),
-                np.zeros(n, dtype=np.bool_),
-                np.empty(n, dtype=np.uint32),
-                np.zeros(n, dtype=np.int64),
-                np.empty((steps, 3), dtype=np.int64),
-                out,
-            )
+        def rank(lo: int, hi: int, out: Codes) -> None:
+            largest = int(sizes[codes.user[lo:hi]].max()) if self.exact else 0
+            scratch = RankScratch.of(n_items, most, largest * min(self.neighbours, largest))
+            rank_by_neighbours(lo, hi, codes, profiles, m.neighbours, m.counts, m.together, k, scratch, out)
 
-        return some.ranks(block)
+        return work.rank(rank)
+
+    def _make_room(self, holders: Holders, count: Codes) -> Neighbours:
+        """Empty rows, each with room for the neighbours that there can be and, if exact, one spare."""
+        n = len(count)
+        most = min(self.neighbours + bool(self.exact), n)
+        start = np.zeros(n + 1, dtype=np.uint64)
+        start[1:] = np.cumsum(np.minimum(holders.together - count, most))
+        entries = int(start[-1])
+        return Neighbours(
+            start=start,
+            cut=np.empty(n, dtype=np.uint64),
+            stop=start[:-1].copy(),
+            item=np.zeros(entries, dtype=np.uint32),
+            score=np.zeros(entries),
+        )
 
     def _bm25(self, snapshot: Snapshot, count: Codes) -> tuple[Floats, Floats]:
         """``d_u^2`` of each user and ``r_i`` of each item."""
@@ -260,13 +202,11 @@ class ItemKNN:
         scale: Floats = np.where(here, (self.k1 + 1) / (self.k1 * length + 1), 0.0)
         return rarity**2, scale
 
-    def _unit(self, held: Holders, value: Floats | None, scale: Floats | None) -> float:
+    def _unit(self, holders: Holders, value: Floats | None, scale: Floats | None) -> float:
         """A power of two of which similarities are to be multiples."""
         if self.similarity == "cooccurrence":
             return 1.0
         if value is None or scale is None:
             return UNIT
-        largest = float(
-            (held.summed(value) * scale**2).max(initial=0.0)
-        )  # no two are more alike than one to itself
-        return UNIT * 2.0 ** frexp(largest)[1]
+        to_itself = holders.sum_over(value) * scale**2  # no two items are more alike
+        return UNIT * 2.0 ** frexp(float(to_itself.max(initial=0.0)))[1]

@@ -6,13 +6,13 @@ from __future__ import annotations
 import numpy as np
 
 from unskew.arrays.compiling import compiled
-from unskew.recommend.candidates import before, best_first, offered
+from unskew.recommend.candidates import comes_before, offer, sort_best_first
 
 COSINE, JACCARD, COOCCURRENCE = 0, 1, 2
 
 
 @compiled
-def similarity(kind, together, mine, other, unit):
+def measure_similarity(kind, together, mine, other, unit):
     """How alike two items are, from how many users hold both, the one and the other; a multiple of `unit`.
 
     Items that nobody holds together have 0, all others at least one unit. It never grows when one user
@@ -29,33 +29,23 @@ def similarity(kind, together, mine, other, unit):
 
 
 @compiled
-def neighbour_rows(
-    lo,
-    hi,
-    holder_start,
-    holder,
-    start,
-    stop,
-    item,
-    count,
-    value,
-    scale,
-    kind,
-    unit,
-    most,
-    row_start,
-    row_stop,
-    row_item,
-    row_score,
-    row_together,
-    sums,
-    touched,
-):
-    """The `most` items most alike to each item j, best first, from ``row_start[j]`` up to ``row_stop[j]``.
+def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours, together, scratch):
+    """The items most alike to each item j, best first, as many as there is room for.
 
-    With `value` (of users) and `scale` (of items) the likeness is ``scale_i scale_j sum_u value_u`` over the users
-    who hold both; else `similarity` by `kind`, and the number of these users is kept in `row_together`.
+    With `value` (of users) and `scale` (of items) the similarity is ``scale_i scale_j sum_u value_u`` over the
+    users who hold both, else `measure_similarity`; the number of these users is then kept in `together`, if that
+    is not None.
     """
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    holder_start, holder = holders.start, holders.user
+    row_start, row_stop, row_item, row_score = (
+        neighbours.start,
+        neighbours.stop,
+        neighbours.item,
+        neighbours.score,
+    )
+    kind, unit, held_by = counts.kind, counts.unit, counts.held_by
+    sums, touched = scratch.sums, scratch.touched
     for j in range(lo, hi):
         n = 0
         for at in range(holder_start[j], holder_start[j + 1]):
@@ -78,27 +68,36 @@ def neighbour_rows(
             if i == j:
                 continue
             if value is None:
-                score = similarity(kind, sums[i], count[j], count[i], unit)
+                score = measure_similarity(kind, sums[i], held_by[j], held_by[i], unit)
             else:
                 score = max(np.rint(sums[i] * scale[j] * scale[i] / unit), 1.0) * unit
-            kept = offered(score, i, kept, most, scores, items)
-        best_first(kept, scores, items)
+            kept = offer(score, i, kept, scores, items)
+        sort_best_first(kept, scores, items)
         row_stop[j] = first + np.uint64(kept)
-        if row_together is not None:
+        if together is not None:
             for r in range(first, row_stop[j]):
-                row_together[r] = sums[row_item[r]]
+                together[r] = sums[row_item[r]]
         for t in range(n):
             sums[touched[t]] = 0
 
 
 @compiled
-def knn_best(lo, hi, start, item, row_start, row_cut, row_item, row_score, k, totals, mine, touched, out):
+def recommend_by_neighbours(lo, hi, profiles, neighbours, k, scratch, out):
     """The k items of highest sum of rows over the profile, without what the profile holds."""
-    scores = np.empty(min(k, len(totals)))
-    items = np.empty(len(scores), dtype=np.uint32)
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    row_start, row_cut, row_item, row_score = (
+        neighbours.start,
+        neighbours.cut,
+        neighbours.item,
+        neighbours.score,
+    )
+    totals, mine, touched = scratch.totals, scratch.mine, scratch.touched
+    room = min(k, len(totals))
+    scores = np.empty(room)
+    items = np.empty(room, dtype=np.uint32)
     for p in range(lo, hi):
         n = 0
-        for e in range(start[p], start[p + 1]):
+        for e in range(start[p], stop[p]):
             j = item[e]
             mine[j] = True
             for r in range(row_start[j], row_cut[j]):
@@ -111,57 +110,38 @@ def knn_best(lo, hi, start, item, row_start, row_cut, row_item, row_score, k, to
         for t in range(n):
             i = touched[t]
             if not mine[i]:
-                kept = offered(totals[i], i, kept, len(scores), scores, items)
+                kept = offer(totals[i], i, kept, scores, items)
             totals[i] = 0.0
-        best_first(kept, scores, items)
+        sort_best_first(kept, scores, items)
         for t in range(kept):
             out[p, t] = items[t]
-        for e in range(start[p], start[p + 1]):
+        for e in range(start[p], stop[p]):
             mine[item[e]] = False
 
 
 @compiled
-def knn_ranks(
-    lo,
-    hi,
-    user,
-    held,
-    start,
-    stop,
-    item,
-    row_start,
-    row_cut,
-    row_stop,
-    row_item,
-    row_score,
-    row_together,
-    count,
-    kind,
-    unit,
-    most,
-    k,
-    totals,
-    raised,
-    mine,
-    touched,
-    head,
-    step,
-    out,
-):
+def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k, scratch, out):
     """The rank of held-out items by the sum of rows over the rest of the profile.
 
-    A user's sums over the whole profile are made once, and its best `most` candidates sorted (k and as many more
-    as a row is long). To hold out h changes few of them: those in row h lose that part; and with `row_together`,
-    where the pair is taken out of the counts as well, h stands lower in the rows j of the profile, or falls out
-    of row j, to which then ``row_item[row_cut[j]]`` moves up. So a rank is found by one search in the sorted
-    candidates and a correction for each that changed.
-
-    `step` is scratch for the places of profile items in rows of profile items: of each, the row it is in, where,
-    and the next place of the same item; ``head[i]`` is the first, counted from 1.
+    A user's sums over the whole profile are made once, and its best candidates sorted (k and as many more as a row
+    is long). To hold out h changes few of them: those in row h lose that part; and with `together`, where the
+    pair is taken out of the counts as well, h stands lower in the rows j of the profile, or falls out of row j, to
+    which then the spare of row j moves up. So a rank is found by one search in the sorted candidates and a
+    correction for each that changed.
     """
-    scores = np.empty(most)
-    items = np.empty(most, dtype=np.uint32)
-    moved = np.empty(len(totals) if row_together is not None else 0, dtype=np.uint32)
+    user, held = pairs.user, pairs.item
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    row_start, row_cut, row_stop, row_item, row_score = (
+        neighbours.start,
+        neighbours.cut,
+        neighbours.stop,
+        neighbours.item,
+        neighbours.score,
+    )
+    kind, unit, held_by = counts.kind, counts.unit, counts.held_by
+    totals, mine, touched = scratch.lists.totals, scratch.lists.mine, scratch.lists.touched
+    scores, items = scratch.best_score, scratch.best_item
+    raised, moved, head, step = scratch.raised, scratch.moved, scratch.head, scratch.step
     p = lo
     while p < hi:
         u = user[p]
@@ -179,7 +159,7 @@ def knn_ranks(
                     touched[n] = i
                     n += 1
                 totals[i] += row_score[r]
-                if row_together is not None and mine[i]:
+                if together is not None and mine[i]:
                     step[steps, 0] = j
                     step[steps, 1] = r
                     step[steps, 2] = head[i]
@@ -189,13 +169,13 @@ def knn_ranks(
         for t in range(n):
             i = touched[t]
             if not mine[i]:
-                kept = offered(totals[i], i, kept, most, scores, items)
-        best_first(kept, scores, items)
+                kept = offer(totals[i], i, kept, scores, items)
+        sort_best_first(kept, scores, items)
         while p < hi and user[p] == u:
             h = held[p]
             score = 0.0
             moves = 0
-            if row_together is None:
+            if together is None:
                 score = totals[h]
             else:
                 at = head[h]
@@ -203,9 +183,9 @@ def knn_ranks(
                     j = step[at - 1, 0]
                     r = step[at - 1, 1]
                     at = step[at - 1, 2]
-                    less = similarity(kind, np.int64(row_together[r]) - 1, count[j], count[h] - 1, unit)
+                    less = measure_similarity(kind, np.int64(together[r]) - 1, held_by[j], held_by[h] - 1, unit)
                     spare = row_cut[j]
-                    if spare == row_stop[j] or before(less, h, row_score[spare], row_item[spare]):
+                    if spare == row_stop[j] or comes_before(less, h, row_score[spare], row_item[spare]):
                         score += less
                     elif not mine[row_item[spare]]:
                         i = row_item[spare]
@@ -217,7 +197,7 @@ def knn_ranks(
             high = kept
             while low < high:
                 middle = (low + high) >> 1
-                if before(scores[middle], items[middle], score, h):
+                if comes_before(scores[middle], items[middle], score, h):
                     low = middle + 1
                 else:
                     high = middle
@@ -227,15 +207,15 @@ def knn_ranks(
                     i = row_item[r]
                     if not mine[i]:
                         total = totals[i]
-                        ahead -= before(total, i, score, h)
-                        ahead += before(total - row_score[r] + raised[i], i, score, h)
+                        ahead -= comes_before(total, i, score, h)
+                        ahead += comes_before(total - row_score[r] + raised[i], i, score, h)
                         raised[i] = 0.0
                 for t in range(moves):
                     i = moved[t]
                     if raised[i] > 0.0:
                         total = totals[i]
-                        ahead -= before(total, i, score, h)
-                        ahead += before(total + raised[i], i, score, h)
+                        ahead -= comes_before(total, i, score, h)
+                        ahead += comes_before(total + raised[i], i, score, h)
                 if ahead < k:
                     out[p] = ahead + 1
             for t in range(moves):

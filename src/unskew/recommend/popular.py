@@ -3,34 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
 from unskew.arrays.types import Codes, Items
 from unskew.checks import true_or_false
 from unskew.data.snapshot import Snapshot
-from unskew.recommend import candidates as kernels
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.parameters import format_spec
+from unskew.recommend.popular_kernels import Popularity, rank_by_popularity, recommend_most_popular
 from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
-from unskew.recommend.work_blocks import Pairs, Rows
+from unskew.recommend.work_blocks import BatchWork, PairWork
 
 
-@dataclass(frozen=True)
-class _Counted:
-    """The items in the order in which they are recommended.
-
-    ``key[i]`` sorts them: fewer holders first decided, then the id. ``best`` is that order, without what
-    nobody holds; ``ahead[i]`` is how many items stand ahead of i once it is held out, -1 if it is then not
-    recommended at all; ``held_key[i]`` is its key then.
-    """
+class _Model(NamedTuple):
+    """Where items stand, and those that anyone holds in the order in which they are recommended."""
 
     tick: int | float
-    key: Codes
+    popularity: Popularity
     best: Items
-    held_key: Codes
-    ahead: Codes
 
 
 @dataclass(frozen=True, repr=False)
@@ -55,7 +47,7 @@ class Popular:
 
     _: KW_ONLY
     exact: bool = True
-    _model: _Counted | None = field(default=None, init=False, compare=False)
+    _model: _Model | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
         true_or_false("exact", self.exact)
@@ -78,21 +70,21 @@ class Popular:
         held_key = key + taken * n
         ahead = np.searchsorted(np.sort(key), held_key) - taken  # less itself, as it was
         ahead[counts <= taken] = -1
-        model = _Counted(snapshot.tick, key, best.astype(np.uint32), held_key, ahead)
+        model = _Model(snapshot.tick, Popularity(key, held_key, ahead), best.astype(np.uint32))
         object.__setattr__(self, "_model", model)
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k items that most users hold and the profile does not, by the counts as fitted."""
         model = require_fitted(self._model, self)
-        rows = Rows.of(profiles)
+        work = BatchWork.of(profiles)
         out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
-        def block(block: int, lo: int, hi: int) -> None:
-            mine = np.zeros(len(model.key), dtype=np.int64)
-            kernels.popular_best(lo, hi, rows.start, rows.item, model.best, k, mine, out)
+        def recommend(lo: int, hi: int) -> None:
+            mine = np.zeros(len(model.popularity.key), dtype=np.int64)
+            recommend_most_popular(lo, hi, work.rows, model.best, k, mine, out)
 
-        rows.over(block)
+        work.run(recommend)
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -104,21 +96,10 @@ class Popular:
         require_length(k)
         if self.exact:
             require_same_date(self, model.tick, pairs.snapshot)
-        some = Pairs.of(pairs)
-        p = some.profiles
-        return some.ranks(
-            lambda lo, hi, out: kernels.popular_ranks(
-                lo,
-                hi,
-                some.user,
-                some.item,
-                p.start,
-                p.stop,
-                p.item,
-                model.key,
-                model.held_key,
-                model.ahead,
-                k,
-                out,
-            )
-        )
+        work = PairWork.of(pairs)
+        profiles = work.profiles.rows
+
+        def rank(lo: int, hi: int, out: Codes) -> None:
+            rank_by_popularity(lo, hi, work.pairs, profiles, model.popularity, k, out)
+
+        return work.rank(rank)

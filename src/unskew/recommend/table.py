@@ -79,11 +79,11 @@ class Table:
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Find the ids in the log; nothing is learned."""
         self._lists = Lists.of(self._rows, snapshot, str(self))
-        self.without, asked = self._lists.without()
+        self.without, total = self._lists.count_without()
         if self.without:
             what = "users" if self._rows.held_out is None else "pairs of a user and a held-out item"
             warnings.warn(
-                f"{self} has no recommendation for {self.without} of the {asked} {what} at {snapshot.at}: they "
+                f"{self} has no recommendation for {self.without} of the {total} {what} at {snapshot.at}: they "
                 "count as misses",
                 UnskewWarning,
                 stacklevel=2,
@@ -100,7 +100,7 @@ class Table:
         for row in range(len(profiles)):
             own = profiles.profile(row)
             user = int(profiles.user[row])
-            found = lists.list_of(user, -1 if lists.per_user else lists.left_out(user, own))
+            found = lists.list_of(user, -1 if lists.per_user else lists.find_left_out(user, own))
             if lists.per_user:
                 found = found[~np.isin(found, own)]
             out[row, : min(k, len(found))] = found[:k]
@@ -108,4 +108,4 @@ class Table:
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
-        return require_fitted(self._lists, self).ranks(pairs.user, pairs.item, k)
+        return require_fitted(self._lists, self).rank(pairs.user, pairs.item, k)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.ids import Ids, ids_of_texts, kind_of
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.table_rows import Rows
+from unskew.text import count
 
 _NUMBERS = {"integers", "decimal numbers"}
 
@@ -37,29 +37,29 @@ class Lists:
     key: Codes
     start: Codes
     item: Codes
-    held: npt.NDArray[np.bool_]
+    held: Mask
 
     @classmethod
     def of(cls, rows: Rows, snapshot: Snapshot, name: str) -> Lists:
         log = snapshot.log
-        user = _codes(rows.user, log.users, rows.is_text, f"{name}: column 'user'")
-        item = _codes(rows.item, log.items, rows.is_text, f"{name}: column {rows.item_column!r}")
+        user = _find_codes(rows.user, log.users, rows.is_text, f"{name}: column 'user'")
+        item = _find_codes(rows.item, log.items, rows.is_text, f"{name}: column {rows.item_column!r}")
         held_out = np.full(len(rows), -1, dtype=np.int64)
         if rows.held_out is not None:
-            held_out = _codes(rows.held_out, log.items, rows.is_text, f"{name}: column 'held_out'")
+            held_out = _find_codes(rows.held_out, log.items, rows.is_text, f"{name}: column 'held_out'")
         unknown = (user < 0) | (item < 0)
         if rows.held_out is not None:
             unknown |= held_out < 0
         if unknown.any():
-            raise _refused(rows, unknown, user < 0, item < 0, snapshot, name)
+            raise _unknown_ids(rows, unknown, user < 0, item < 0, snapshot, name)
 
         key = user * (len(log.items) + 1) + held_out + 1
-        by = (rows.rank,) if rows.rank is not None else (item, -_present(rows.score))
+        by = (rows.rank,) if rows.rank is not None else (item, -_require_score(rows))
         order = np.lexsort((*by, key))
         key, item = key[order], item[order]
         _check_once(rows, order, key, item, name)
         keys, start = np.unique(key, return_index=True)
-        holds = np.isin(_pair(snapshot, user[order], item), _held_pairs(snapshot))
+        holds = np.isin(_number_pairs(snapshot, user[order], item), _held_pairs(snapshot))
         holds &= held_out[order] != item
         return cls(
             name=name,
@@ -76,7 +76,7 @@ class Lists:
         g = int(self._find(np.array([user]), np.array([held_out]))[0])
         return self.item[self.start[g] : self.start[g + 1]] if g >= 0 else self.item[:0]
 
-    def left_out(self, user: int, own: Codes) -> int:
+    def find_left_out(self, user: int, own: Codes) -> int:
         """The one item that a profile lacks."""
         p = self.snapshot.profiles
         full = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)
@@ -84,16 +84,18 @@ class Lists:
         if len(lacking) == 0:
             raise InputError(
                 f"{self.name} has a list for each held-out item, but nothing is taken out of the profile of user "
-                f"{self.snapshot.log.users[user]!r}: with a time split, give one list for each user"
+                f"{self.snapshot.log.users[user]!r}",
+                remedy="with a time split, give one list for each user",
             )
         if len(lacking) > 1:
             raise InputError(
                 f"{self.name} has a list for each held-out item, but {len(lacking)} items of the profile of user "
-                f"{self.snapshot.log.users[user]!r} are left out: leave out one at a time"
+                f"{self.snapshot.log.users[user]!r} are left out",
+                remedy="leave out one at a time",
             )
         return int(lacking[0])
 
-    def without(self) -> tuple[int, int]:
+    def count_without(self) -> tuple[int, int]:
         """How many users (or pairs) of the snapshot have no list, and how many there are."""
         if self.per_user:
             user = np.flatnonzero(self.snapshot.sizes())
@@ -102,13 +104,13 @@ class Lists:
             user, item = np.divmod(_held_pairs(self.snapshot), max(len(self.snapshot.log.items), 1))
         return int((self._find(user, item) < 0).sum()), len(user)
 
-    def ranks(self, user: Codes, item: Codes, k: int) -> Codes:
+    def rank(self, user: Codes, item: Codes, k: int) -> Codes:
         """Where `item` is in the list, not counting what the remaining profile holds."""
         g = self._find(user, np.full_like(item, -1) if self.per_user else item)
         there = g >= 0
         size = len(self.snapshot.log.items)
-        sorted_by = np.argsort(self._owner() * size + self.item)
-        keys = (self._owner() * size + self.item)[sorted_by]
+        sorted_by = np.argsort(self._owners() * size + self.item)
+        keys = (self._owners() * size + self.item)[sorted_by]
         wanted = np.where(there, g, 0) * size + item
         at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
         there &= keys[at] == wanted if len(keys) else False
@@ -124,20 +126,21 @@ class Lists:
 
     def _check_profiles(self, g: Codes, user: Codes, before: Codes, k: int) -> None:
         """No list may have among its first k what the remaining profile holds."""
-        asked = np.flatnonzero(g >= 0)
-        first = self.start[g[asked]]
-        last = np.minimum(first + k, self.start[g[asked] + 1])
+        there = np.flatnonzero(g >= 0)
+        first = self.start[g[there]]
+        last = np.minimum(first + k, self.start[g[there] + 1])
         bad = before[last] > before[first]
         if bad.any():
             pair = int(np.argmax(bad))
             entry = first[pair] + int(np.argmax(self.held[first[pair] : last[pair]]))
             log = self.snapshot.log
             raise InputError(
-                f"{self.name}, for user {log.users[int(user[asked[pair]])]!r}: recommends item "
+                f"{self.name}, for user {log.users[int(user[there[pair]])]!r}: recommends item "
                 f"{log.items[int(self.item[entry])]!r}, which the profile holds"
             )
 
-    def _owner(self) -> Codes:
+    def _owners(self) -> Codes:
+        """The number of the list that each item is in."""
         return np.repeat(np.arange(len(self.key)), np.diff(self.start))
 
     def _find(self, user: Codes, held_out: Codes) -> Codes:
@@ -150,35 +153,36 @@ class Lists:
         return found
 
 
-def _codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
+def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     if is_text:
         return ids.codes(ids_of_texts(values, ids))
     theirs, ours = kind_of(values.type), kind_of(ids.values.type)
     if len(values) and theirs != ours and {theirs, ours} != _NUMBERS:
         raise InputError(
             f"{where} holds {theirs} ({values[0].as_py()!r}), but the ids of the log are {ours} "
-            f"({ids.examples()}): give them in the type of the log"
+            f"({ids.examples()})",
+            remedy="give them in the type of the log",
         )
     return ids.codes(values)
 
 
-def _refused(
+def _unknown_ids(
     rows: Rows,
-    unknown: npt.NDArray[np.bool_],
-    no_user: npt.NDArray[np.bool_],
-    no_item: npt.NDArray[np.bool_],
+    unknown: Mask,
+    no_user: Mask,
+    no_item: Mask,
     snapshot: Snapshot,
     name: str,
 ) -> InputError:
-    first, count = int(np.argmax(unknown)), int(unknown.sum())
+    first, n = int(np.argmax(unknown)), int(unknown.sum())
     user, item = rows.user[first].as_py(), rows.item[first].as_py()
     held_out = None if rows.held_out is None else rows.held_out[first].as_py()
     what = f"user {user!r}" if no_user[first] else f"item {item!r}" if no_item[first] else f"item {held_out!r}"
     view = "" if snapshot.policy.view == "all" else f" ({snapshot.policy.view} view)"
     return InputError(
         f"{name} recommends item {item!r} to user {user!r}, but the log{view} has no {what}; there "
-        f"{'are' if count > 1 else 'is'} {count} such recommendation{'s' * (count > 1)}: leave them out, or give "
-        "the ids of the log"
+        f"{'are' if n > 1 else 'is'} {count(n, 'such recommendation')}",
+        remedy="leave them out, or give the ids of the log",
     )
 
 
@@ -196,17 +200,17 @@ def _check_once(rows: Rows, order: Codes, key: Codes, item: Codes, name: str) ->
         if len(equal):
             row = int(order[equal[0]])
             raise InputError(
-                f"{name} has two items of rank {rows.rank[row]:g} for user {rows.user[row].as_py()!r}: give each "
-                "its own"
+                f"{name} has two items of rank {rows.rank[row]:g} for user {rows.user[row].as_py()!r}",
+                remedy="give each its own",
             )
 
 
-def _present(score: npt.NDArray[np.float64] | None) -> npt.NDArray[np.float64]:
-    assert score is not None  # there is a rank or a score
-    return score
+def _require_score(rows: Rows) -> Floats:
+    assert rows.score is not None  # there is a rank or a score
+    return rows.score
 
 
-def _pair(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:
+def _number_pairs(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:
     return user * len(snapshot.log.items) + item
 
 
@@ -215,4 +219,4 @@ def _held_pairs(snapshot: Snapshot) -> Codes:
     inside = snapshot.mark_entries()
     item = snapshot.profiles.item[inside].astype(np.int64)
     user = np.repeat(np.arange(len(snapshot.log.users)), snapshot.sizes())
-    return _pair(snapshot, user, item)
+    return _number_pairs(snapshot, user, item)

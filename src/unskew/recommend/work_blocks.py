@@ -8,20 +8,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.profiles import Profiles
+from unskew.arrays.profiles import Profiles, Rows
 from unskew.arrays.types import Codes, Items
 from unskew.recommend.contract import Batch, HeldOutPairs
 
 _MOST = 64  # blocks
 
 
-def cut(work: npt.NDArray[Any], scratch: int) -> Codes:
+def cut_into_blocks(work: npt.NDArray[Any], scratch: int) -> Codes:
     """Where to cut rows of this much work into blocks; each has to pay for `scratch` numbers of its own."""
     if len(work) == 0:
         return np.zeros(1, dtype=np.int64)
@@ -32,45 +32,52 @@ def cut(work: npt.NDArray[Any], scratch: int) -> Codes:
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Profiles to recommend for, as unsigned arrays."""
+class BatchWork:
+    """Profiles to recommend for, with unsigned offsets and items."""
 
-    start: npt.NDArray[np.uint64]
-    item: Items
+    rows: Rows
     n_items: int
 
     @classmethod
-    def of(cls, batch: Batch) -> Rows:
-        return cls(batch.start.astype(np.uint64), batch.item.astype(np.uint32), batch.n_items)
+    def of(cls, batch: Batch) -> BatchWork:
+        start = batch.start.astype(np.uint64)
+        return cls(Rows(start[:-1], start[1:], batch.item.astype(np.uint32)), batch.n_items)
 
-    def over(self, work: Callable[[int, int, int], Any], *, each: int = 1) -> None:
-        """Call ``work(block, lo, hi)`` for blocks of profiles; `each` entry costs this many steps or so."""
-        sizes = np.diff(self.start).astype(np.int64) + 1
-        over_blocks(cut(sizes, self.n_items), int(sizes.sum()) * each, work)
+    def run(self, work: Callable[[int, int], Any], *, each: int = 1) -> None:
+        """Call ``work(lo, hi)`` for blocks of profiles; `each` entry costs this many steps or so."""
+        sizes = (self.rows.stop - self.rows.start).astype(np.int64) + 1
+        edges = cut_into_blocks(sizes, self.n_items)
+        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi))
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Held-out pairs as unsigned arrays; a block has all the pairs of its users."""
+class PairCodes(NamedTuple):
+    """Users and items of held-out pairs as the kernels take them, sorted by user."""
 
     user: Items
     item: Items
+
+
+@dataclass(frozen=True)
+class PairWork:
+    """Held-out pairs and the profiles that they are in; a block has all the pairs of its users."""
+
+    pairs: PairCodes
     profiles: Profiles
     edges: Codes
-    work: int
+    steps: int
 
     @classmethod
-    def of(cls, pairs: HeldOutPairs) -> Pairs:
+    def of(cls, pairs: HeldOutPairs) -> PairWork:
         profiles = pairs.snapshot.profiles
         user = pairs.user.astype(np.uint32)
         first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
         ends = np.append(first[1:], len(user)) if len(user) else first
         work = (ends - first) + profiles.sizes()[user[first]]
-        edges = np.append(first, len(user))[cut(work, profiles.n_items)]
-        return cls(user, pairs.item.astype(np.uint32), profiles, edges, int(work.sum()))
+        edges = np.append(first, len(user))[cut_into_blocks(work, profiles.n_items)]
+        return cls(PairCodes(user, pairs.item.astype(np.uint32)), profiles, edges, int(work.sum()))
 
-    def ranks(self, work: Callable[[int, int, Codes], Any], *, each: int = 1) -> Codes:
+    def rank(self, work: Callable[[int, int, Codes], Any], *, each: int = 1) -> Codes:
         """Call ``work(lo, hi, out)`` for blocks of pairs; `each` pair costs this many steps or so."""
-        out = np.zeros(len(self.user), dtype=np.int64)
-        over_blocks(self.edges, self.work * each, lambda block, lo, hi: work(lo, hi, out))
+        out = np.zeros(len(self.pairs.user), dtype=np.int64)
+        over_blocks(self.edges, self.steps * each, lambda block, lo, hi: work(lo, hi, out))
         return out
