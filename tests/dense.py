@@ -18,7 +18,8 @@ from scipy.optimize import linprog
 from scipy.special import logsumexp
 
 from unskew.arrays.profiles import Profiles
-from unskew.arrays.sweep import Sweep
+from unskew.arrays.sweep import LEVELS, Sweep
+from unskew.arrays.types import Levels
 from unskew.data.shares import Share
 from unskew.solve.problem import Problem
 
@@ -47,6 +48,40 @@ class Table:
     def marginal(self, theta: Floats) -> Floats:
         result: Floats = self.a @ self.conditionals(theta)
         return result
+
+
+@dataclass
+class DensePasses:
+    """Passes over a dense table: all that a solver may ask, and nothing that it could look into."""
+
+    table: Table
+    count: int = 0
+
+    def marginal(self, theta: Floats, /) -> Floats:
+        self.count += 1
+        return self.table.marginal(theta)
+
+    def marginal_and_levels(self, theta: Floats, level: Levels, /) -> tuple[Floats, Floats]:
+        return self.marginal(theta), self._users_by_level(level)
+
+    def ratio_mean(self, theta: Floats, ratio: Floats, /) -> Floats:
+        self.count += 1
+        pi = self.table.conditionals(theta)
+        result: Floats = (self.table.a * (pi @ ratio)) @ pi
+        return result
+
+    def highest(self, ratio: Floats, level: Levels, /) -> tuple[float, Floats]:
+        self.count += 1
+        highest = np.where(self.table.held, ratio, -np.inf).max(axis=1)
+        return float(self.table.a @ highest), self._users_by_level(level)
+
+    def reach(self, items: npt.NDArray[np.bool_], /) -> float:
+        return float(self.table.a[self.table.held[:, items].any(axis=1)].sum())
+
+    def _users_by_level(self, level: Levels) -> Floats:
+        highest = np.where(self.table.held, level, 0).max(axis=1)
+        found: Floats = np.bincount(highest, weights=self.table.a, minlength=LEVELS).astype(np.float64)
+        return found
 
 
 def table_of(profiles: Profiles) -> Table:

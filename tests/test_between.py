@@ -122,7 +122,7 @@ def test_dates_and_texts_of_dates_are_read_as_everywhere() -> None:
 def test_the_snapshot_of_another_log_or_view_is_refused() -> None:
     table = {"user": ["a", "a"], "item": ["x", "y"], "time": [1, 2], "shown": [True, False]}
     log = us.read_log(table, exposed="shown")
-    for other in (us.read_log(table).at(2), log.organic().at(2)):
+    for other in (us.read_log(table).at(2), us.organic(log).at(2)):
         with pytest.raises(InputError, match="is of another log or view"):
             log.between(1, other)
-    assert held(log.organic().between(1, 2)) == {"a": ["y"]}
+    assert held(us.organic(log).between(1, 2)) == {"a": ["y"]}

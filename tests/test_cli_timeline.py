@@ -216,12 +216,16 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--from", "96"], "the first date 96 is after the last, 95"),
         (["--from", "-1"], "nothing had happened yet at -1"),
         (["--to", "99999999"], "more than 100000: take larger steps"),
-        (["--top", "0"], "top is 0"),
+        (["--top", "0"], "--top is 0"),
         (["--top", "999"], "at 50: --top is 999, but only"),
         (["-q", "hits"], "there is no quality 'hits'"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "constant:999"], "the log has no item '999'"),
-        (["--sample", "0"], "sample is 0"),
+        (["--sample", "0"], "--sample is 0"),
+        (["--min-items", "0"], "--min-items is 0"),
+        (["--max-passes", "1"], "--max-passes is 1"),
+        (["--tol", "-1"], "--tol is -1"),
+        (["--min-items", "999"], "at 50: no user with at least 999 items is left"),
         (["--level", "2"], "level of an interval"),
     ],
 )
@@ -232,6 +236,27 @@ def test_what_cannot_be_is_refused_with_one_line(
     given = [part for part in grid if part not in ("--every", "15")] if more[0] == "--to" else grid
     assert message in refused(*given, *more)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_options_of_fits_are_taken_as_by_the_other_commands(grid: list[str], log: str) -> None:
+    given = ["--min-items", "2", "--users", "both", "--new-items", "keep", "--max-passes", "90", "--tol", "0.001"]
+    found = answer(*grid, *given, "--top", "3", "--method", "lbfgs")
+    made = us.timeline(
+        us.read_log(log),
+        "constant:1,2,3",
+        reference=50,
+        end=95,
+        every=15,
+        top=3,
+        method="lbfgs",
+        options=us.FitOptions(min_items=2, users="both", new_items="keep", max_passes=90, tol=0.001),
+    )
+    assert found["rows"] == made.rows.to_pylist()
+    assert found["rows"] != answer(*grid, "--top", "3")["rows"]
+    at = ["--reference", "50", "--at", "95"]
+    scores = answer("evaluate", log, *at, "-r", "constant:1,2,3", *given)["scores"]
+    [row] = [r for r in found["rows"] if (r["at"], r["weighting"], r["top"]) == (95, "weighted", None)]
+    assert row["value"] == pytest.approx(scores[-1]["value"], abs=2e-3)  # it starts elsewhere
 
 
 def test_resume_with_other_options_names_the_one_that_differs(grid: list[str], tmp_path: Path) -> None:

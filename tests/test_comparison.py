@@ -18,8 +18,8 @@ from unskew.errors import PolicyError
 from unskew.evaluation.changes import Change, explain_change, refit_change
 from unskew.evaluation.comparison import compare
 from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.independent_units import number_users
 from unskew.evaluation.intervals import holm
-from unskew.evaluation.units import number_users
 
 Floats = npt.NDArray[np.float64]
 LISTS = (["i0", "i1"], ["i1", "i2"], ["i3", "i5", "i0"])

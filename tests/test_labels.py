@@ -72,7 +72,7 @@ def test_a_view_has_labels_of_its_own_also_in_a_file(tmp_path: Path) -> None:
     log = us.read_log(table, labels=LABELS, exposed="shown")
     log.save(tmp_path / "log.arrow")
     kept = {(row[0], row[1]) for row in ROWS[1::2]}
-    for organic in (log.organic(), us.Log.load(tmp_path / "log.arrow").organic()):
+    for organic in (us.organic(log), us.organic(us.Log.load(tmp_path / "log.arrow"))):
         for name in LABELS:
             assert texts(organic.at(6), name) == {p: t for p, t in expected(name).items() if p in kept}
 
@@ -129,7 +129,7 @@ def test_a_label_that_is_not_there_is_told() -> None:
     with pytest.raises(ColumnError, match=r"no column 'lnad'.*did you mean 'land'"):
         us.read_log(TABLE, labels=["lnad"])
     with pytest.raises(
-        ColumnError, match=r"no labels 'land' were read with the log \(read: none\): name it in labels="
+        ColumnError, match=r"no labels 'land' were read with the log \(read: none\): name it in labels"
     ):
         us.read_log(TABLE).label("land")
     ranks = us.rank_held_out("popular", us.read_log(TABLE, labels=["kind"]).at(6))

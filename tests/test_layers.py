@@ -46,6 +46,7 @@ ROOMS = [
     "weights",
     "recommend",
     "evaluation",
+    "views",
     "over_time",
     "worlds",
     "reproduction",

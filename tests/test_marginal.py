@@ -55,8 +55,8 @@ def test_a_marginal_can_be_made_from_what_one_has(source: Any) -> None:
         ({"x": 0.5}, "sum to 0.5"),
         ({"x": -1, "y": 2}, "'x' is -1.0"),
         ({"x": float("nan"), "y": 1}, "'x' is nan"),
-        ({"x": None}, "nulls"),
-        ({None: 1.0}, "nulls"),
+        ({"x": None}, "1 null"),
+        ({None: 1.0}, "1 null"),
         ({"x": "much"}, "must be numbers"),
         ({"x": [1.0]}, "must be numbers"),
         ({"x": 0.5, 1: 0.5}, "several types"),
@@ -127,7 +127,7 @@ def test_a_marginal_made_under_another_policy_is_refused(priors: dict[str, Any],
 
 def test_a_marginal_of_the_organic_view_is_refused_for_the_whole_log() -> None:
     log = us.read_log({**TABLE, "seen": [False, False, False, True, False]}, exposed="seen")
-    marginal = log.organic().at(1).marginal()
+    marginal = us.organic(log).at(1).marginal()
     assert marginal.policy is not None
     assert marginal.policy.view == "organic"
     with pytest.raises(PolicyError, match="organic"):

@@ -15,7 +15,7 @@ from unskew.errors import InputError, PolicyError
 from unskew.evaluation import bootstrap as module
 from unskew.evaluation.bootstrap import Repetitions, bootstrap, replace_interval
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.weights.fitting import fit_weights
+from unskew.weights.fit_weights import fit_weights
 
 Floats = npt.NDArray[np.float64]
 BEFORE, NOW = 4, 9

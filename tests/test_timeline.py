@@ -99,6 +99,59 @@ def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_dat
             assert row["bound"] == (fitted.bound if after else fitted.report.bound_before)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"min_items": 3},
+        {"users": "both"},
+        {"new_items": "keep"},
+        {"new_items": "drop"},
+        {"max_passes": 3, "tol": 1e-9},
+        {"min_items": 2, "users": "both", "new_items": "keep", "tol": 1e-6, "max_passes": 900, "method": "lbfgs"},
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*passes")
+def test_options_of_fits_are_those_of_fit_weights(log: us.Log, options: dict[str, Any]) -> None:
+    shared = {name: value for name, value in options.items() if name != "method"}
+    made = us.timeline(log, LISTS, reference=300, dates=[360, 440], top=3, **options)
+    whole = us.timeline(log, LISTS, reference=300, dates=[360, 440], top=3, options=us.FitOptions(**shared),
+                        method=options.get("method", "descent"))  # fmt: skip
+    assert same(made, whole)
+    last: dict[int | None, us.ItemWeights | None] = {None: None, 3: None}
+    unfinished = []
+    for at in (360, 440):
+        now = log.at(at)
+        for top, start in list(last.items()):
+            chosen = {"top": top, "method": options.get("method", "descent")} if top else {}
+            last[top] = us.fit_weights(now, log.at(300), warm_start=start, **shared, **chosen)
+        fits = [fitted for fitted in last.values() if fitted is not None]
+        assert all(fitted.options.min_items == options.get("min_items", 1) for fitted in fits)
+        unfinished += [at] * (not all(fitted.report.converged for fitted in fits))
+        for row in rows(made, at=at):
+            fitted = last[row["top"]]
+            assert fitted is not None
+            used = fitted if row["weighting"] == "weighted" else None
+            score = us.evaluate(LISTS[row["recommender"]], now, weights=used)
+            assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
+            report = fitted.report
+            before, after = (report.divergence_before, report.bound_before), (fitted.divergence, fitted.bound)
+            assert (row["divergence"], row["bound"]) == (before if used is None else after)
+    assert made.unfinished == tuple(unfinished)
+    assert bool(unfinished) == (options.get("max_passes") == 3)
+    assert {name: made.options[name] for name in shared} == shared
+
+
+def test_options_of_fits_change_the_rows_and_another_is_not_resumed(log: us.Log, tmp_path: Path) -> None:
+    run: dict[str, Any] = {"reference": 300, "output": tmp_path / "t.parquet"}
+    plain = us.timeline(log, LISTS, dates=[360], **run)
+    for options in ({"min_items": 3}, {"users": "both"}, {"new_items": "keep"}, {"max_passes": 400}):
+        with pytest.raises(us.PolicyError, match=f"cannot be resumed: {next(iter(options))} is"):
+            us.timeline(log, LISTS, dates=[360, 440], **run, **options, resume=True)
+    other = us.timeline(log, LISTS, dates=[360], reference=300, min_items=3)
+    assert rows(other, weighting="raw", at=360)[0]["value"] == rows(plain, weighting="raw", at=360)[0]["value"]
+    assert rows(other, weighting="weighted") != rows(plain, weighting="weighted")
+
+
 def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, made: us.Timeline) -> None:
     for at in made.dates:
         cold = us.fit_weights(log.at(at), log.at(300))
@@ -663,3 +716,9 @@ def test_a_recommender_may_be_a_function_or_an_object(log: us.Log) -> None:
         warnings.simplefilter("error")
         made = us.timeline(log, [spy, stepping(range(5))], reference=300, dates=[300])
     assert [row["recommender"] for row in rows(made, weighting="raw")] == ["spy", "stepper"]
+
+
+def test_options_of_some_items_alone_are_left_to_top() -> None:
+    log = us.simulate(users=60, items=30, seed=1).log
+    with pytest.raises(us.PolicyError, match="leave them to top of the timeline"):
+        us.timeline(log, "popular", reference=300, options=us.FitOptions(top=3, method="descent"))

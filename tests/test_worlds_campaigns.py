@@ -16,7 +16,7 @@ from tests.tables import LAW
 from tests.worlds import Pair, check_history, first_shown, rows, small, taken
 from unskew.errors import UnskewError
 from unskew.recommend import Batch, recommender
-from unskew.worlds import service
+from unskew.worlds import campaigns as service
 from unskew.worlds.named_worlds import PAPER, WORLDS
 from unskew.worlds.people import Events, simulate_people
 from unskew.worlds.recipe import Campaign, Recipe, resize
@@ -86,7 +86,7 @@ def test_what_was_taken_before_it_was_shown_is_not_exposed() -> None:
 
 def test_the_organic_view_has_exactly_the_rows_that_were_not_exposed() -> None:
     world = small("paper")
-    log = world.log.organic()
+    log = us.organic(world.log)
     wanted = sorted((user, item) for user, item, _, exposed in rows(world.tables["log"]) if not exposed)
     found = log.at(log.last)
     assert sorted((user, item) for user in log.users for item in found.profile(user)) == wanted

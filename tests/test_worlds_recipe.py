@@ -113,7 +113,7 @@ def test_a_recipe_from_a_file_names_only_what_is_shipped(
     told: Callable[[str], dict[str, object]], spec: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=f"{re.escape(repr(spec))} is not one of the recommenders"):
+    with pytest.raises(InputError, match=f"{re.escape(repr(spec))} is not one"):
         Recipe.from_dict(told(spec))
     assert list(tmp_path.iterdir()) == []
 

@@ -7,7 +7,6 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `rows`: entries of profiles, and whose they are
 - `blocks`: work cut by the data and run on threads
 - `sweep`: one pass over profiles
-- `block_sums`: what a block of profiles adds to a pass
 - `kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes, over lists
 - `compiling`: how loops are compiled
 - `distances`: how far two item mixes are apart

@@ -23,6 +23,22 @@ maximum."""
 
 
 @compiled
+def log_weight(theta, i, b, e):
+    """``log(w_i b_ui)`` of entry e, which is of item i."""
+    return theta[i] if b is None else theta[i] + np.log(b[e])
+
+
+@compiled
+def highest_log_weight(rows, b, u, theta):
+    """The largest ``log(w_i b_ui)`` of a row; -inf if the row has no entry with a weight."""
+    item = rows.item
+    highest = -np.inf
+    for e in range(rows.start[u], rows.stop[u]):
+        highest = max(highest, log_weight(theta, item[e], b, e))
+    return highest
+
+
+@compiled
 def add_row_shifted(rows, a, b, u, theta, ratio, sums):
     """Add one row of extreme weights, shifted so that its largest ``w_i b_ui`` is 1.
 
@@ -31,16 +47,14 @@ def add_row_shifted(rows, a, b, u, theta, ratio, sums):
     item = rows.item
     first = rows.start[u]
     last = rows.stop[u]
-    shift = -np.inf
-    for e in range(first, last):
-        shift = max(shift, theta[item[e]] if b is None else theta[item[e]] + np.log(b[e]))
+    shift = highest_log_weight(rows, b, u, theta)
     if shift == -np.inf:
         return
     total = 0.0
     mean = 0.0
     for e in range(first, last):
         i = item[e]
-        x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
+        x = np.exp(log_weight(theta, i, b, e) - shift)
         total += x
         if ratio is not None:
             mean += ratio[i] * x
@@ -49,7 +63,7 @@ def add_row_shifted(rows, a, b, u, theta, ratio, sums):
         share *= mean / total
     for e in range(first, last):
         i = item[e]
-        x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
+        x = np.exp(log_weight(theta, i, b, e) - shift)
         sums[i] += share * x
 
 
@@ -110,16 +124,14 @@ def add_joint(lo, hi, rows, a, b, theta, place, held, sums):
     for u in range(lo, hi):
         first = start[u]
         last = stop[u]
-        shift = -np.inf
-        for e in range(first, last):
-            shift = max(shift, theta[item[e]] if b is None else theta[item[e]] + np.log(b[e]))
+        shift = highest_log_weight(rows, b, u, theta)
         if shift == -np.inf:
             continue
         total = 0.0
         n = 0
         for e in range(first, last):
             i = item[e]
-            x = np.exp(theta[i] - shift if b is None else theta[i] + np.log(b[e]) - shift)
+            x = np.exp(log_weight(theta, i, b, e) - shift)
             total += x
             if place[i] >= 0:
                 held[0, n] = place[i]
@@ -228,3 +240,22 @@ def fill_pair_shares(lo, hi, rows, shares, b, theta, out):
         share = shares[u] / total
         for e in range(first, last):
             out[e] *= share
+
+
+@compiled
+def find_repeat(lo, hi, start, item, time, removed, last, gone):
+    """The first entry of these rows whose item its user holds already, -1 if there is none.
+
+    Without `removed` an item stays for ever. `last` (-1 for each item) and `gone` (anything) are scratch.
+    """
+    for u in range(lo, hi):
+        first = np.int64(start[u])
+        for e in range(first, np.int64(start[u + 1])):
+            i = item[e]
+            held = last[i] >= first
+            if held and (removed is None or gone[i] > time[e]):
+                return e
+            if removed is not None:
+                gone[i] = max(gone[i], removed[e]) if held else removed[e]
+            last[i] = e
+    return -1

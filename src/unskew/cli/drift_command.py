@@ -8,7 +8,14 @@ import click
 
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import points, print_figures, print_json, print_table, times
-from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.cli.shared_options import (
+    LogOptions,
+    at_option,
+    log_options,
+    names_option,
+    reference_option,
+    show_options,
+)
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -19,16 +26,10 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@click.option(
-    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
-)
-@click.option(
-    "--at", required=True, metavar="T1", help="Date of the profiles; a bare date is the end of that day."
-)
+@reference_option
+@at_option
 @click.option("--top", default=20, show_default=True, type=click.IntRange(min=1), help="How many items to list.")
-@click.option(
-    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
-)
+@names_option
 @show_options
 def drift(source: LogOptions, reference: str, at: str, top: int, names: str | None, as_json: bool) -> None:
     """Show which items gained and lost between two dates.

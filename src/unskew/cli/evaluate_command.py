@@ -6,23 +6,27 @@ from typing import Any
 
 import click
 
+from unskew.cli.evaluate_output import print_report
 from unskew.cli.printing import print_json
-from unskew.cli.report_text import print_report
 from unskew.cli.shared_options import (
     FILE,
     FitChoice,
     LogOptions,
+    at_option,
     check_specs,
     fit_options,
+    level_option,
     log_options,
+    sample_option,
     score_options,
+    seed_option,
     show_options,
 )
 
 
 @click.command()
 @log_options
-@click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
+@at_option
 @click.option(
     "--reference",
     type=FILE,
@@ -37,10 +41,8 @@ from unskew.cli.shared_options import (
 )
 @score_options
 @fit_options
-@click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
-)
+@sample_option
+@seed_option
 @click.option(
     "--leave-out",
     default=1,
@@ -65,7 +67,7 @@ from unskew.cli.shared_options import (
     metavar="[N]",
     help="Bootstrap users at both dates N times, fitting the weights again.  [200 if no N is given]",
 )
-@click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
+@level_option
 @show_options
 def evaluate(
     source: LogOptions,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import click
 
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.cli.shared_options import FILE, LogOptions, at_option, log_options, seed_option, show_options
 from unskew.text import percent, thousands
 
 
 @click.command()
 @log_options
-@click.option("--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day.")
+@at_option
 @click.option(
     "--weights",
     type=FILE,
@@ -19,7 +19,7 @@ from unskew.text import percent, thousands
     help="Weights from 'unskew weights'; without, a raw sample.",
 )
 @click.option("-n", "sample", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
+@seed_option
 @click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
 @show_options
 def sample(
@@ -34,7 +34,7 @@ def sample(
     Example:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
     """
-    from unskew.evaluation.sampling import sample_pairs
+    from unskew.evaluation.debiased_test_set import sample_pairs
     from unskew.weights.item_weights import ItemWeights
 
     source.check_outputs(output, inputs=[weights])
@@ -46,9 +46,7 @@ def sample(
     if as_json:
         print_json({**drawn.about, "users": users, "output": output})
     else:
-        out, at = drawn.about["users_left_out"], drawn.about["at"]
+        out, date = drawn.about["users_left_out"], drawn.about["at"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
-        print_line(
-            f"{thousands(sample)} held-out pairs of {thousands(users)} users at {drawn.about['at']} written "
-            f"to {output}{left}"
-        )
+        pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
+        print_line(f"{pairs} at {date} written to {output}{left}")

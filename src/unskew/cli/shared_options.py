@@ -45,6 +45,20 @@ _LOG_OPTIONS = [
         help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
     ),
 ]
+reference_option = click.option(
+    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+)
+at_option = click.option(
+    "--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day."
+)
+names_option = click.option(
+    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
+)
+seed_option = click.option(
+    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
+)
+sample_option = click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
+level_option = click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
 _SCORE_OPTIONS = [
     click.option(
         "-r",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.printing import print_figures, print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, show_options
+from unskew.cli.shared_options import FILE, LogOptions, seed_option, show_options
 from unskew.errors import InputError, option
 from unskew.text import thousands
 from unskew.worlds.world_names import SUMMARIES
@@ -49,9 +49,7 @@ Examples:
 @click.option(
     "--items", type=int, metavar="N", help="How many items.  [default: that of the world, mostly 35 741]"
 )
-@click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
-)
+@seed_option
 @click.option("--base", type=FILE, metavar="LOG", help="Inject the campaigns into this log instead.")
 @click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
 @click.option("--item", metavar="COLUMN", help="Column of items of the base log.  [default: item]")

@@ -15,8 +15,12 @@ from unskew.cli.shared_options import (
     LogOptions,
     check_specs,
     item_ids,
+    level_option,
     log_options,
+    reference_option,
+    sample_option,
     score_options,
+    seed_option,
     shared_fit_options,
     show_options,
 )
@@ -29,9 +33,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@click.option(
-    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
-)
+@reference_option
 @click.option("--from", "start", metavar="A", help="First date of the grid.  [default: the date of --reference]")
 @click.option("--to", "end", metavar="B", help="Last date; always part of the grid.  [default: the log's last]")
 @click.option(
@@ -51,9 +53,9 @@ if TYPE_CHECKING:
     type=click.Choice(["descent", "lbfgs"]),
     help="How the weights of --top are fitted; lbfgs needs fewer passes.  [default: descent]",
 )
-@click.option("--sample", type=int, metavar="N", help="Draw N pairs at each date instead of taking all.")
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of the draws.")
-@click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
+@sample_option
+@seed_option
+@level_option
 @shared_fit_options
 @click.option("--items", multiple=True, metavar="A,B,...", help="Record the probability of these items.")
 @click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these to.")

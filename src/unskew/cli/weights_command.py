@@ -8,7 +8,17 @@ import click
 
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
-from unskew.cli.shared_options import FILE, FitChoice, LogOptions, fit_options, log_options, show_options
+from unskew.cli.shared_options import (
+    FILE,
+    FitChoice,
+    LogOptions,
+    at_option,
+    fit_options,
+    log_options,
+    names_option,
+    reference_option,
+    show_options,
+)
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -17,19 +27,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@click.option(
-    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
-)
-@click.option(
-    "--at", required=True, metavar="T1", help="Date of the profiles; a bare date is the end of that day."
-)
+@reference_option
+@at_option
 @fit_options
 @click.option(
     "--show", "listed", default=10, show_default=True, type=click.IntRange(min=0), help="How many items to list."
 )
-@click.option(
-    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
-)
+@names_option
 @click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the weights to.")
 @show_options
 def weights(
@@ -53,7 +57,7 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
     """
-    from unskew.weights.fitting import fit_weights
+    from unskew.weights.fit_weights import fit_weights
 
     source.check_outputs(output, inputs=[reference, names])
     log = source.read()

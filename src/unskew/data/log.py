@@ -26,7 +26,7 @@ from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.window import Window
-from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning
+from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -55,6 +55,8 @@ class Log:
         Further columns of texts, to split scores by.
     view
         Which view of the history this is: ``all`` or ``organic``.
+    unexposed
+        The same log without the exposed rows, which were dropped before repeats were folded; see `unskew.views`.
     """
 
     users: Ids
@@ -72,13 +74,13 @@ class Log:
     view: str = "all"
     source: str = "log"
     frames: str | None = None
-    _organic: Log | None = None
+    unexposed: Log | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Log:
         """Open a saved log; its arrays are mapped from the file, not read into memory."""
         fields, organic = read_saved_log(Path(path))
-        return cls(**fields, _organic=None if organic is None else cls(**organic))
+        return cls(**fields, unexposed=None if organic is None else cls(**organic))
 
     def save(self, path: str | Path) -> None:
         """Write the log to one columnar file that `Log.load` and `read_log` open at once.
@@ -159,30 +161,22 @@ class Log:
             raise InputError(f"{last} is of another log or view: give a time, or a snapshot of this log")
         return Window.of(last, self._moment(start))
 
-    def organic(self) -> Log:
-        """The log without the rows marked as exposed: a view, itself a log.
-
-        Rows are dropped before repeats are folded, so an item that a user first took when exposed
-        and took again by itself stays, at the later time.
-        """
-        if self.exposed is None:
-            raise InputError("this log has no exposure marks: read it with exposed=COLUMN")
-        if self._organic is None:
-            raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
-        return self._organic
-
     def column(self, name: str) -> Floats:
         """A further column that was read with the log."""
         if name not in self.extra:
             have = ", ".join(map(repr, self.extra)) or "none"
-            raise ColumnError(f"no column {name!r} was read with the log (read: {have}): name it in columns=")
+            raise ColumnError(
+                f"no column {name!r} was read with the log (read: {have}): name it in {option('columns')}"
+            )
         return self.extra[name]
 
     def label(self, name: str) -> Labels:
         """A column of texts that was read with the log."""
         if name not in self.labels:
             have = ", ".join(map(repr, self.labels)) or "none"
-            raise ColumnError(f"no labels {name!r} were read with the log (read: {have}): name it in labels=")
+            raise ColumnError(
+                f"no labels {name!r} were read with the log (read: {have}): name it in {option('labels')}"
+            )
         return self.labels[name]
 
     @cached_property
@@ -196,7 +190,7 @@ class Log:
         place = np.empty(len(order), dtype=np.uint32)
         place[order] = np.arange(len(order), dtype=np.uint32)
         items = Ids(self.items.values.take(order), self.items.type)
-        return replace(self, items=items, item=place[self.item], _organic=None)
+        return replace(self, items=items, item=place[self.item], unexposed=None)
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""

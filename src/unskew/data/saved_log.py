@@ -2,7 +2,7 @@
 
 The file holds one row of lists, one list per array, so that arrays of different lengths share one
 file that is replaced in one step. Nothing is decoded on loading, and nothing is ever pickled. What loops
-rely on (offsets, codes, lengths) is checked before they see it.
+rely on (offsets, codes, lengths, each item once in a profile) is checked before they see it.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays import kernels
+from unskew.arrays.types import Times
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
-from unskew.data.times import TimeAxis
-from unskew.errors import FileError, InputError
+from unskew.data.times import Kind, TimeAxis
+from unskew.errors import FileError
 from unskew.files import check_readable, replace_file
 from unskew.text import first_line
 
@@ -51,8 +53,8 @@ def is_saved_log(path: Path) -> bool:
 def write_saved_log(log: Log, path: Path) -> None:
     """Write `log`, and its organic view if it has one."""
     arrays, about = _pack(log)
-    if log._organic is not None:
-        more, about["organic"] = _pack(log._organic)
+    if log.unexposed is not None:
+        more, about["organic"] = _pack(log.unexposed)
         shared = ("users", "items")
         arrays |= {f"{_ORGANIC}{name}": array for name, array in more.items() if name not in shared}
     columns = [
@@ -77,7 +79,7 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
     try:
         batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
         batch.validate(full=True)
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {first_line(error)}") from None
     try:
         about = json.loads(batch.schema.metadata[_KEY])
@@ -91,7 +93,7 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
         return log, _unpack(parts | {n: arrays[n] for n in ("users", "items")}, about["organic"])
     except FileError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, pa.ArrowException) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
         raise FileError(f"{path} is damaged ({first_line(error)})", remedy="save the log again") from error
 
 
@@ -175,4 +177,24 @@ def _check(fields: Fields) -> None:
         if n and not 0 <= int(labels.codes.min()) <= int(labels.codes.max()) < len(labels.values):
             raise ValueError(f"a code of {name} is beyond the number of its texts")
     if not n:
-        raise InputError("it holds no interaction")
+        raise ValueError("it holds no interaction")
+    _check_times(fields["axis"], fields["time"])
+    _check_rows(fields)
+
+
+def _check_times(axis: TimeAxis, time: Times) -> None:
+    """Refuse times that no date can be made of."""
+    if axis.kind not in get_args(Kind):
+        raise ValueError(f"its times are of the unknown kind {axis.kind!r}")
+    for tick in (time.min(), time.max()):
+        axis.show(tick)
+
+
+def _check_rows(fields: Fields) -> None:
+    """Refuse a user who holds an item twice at the same time, for whom loops have no room."""
+    start, removed = fields["start"], fields["removed"]
+    last = np.full(len(fields["items"]), -1, dtype=np.int64)
+    gone = np.empty(len(last), dtype=fields["time"].dtype if removed is None else removed.dtype)
+    found = kernels.find_repeat(0, len(start) - 1, start, fields["item"], fields["time"], removed, last, gone)
+    if found >= 0:
+        raise ValueError("a user holds an item twice")

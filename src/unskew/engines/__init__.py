@@ -1,5 +1,5 @@
 """Where passes run: on the threads of this machine, and later elsewhere.
 
-- `population`: what `fit_weights` asks of an engine, besides passes
+- `protocol`: what `fit_weights` asks of an engine, besides passes
 - `local`: the answers of this machine
 """

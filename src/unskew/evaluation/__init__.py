@@ -6,8 +6,8 @@
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often; `evaluate`: both in one
 - `quality`: how good a rank is; `score`: the result
 - `estimates`, `intervals`: means and what is uncertain about them; `bootstrap`: weights fitted again
-- `units`: users or draws, paired; `comparison`: recommenders against each other; `changes`: one date against
-  another
-- `sampling`: test sets for other libraries
+- `independent_units`: users or draws, paired
+- `comparison`: recommenders against each other; `changes`: one date against another
+- `debiased_test_set`: test sets for other libraries
 - `report`: all of it for one date and a reference, as one object
 """

@@ -18,13 +18,13 @@ from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
 from unskew.evaluation.changes import keep_eligible
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
-from unskew.evaluation.units import number_users, require_same_pairs
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
-from unskew.weights.fitting import fit_weights
+from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 

@@ -10,9 +10,9 @@ from unskew.data.eligibility import find_users, users_of_both
 from unskew.data.slice import Slice
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.independent_units import Units, difference_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
-from unskew.evaluation.units import Units, difference_interval, number_users
 from unskew.weights.item_weights import ItemWeights
 
 

@@ -14,10 +14,10 @@ from typing import Any
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.independent_units import Units, require_same_pairs
 from unskew.evaluation.intervals import around, holm, p_value, standard_error
 from unskew.evaluation.left_out import MEANINGS
 from unskew.evaluation.quality import quality as named_quality
-from unskew.evaluation.units import Units, require_same_pairs
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ from unskew.recommend.contract import Recommender
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
-from unskew.weights.fitting import fit_weights
+from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 

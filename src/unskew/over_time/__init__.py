@@ -2,5 +2,5 @@
 
 - `timeline`: the work from the first date to the last, interrupted or not
 - `timeline_spec`: what was asked for; `date_grid`: the dates; `scored_date`: the work at one of them
-- `timeline_table`: the result and its file
+- `timeline_table`: the result and its file; `resume`: what of it is done already
 """

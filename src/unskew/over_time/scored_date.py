@@ -17,7 +17,7 @@ from unskew.evaluation.quality import Quality
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
-from unskew.weights.fitting import AlignedFit, fit_alignment
+from unskew.weights.fit_weights import AlignedFit, fit_alignment
 
 Starts = Mapping[int | None, Floats]
 """Log-weights to start from, for each `top` (None for all items): an array over the items of the log."""

@@ -10,7 +10,7 @@ import contextlib
 import time
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -18,13 +18,14 @@ import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.times import Label, Moment
-from unskew.errors import FileError, InputError, Interruption, UnskewError, UnskewWarning, option
+from unskew.data.times import Moment
+from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.over_time.date_grid import grid_of
+from unskew.over_time.resume import DoneDate, read_done_dates
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
 from unskew.over_time.timeline_spec import Files, TimelineSpec
-from unskew.over_time.timeline_table import Timeline, damaged, probabilities_table, scores_table
+from unskew.over_time.timeline_table import Timeline, probabilities_table, scores_table
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
 from unskew.text import count
@@ -138,28 +139,6 @@ def timeline(
     return made
 
 
-@dataclass(frozen=True)
-class _Done:
-    """A date that is done.
-
-    Attributes
-    ----------
-    rows, probabilities
-        Its rows of the two tables.
-    converged
-        Whether all its fits did.
-    starts
-        Its weights, as long as it is the last date that was computed.
-    """
-
-    tick: int | float
-    at: Label
-    rows: list[tuple[Any, ...]]
-    probabilities: list[tuple[Any, ...]]
-    converged: bool
-    starts: Starts | None = None
-
-
 class _Run:
     """The work on the dates that are missing, from the first to the last."""
 
@@ -168,14 +147,14 @@ class _Run:
         self.grid = grid
         self.files = files
         self.options = spec.describe(grid[0])
-        self.known: list[_Done] = []  # from the file; the weights of the date computed last are beside it
+        self.known: list[DoneDate] = []  # from the file; the weights of the date computed last are beside it
         self.starts: Starts = {}
-        self.new: list[_Done] = []  # a date is there at once with its weights, or not at all
+        self.new: list[DoneDate] = []  # a date is there at once with its weights, or not at all
         self.replaces = False  # an older file, which may hold more than this run so far
         if files.rows is not None and files.rows.exists():
             self.replaces = not resume
             if resume:
-                self._continue(files.rows)
+                self.known, self.starts = read_done_dates(files, spec, self.options)
 
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
@@ -208,7 +187,7 @@ class _Run:
         self._write()
         return self._result()
 
-    def _compute(self, moment: Moment) -> _Done:
+    def _compute(self, moment: Moment) -> DoneDate:
         """Score at one date."""
         spec = self.spec
         starts = self.new[-1].starts if self.new else self.starts
@@ -241,7 +220,7 @@ class _Run:
         ]
         converged = all(one.converged for one in dated)
         reached = {one.weighting.top: one.next_start() for one in dated if one.weighting.name == "weighted"}
-        return _Done(moment.tick, at, rows, probabilities, converged, reached)
+        return DoneDate(moment.tick, at, rows, probabilities, converged, reached)
 
     def _result(self) -> Timeline:
         """What is done so far."""
@@ -282,38 +261,3 @@ class _Run:
             f"{there} of {count(len(self.grid), 'date')} are in {self.files.rows}; use "
             f"{option('resume', True)} to do the rest"
         ]
-
-    def _continue(self, path: Path) -> None:
-        """Take over the dates of a file."""
-        found = Timeline.load(path)
-        found.require_options(self.options, path)
-        if self.files.probabilities is not None:
-            found = Timeline.load(path, probabilities=self.files.probabilities)
-        if found.starts.keys() != set(self.spec.tops) or any(
-            len(theta) != len(self.spec.log.items) for theta in found.starts.values()
-        ):
-            raise damaged(path, "weights to start from are missing")
-        self.starts = found.starts
-        rows, shares = _by_date(found.rows), _by_date(found.probabilities)
-        row_names, share_names = self.spec.names(self.options["view"])
-        for at in found.dates:
-            if [row[1:6] for row in rows[at]] != row_names:
-                raise damaged(path, f"the rows at {at} are not those of its options")
-            if [row[1:4] for row in shares.get(at, [])] != share_names:
-                raise InputError(
-                    f"{self.files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
-                    "that was written with it, or remove both to begin again"
-                )
-            try:
-                tick = self.spec.log.axis.moment(at).tick
-            except InputError as error:
-                raise damaged(path, error) from error
-            self.known.append(_Done(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
-
-
-def _by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
-    """The rows of each date."""
-    found: dict[Label, list[tuple[Any, ...]]] = {}
-    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.setdefault(row[0], []).append(row)
-    return found

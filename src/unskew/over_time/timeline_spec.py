@@ -222,6 +222,11 @@ class Files:
 
 def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedFitKeywords) -> list[FitOptions]:
     """How weights of all items are fitted, and then those of each number of items alone."""
+    if options is not None and options.is_subset:
+        raise PolicyError(
+            f"{option('options')} is about the weights of some items alone, but a timeline has those of all",
+            remedy=f"leave them to {option('top')} of the timeline",
+        )
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
     everything = FitOptions.of(options, shared)
     kept = options.method if options is not None and options.is_subset else "descent"

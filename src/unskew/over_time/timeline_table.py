@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.times import Label
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError
 from unskew.files import read_arrays, read_parquet, write_parquet
 from unskew.frames import to_native
 from unskew.text import count, first_line
@@ -158,24 +158,6 @@ class Timeline:
             _require_columns(table, probabilities_table([], at, item))
         return table
 
-    def require_options(self, options: Mapping[str, Any], path: str | Path) -> None:
-        """Refuse to go on with other options than those it was made with."""
-        other = self.difference(options)
-        if other is not None:
-            raise PolicyError(
-                f"{path} cannot be resumed: {other}. Use the options it was made with, or begin again in another "
-                "file"
-            )
-
-    def difference(self, options: Mapping[str, Any]) -> str | None:
-        """In what it was made otherwise than with these options, in words; None if in nothing."""
-        for name, wanted in options.items():
-            had = self.options.get(name)
-            if had != wanted:
-                how = "is another" if name == "log" else f"is {_format(wanted)} here and {_format(had)} there"
-                return f"{name} {how}"
-        return None
-
 
 def damaged(path: str | Path, what: object) -> InputError:
     """The error about a file that does not hold what it should."""
@@ -237,8 +219,3 @@ def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
         what = had if had in ("something else", "probabilities", "weights") else f"a {had}"
         raise InputError(f"{path} holds {what}, not the {kind} of 'unskew timeline'")
     return table, about
-
-
-def _format(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
-    return text or "none"

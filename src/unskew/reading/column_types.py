@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError, option
+from unskew.reading.column_times import read_text_times
 from unskew.reading.sources import Source
 from unskew.reading.sql import quote_name
-from unskew.reading.text_times import read_text_times
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")

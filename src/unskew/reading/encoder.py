@@ -66,7 +66,7 @@ class Encoder:
         reading = Reading(rows, rows - dropped - folded, dropped)
         log = replace(log, reading=reading)
         if self.exposed:
-            log = replace(log, _organic=self._organic(log, when))
+            log = replace(log, unexposed=self._organic(log, when))
         _warn_of_white_space(self.sql, "users", self.names.user)
         _warn_of_white_space(self.sql, "items", self.names.item)
         return log

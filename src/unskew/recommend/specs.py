@@ -20,8 +20,8 @@ from typing import Any
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
+from unskew.recommend.display_name import with_name
 from unskew.recommend.function import FunctionRecommender
-from unskew.recommend.named import with_name
 from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
 from unskew.text import did_you_mean, first_line

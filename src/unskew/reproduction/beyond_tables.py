@@ -15,7 +15,8 @@ from unskew.evaluation.evaluate import rank_held_out
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.progress import progress
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
-from unskew.weights.fitting import fit_weights
+from unskew.views.organic import organic
+from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.recipe import Loop, Recipe
@@ -87,7 +88,7 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
 
     A model is always fitted on the view that it is scored on.
     """
-    views = {"all": study.log, "organic": study.log.organic(), "truth": study.world.truth}
+    views = {"all": study.log, "organic": organic(study.log), "truth": study.world.truth}
     weights = {name: fit_weights(log.at(LAST), log.at(FIRST)) for name, log in views.items()}
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():

@@ -13,7 +13,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.reproduction.phrases import format_change, format_percent
 from unskew.reproduction.study import FIRST, LAST, TOL, Study
 from unskew.reproduction.weighting_strokes import weighting_name
-from unskew.weights.fitting import fit_weights
+from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 FEW = 20

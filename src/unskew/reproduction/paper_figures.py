@@ -42,7 +42,7 @@ GROUPS = {
     SECOND: Stroke(PURPLE, (7, 3), 2.4),
     NEVER: Stroke(GREY, (2, 2), 1.8),
 }
-ALGORITHMS = {
+DESCRIPTIONS = {
     "g1": "g1 gives everyone the five items that the campaigns recommended most",
     "g2": "g2 gives everyone the five most frequent of the items that were never recommended",
 }
@@ -150,7 +150,7 @@ def draw_score(
     campaigns
         The days on which they began.
     number, algorithm, draws
-        Of the figure; a key of ALGORITHMS; how many users were drawn each day.
+        Of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
     """
     rows = sorted(table.to_pylist(), key=lambda row: row["at"])
     span = fit_span([row[name] for row in rows for name in ("low", "high", "exact")], HEIGHT)
@@ -169,8 +169,8 @@ def draw_score(
     chart: Any = alt.layer(_mark_campaigns(campaigns), band, level, dots, line, end_labels(labels, span, WIDTH))
     title = f"The raw score of {algorithm}, an algorithm that never changes"
     subtitle = (
-        f"{ALGORITHMS.get(algorithm, algorithm)}. Line: all pairs; dots: {thousands(draws)} users drawn each day, "
-        f"with their 95 % intervals. {_mention_zero(span)}"
+        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Line: all pairs; dots: {thousands(draws)} users drawn each "
+        f"day, with their 95 % intervals. {_mention_zero(span)}"
     )
     sentence = score_sentence(algorithm, rows, campaigns)
     chart = chart.properties(width=WIDTH, height=HEIGHT)
@@ -196,7 +196,7 @@ def draw_weighted_score(
     campaigns
         The days on which they began.
     number, algorithm, draws
-        Of the figure; a key of ALGORITHMS; how many users were drawn each day.
+        Of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
     within
         What counts as stable: no day further from the first than this part of its score.
     """
@@ -222,7 +222,7 @@ def draw_weighted_score(
     parts = (_mark_campaigns(campaigns), dots, _draw_level(first["exact"]), lines, end_labels(labels, span, WIDTH))
     title = f"The score of {algorithm}, weighted"
     subtitle = (
-        f"{ALGORITHMS.get(algorithm, algorithm)}. Lines: all pairs; dots: {thousands(draws)} users drawn each "
+        f"{DESCRIPTIONS.get(algorithm, algorithm)}. Lines: all pairs; dots: {thousands(draws)} users drawn each "
         f"day. p: the number of items that have a weight. Right: change since day {first['at']}. "
         f"{_mention_zero(span)}"
     )

@@ -2,8 +2,8 @@
 
 - `fit_options`: how weights are fitted
 - `alignment`: two dates as arrays over the items of one log
-- `fitting`: `fit_weights`
+- `fit_weights`: the fit itself
 - `item_weights`: the weights and what applies them; `weights_file`: the file they are kept in
-- `fit_report`: the figures of a fit; `explanation`: the same in words
+- `fit_report`: the figures of a fit; `fit_explanation`: the same in words
 - `drift`: how the item mix has moved, before anything is weighted
 """

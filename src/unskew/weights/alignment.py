@@ -24,7 +24,7 @@ from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label, plain
 from unskew.engines.local import LocalPopulation
-from unskew.engines.population import Population
+from unskew.engines.protocol import Population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions

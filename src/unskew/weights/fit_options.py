@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import one_of, whole_number
+from unskew.checks import number, one_of, whole_number
 from unskew.errors import PolicyError, option
 
 METHODS = ("scaling", "descent", "lbfgs")
@@ -101,9 +101,7 @@ class FitOptions:
                 remedy=f"for the weights of some items alone use {option('method', 'descent')} or "
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )
-        if not isinstance(self.tol, int | float | np.number) or not 0 <= self.tol < np.inf:
-            raise PolicyError(f"{option('tol')} is {self.tol!r}; it must be a finite number that is not negative")
-        self._set("tol", float(self.tol))
+        self._set("tol", number(option("tol"), self.tol, "how far a score may still be off", 0))
         if self.max_passes is not None:
             passes = whole_number(option("max_passes"), self.max_passes, "one pass to look and one to certify", 2)
             self._set("max_passes", passes)
@@ -141,7 +139,7 @@ class FitOptions:
         return _MAX_PASSES[self.method] if self.max_passes is None else self.max_passes
 
     def to_dict(self) -> dict[str, Any]:
-        """Ready for JSON."""
+        """Ready for JSON, if the ids of `items` are."""
         values = asdict(self)
         return values | {"items": None if self.items is None else list(self.items)}
 

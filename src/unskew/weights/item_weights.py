@@ -26,7 +26,7 @@ from unskew.data.weighting import Weighting
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning
 from unskew.frames import to_native
 from unskew.text import short_percent
-from unskew.weights.explanation import explain_fit
+from unskew.weights.fit_explanation import explain_fit
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
 from unskew.weights.weights_file import read_weights, write_weights

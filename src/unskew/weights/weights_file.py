@@ -16,6 +16,7 @@ from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.errors import FileError, InputError
 from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.frames import as_array
 from unskew.text import first_line
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 _KIND = "weights"
 _ABOUT = ("reference", "at", "report", "options", "policy")
 _ARRAYS = {"target": pa.float64(), "vanished": pa.float64(), "trapped": pa.bool_()}
+_CHOSEN = "chosen"  # items that the options name: ids of any type, which JSON may not have
 
 
 def write_weights(weights: ItemWeights, path: Path) -> None:
@@ -34,10 +36,12 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
         "reference": weights.reference,
         "at": weights.at,
         "report": weights.report.to_dict(),
-        "options": weights.options.to_dict(),
+        "options": weights.options.to_dict() | {"items": None},
         "policy": weights.policy.to_dict(),
     }
     arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
+    if weights.options.items is not None:
+        arrays[_CHOSEN] = as_array(list(weights.options.items))
     write_parquet(path, weights.to_arrow(), _KIND, about, arrays)
 
 
@@ -62,12 +66,16 @@ def read_weights(path: Path) -> dict[str, Any]:
             "p_reference": column("p_reference"),
             "p_before": column("p_before"),
             "p_after": column("p_after"),
-            **{name: values.to_numpy(zero_copy_only=False) for name, values in arrays.items()},
+            **{name: arrays[name].to_numpy(zero_copy_only=False) for name in _ARRAYS},
             "reference": about["reference"],
             "at": about["at"],
             "report": FitReport.from_dict(about["report"]),
-            "options": FitOptions.from_dict(about["options"]),
+            "options": FitOptions.from_dict(about["options"] | {"items": _read_chosen(arrays)}),
             "policy": Policy.from_dict(about["policy"]),
         }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
         raise FileError(f"{path} is damaged ({first_line(error)})", remedy="fit the weights again") from error
+
+
+def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:
+    return arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None

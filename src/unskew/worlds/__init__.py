@@ -8,7 +8,7 @@ is known exactly: it is the truth with which estimates can be compared.
 - `recipe`: the parameters of a world, its campaigns and its loop; `recipe_json`: the same as JSON
 - `named_worlds`: the recipes of the worlds that have a name; `world_names`: the names, and what each is about
 - `people`: what people take by themselves
-- `service`: what a campaign shows to people, and what they take of it
+- `campaigns`: what a campaign shows to people, and what they take of it
 - `closed_loop`: what wins an offline evaluation is put into production
 - `injection`: campaigns in a log of real people; `tastes`: what these people like
 """

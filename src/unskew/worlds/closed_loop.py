@@ -17,9 +17,9 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.evaluation.evaluate import evaluate, rank_held_out
 from unskew.progress import progress
-from unskew.weights.fitting import fit_weights
+from unskew.weights.fit_weights import fit_weights
+from unskew.worlds.campaigns import Service
 from unskew.worlds.recipe import Loop, is_list
-from unskew.worlds.service import Service
 
 _LENGTH = 5  # of a fixed list
 

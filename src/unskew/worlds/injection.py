@@ -18,10 +18,10 @@ from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.reading.reader import read_log
+from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.people import HOLDOUT, Events
 from unskew.worlds.recipe import Campaign, Recipe
 from unskew.worlds.recipe_json import to_json_types
-from unskew.worlds.service import Exposures, Service
 from unskew.worlds.tastes import LearnedTastes
 from unskew.worlds.world import World, describe_world
 

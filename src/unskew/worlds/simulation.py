@@ -12,13 +12,13 @@ import pyarrow as pa
 from unskew.checks import number, one_of, whole_number
 from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
+from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.people import HOLDOUT, Events, simulate_people
 from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, resize
 from unskew.worlds.recipe_json import as_tuple
-from unskew.worlds.service import Exposures, Service
 from unskew.worlds.world import World, describe_world
 
 
@@ -66,7 +66,7 @@ def simulate(
     [330, 430]
     >>> world.log
     Log(500 users, 200 items, 2661 interactions from 0 to 495)
-    >>> len(world.log.organic()), len(world.truth)
+    >>> len(us.organic(world.log)), len(world.truth)
     (2019, 2035)
     """
     name, recipe = _find_recipe(world)

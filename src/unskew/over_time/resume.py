@@ -1,0 +1,95 @@
+"""Resuming a timeline: what a file holds already, checked against what is asked for now."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from unskew.data.times import Label
+from unskew.errors import InputError, PolicyError
+from unskew.over_time.scored_date import Starts
+from unskew.over_time.timeline_spec import Files, TimelineSpec
+from unskew.over_time.timeline_table import Timeline, damaged
+
+
+@dataclass(frozen=True)
+class DoneDate:
+    """A date that is done.
+
+    Attributes
+    ----------
+    rows, probabilities
+        Its rows of the two tables.
+    converged
+        Whether all its fits did.
+    starts
+        Its weights, as long as it is the last date that was computed.
+    """
+
+    tick: int | float
+    at: Label
+    rows: list[tuple[Any, ...]]
+    probabilities: list[tuple[Any, ...]]
+    converged: bool
+    starts: Starts | None = None
+
+
+def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]) -> tuple[list[DoneDate], Starts]:
+    """The dates that are in the file already, and the weights of the one that was computed last."""
+    path = files.rows
+    assert path is not None
+    found = Timeline.load(path)
+    difference = find_difference(found.options, options)
+    if difference is not None:
+        raise PolicyError(
+            f"{path} cannot be resumed: {difference}. Use the options it was made with, or begin again in another "
+            "file"
+        )
+    if files.probabilities is not None:
+        found = Timeline.load(path, probabilities=files.probabilities)
+    sizes = {len(theta) for theta in found.starts.values()}
+    if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
+        raise damaged(path, "weights to start from are missing")
+    rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
+    row_names, share_names = spec.names(options["view"])
+    done = []
+    for at in found.dates:
+        if [row[1:6] for row in rows[at]] != row_names:
+            raise damaged(path, f"the rows at {at} are not those of its options")
+        if [row[1:4] for row in shares.get(at, [])] != share_names:
+            raise InputError(
+                f"{files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
+                "that was written with it, or remove both to begin again"
+            )
+        try:
+            tick = spec.log.axis.moment(at).tick
+        except InputError as error:
+            raise damaged(path, error) from error
+        done.append(DoneDate(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
+    return done, found.starts
+
+
+def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
+    """The first option in which a timeline differs from what is asked for, in words; None if none does."""
+    for name, wanted in options.items():
+        had = made_with.get(name)
+        if had != wanted:
+            how = "is another" if name == "log" else f"is {_format(wanted)} here and {_format(had)} there"
+            return f"{name} {how}"
+    return None
+
+
+def _format(value: Any) -> str:
+    text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
+    return text or "none"
+
+
+def _group_by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
+    """The rows of each date."""
+    found: dict[Label, list[tuple[Any, ...]]] = {}
+    for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        found.setdefault(row[0], []).append(row)
+    return found

@@ -1,0 +1,161 @@
+"""A saved log with a changed byte: refused or taken for another log, but never the end of the process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import unskew as us
+from unskew.errors import FileError
+
+ROWS = {"user": ["ann", "ann", "bob", "bob", "cid"], "item": [7, 8, 7, 9, 9]}
+FLIPS = """
+import json, sys, warnings
+import unskew as us
+
+def use(log):
+    now, before = log.at(log.last), log.at(log.first)
+    now.marginal()
+    us.fit_weights(now, before)
+
+def content(log):
+    arrays = (log.start, log.item, log.time, log.removed)
+    return repr((log.users, log.items, log.axis, log.view, [a if a is None else a.tobytes() for a in arrays]))
+
+warnings.simplefilter("ignore")
+whole, path = open(sys.argv[1], "rb").read(), sys.argv[2]
+seen, found = set(), {"refused": 0, "taken": 0, "unexpected": []}
+for place in range(len(whole)):
+    for change in (0x01, 0x80, 0xFF, whole[place]):  # the last makes it 0
+        if change == 0:
+            continue
+        damaged = bytearray(whole)
+        damaged[place] ^= change
+        with open(path, "wb") as file:
+            file.write(damaged)
+        try:
+            log = us.Log.load(path)
+            if content(log) not in seen:  # what holds the same does the same
+                seen.add(content(log))
+                use(log)
+            found["taken"] += 1
+        except (us.UnskewError, OSError):
+            found["refused"] += 1
+        except Exception as error:
+            found["unexpected"].append([place, change, repr(error)])
+print(json.dumps(found))
+"""
+
+
+def plain() -> us.Log:
+    return us.read_log({**ROWS, "time": [1, 2, 1, 3, 3]})
+
+
+def dated() -> us.Log:
+    """Of the calendar, with an item that left its profile."""
+    times, gone = [datetime(2024, 1, day) for day in (1, 2, 1, 3, 3)], [datetime(2024, 1, 2), *[None] * 4]
+    return us.read_log({**ROWS, "time": times, "gone": gone}, removed="gone")
+
+
+def damage(path: Path, array: np.ndarray[Any, Any], place: int, value: int) -> None:
+    """Change one number of an array of the saved log, where it is in the file."""
+    content, changed = path.read_bytes(), array.copy()
+    changed[place] = value
+    assert content.count(array.tobytes()) == 1
+    path.write_bytes(content.replace(array.tobytes(), changed.tobytes()))
+
+
+@pytest.mark.parametrize("make", [plain, dated])
+def test_no_changed_byte_ends_the_process_or_raises_what_is_not_ours(
+    make: Callable[[], us.Log], tmp_path: Path
+) -> None:
+    make().save(tmp_path / "log.arrow")
+    done = subprocess.run(
+        [sys.executable, "-c", FLIPS, str(tmp_path / "log.arrow"), str(tmp_path / "damaged.arrow")],
+        capture_output=True,
+        check=False,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["unexpected"] == []
+    assert min(found["refused"], found["taken"]) > 500
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "message"),
+    [
+        ("start", 0, 1, "the offsets of users do not fit"),
+        ("start", 1, 2**32 - 1, "the offsets of users do not fit"),
+        ("start", 2, 1, "the offsets of users do not fit"),
+        ("start", -1, 6, "the offsets of users do not fit"),
+        ("start", -1, 2**31, "the offsets of users do not fit"),
+        ("item", 2, 3, "an item code is beyond the number of items"),
+        ("item", -1, 2**32 - 1, "an item code is beyond the number of items"),
+    ],
+)
+def test_an_offset_or_a_code_beyond_its_range_is_refused_by_the_name_of_the_file(
+    name: str, place: int, value: int, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.arrow"
+    log = plain()
+    log.save(path)
+    damage(path, getattr(log, name), place, value)
+    for load in (us.Log.load, us.read_log):
+        with pytest.raises(FileError, match=rf"log\.arrow is damaged \({message}\): save the log again"):
+            load(path)
+
+
+def test_a_user_who_holds_an_item_twice_is_refused(tmp_path: Path) -> None:
+    """Loops have room for each item once in a profile."""
+    path = tmp_path / "log.arrow"
+    log = plain()
+    log.save(path)
+    damage(path, log.item, 1, int(log.item[0]))
+    with pytest.raises(FileError, match="a user holds an item twice"):
+        us.Log.load(path)
+
+
+def test_an_item_may_come_back_after_it_has_left_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    table = {"user": ["ann", "ann", "ann"], "item": [1, 2, 1], "time": [10, 11, 20], "gone": [15, None, None]}
+    log = us.read_log(table, removed="gone")
+    log.save(path)
+    assert us.Log.load(path).at(20).profile("ann") == log.at(20).profile("ann") == [2, 1]
+    assert log.removed is not None
+    damage(path, log.removed, 0, 20)
+    assert us.Log.load(path).at(20).profile("ann") == [2, 1]
+    log.save(path)
+    damage(path, log.removed, 0, 21)
+    with pytest.raises(FileError, match="a user holds an item twice"):
+        us.Log.load(path)
+
+
+@pytest.mark.parametrize(("old", "new"), [(b'"kind": "datetime"', b'"kind": "dateline"'), (b'"us"', b'"xs"')])
+def test_times_of_an_unknown_kind_or_unit_are_refused(old: bytes, new: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    dated().save(path)
+    content = path.read_bytes()
+    assert old in content
+    path.write_bytes(content.replace(old, new))
+    with pytest.raises(FileError, match=r"log\.arrow is damaged"):
+        us.Log.load(path)
+
+
+def test_times_beyond_the_calendar_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    log = dated()
+    log.save(path)
+    damage(path, log.time, -1, 2**62)
+    with pytest.raises(FileError, match=r"log\.arrow is damaged"):
+        us.Log.load(path)
