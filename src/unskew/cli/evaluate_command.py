@@ -52,6 +52,12 @@ from unskew.cli.shared_options import (
     help="Take N items out of a profile at a time.",
 )
 @click.option("--after", metavar="T", help="Fit at T and hold out what was taken later: a global time split.")
+@click.option(
+    "--folds",
+    type=int,
+    metavar="K",
+    help="Fit every recommender K times, each time without the pairs that it is scored on.",
+)
 @click.option("--by", metavar="COLUMN", help="Also score each value of this column of the log.")
 @click.option(
     "--refit",

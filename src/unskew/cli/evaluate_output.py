@@ -42,6 +42,8 @@ def print_report(report: Report) -> None:
 
 
 def _print_scores(scores: list[Score]) -> None:
+    from unskew.evaluation.left_out import MEANINGS
+
     split = any(s.segment for s in scores)
 
     def describe(s: Score) -> list[str]:
@@ -50,10 +52,24 @@ def _print_scores(scores: list[Score]) -> None:
 
     names = [*(["segment"] if split else []), "at", "weighting"]
     rows = [
-        [s.recommender, s.quality, *describe(s), f"{s.value:z.4f}", f"{s.low:z.4f}", f"{s.high:z.4f}"]
+        [
+            s.recommender,
+            s.quality,
+            *describe(s),
+            f"{s.value:z.4f}",
+            f"{s.low:z.4f}",
+            f"{s.high:z.4f}",
+            f"{s.folds} folds" if s.folds else s.left_out,
+        ]
         for s in scores
     ]
-    print_table(["recommender", "quality", *names, "score", "low", "high"], rows, left=2 + len(names))
+    head = ["recommender", "quality", *names, "score", "low", "high", "left out"]
+    print_table(head, rows, left=2 + len(names))
+    kinds = dict.fromkeys(s.left_out for s in scores)
+    print_line("Left out: " + "; ".join(f"{kind}: {MEANINGS[kind]}" for kind in kinds) + ".")
+    leaking = dict.fromkeys(s.recommender for s in scores if s.left_out == "profile")
+    if leaking:
+        print_line(f"Scores of {', '.join(leaking)} are too high by an unknown amount; --folds 10 removes that.")
     behind = [
         [
             *describe(s),

@@ -9,7 +9,7 @@ import numpy as np
 
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import mark_entries
-from unskew.arrays.types import Codes, Times
+from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.policy import Policy
 from unskew.data.slice import Slice
 from unskew.data.times import Moment
@@ -41,6 +41,14 @@ class Snapshot(Slice):
     def __repr__(self) -> str:
         return f"Snapshot(at {self.at}: {self.n_users} users, {self.n_items} items, {len(self)} interactions)"
 
+    def without(self, entries: Codes) -> Snapshot:
+        """The profiles without some of their entries, which are places of ``profiles.item``."""
+        keep = self.mark_entries()
+        keep[entries] = False
+        kept = np.flatnonzero(keep)
+        places = kept if self._entries is None else self._entries[kept]
+        return replace(self, profiles=_keep_entries(self.profiles, keep), _entries=places)
+
     def profile(self, user: Any) -> list[Any]:
         """The ids of what a user holds, in the order in which they were taken."""
         code = int(self.log.users.codes([user])[0])
@@ -60,12 +68,17 @@ def _without_removed(profiles: Profiles, removed: Times, tick: int | float) -> t
     if removed.dtype.kind == "i":
         tick = min(tick, np.iinfo(removed.dtype).max - 1)  # what never leaves has the largest there is
     inside &= removed > tick
-    ends = np.concatenate([[0], np.cumsum(inside)])
+    return _keep_entries(profiles, inside), np.flatnonzero(inside)
+
+
+def _keep_entries(profiles: Profiles, keep: Mask) -> Profiles:
+    """Rows with some of their entries alone; new arrays, since what is kept is no prefix."""
+    ends = np.concatenate([[0], np.cumsum(keep)])
     offsets = profiles.start.dtype
-    rows = replace(
+    return replace(
         profiles,
         start=ends[profiles.start].astype(offsets),
         stop=ends[profiles.stop].astype(offsets),
-        item=profiles.item[inside],
+        item=profiles.item[keep],
+        b=None if profiles.b is None else profiles.b[keep],
     )
-    return rows, np.flatnonzero(inside)

@@ -16,6 +16,7 @@ from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, require_same_pairs
 from unskew.evaluation.intervals import around, holm, p_value, standard_error
+from unskew.evaluation.left_out import MEANINGS
 from unskew.evaluation.quality import quality as named_quality
 
 
@@ -29,6 +30,11 @@ class Comparison:
         The interval of the difference at `level`; by users, or by draws where pairs were sampled.
     p, p_holm
         p-value of no difference, and the same corrected for all comparisons made together.
+    comparable
+        Whether the same of a held-out pair was left out of both: otherwise one of them is flattered, and there
+        is no difference, interval or p-value (NaN).
+    left_out
+        What was left out of the one and of the other; see `Score`.
     """
 
     a: str
@@ -41,13 +47,22 @@ class Comparison:
     p: float
     p_holm: float
     level: float = 0.95
+    comparable: bool = True
+    left_out: tuple[str, str] = ("profile", "profile")
 
     def __str__(self) -> str:
+        if not self.comparable:
+            return self._explain_difference()
         p = "< 0.0001" if self.p_holm < 0.0001 else f"= {self.p_holm:.2g}"
         return (
             f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
             f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
         )
+
+    def _explain_difference(self) -> str:
+        told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
+        use = "use the same folds for both" if "elsewhere" not in self.left_out else "use a time split for both"
+        return f"{self.a} and {self.b}, {self.quality}, {self.weighting}: not comparable ({told}); {use}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -85,6 +100,9 @@ def compare(
     units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
+        if ranks[i].left_out != ranks[j].left_out:
+            found.append(_refuse(ranks[i], ranks[j], named_quality(quality).name, weights, level))
+            continue
         difference = units[i].value - units[j].value
         n = units[i].n
         error = standard_error(units[i].influence - units[j].influence, n)
@@ -101,7 +119,27 @@ def compare(
                 p=p_value(difference, error, n),
                 p_holm=math.nan,
                 level=level,
+                left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
             )
         )
     corrected = holm([c.p for c in found])
     return [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
+
+
+def _refuse(one: HeldOutRanks, other: HeldOutRanks, quality: str, weights: Weights, level: float) -> Comparison:
+    """A comparison that says why there is none."""
+    nothing = math.nan
+    return Comparison(
+        a=one.recommender,
+        b=other.recommender,
+        quality=quality,
+        weighting="raw" if weights is None else "weighted",
+        difference=nothing,
+        low=nothing,
+        high=nothing,
+        p=nothing,
+        p_holm=nothing,
+        level=level,
+        comparable=False,
+        left_out=(one.left_out.kind, other.left_out.kind),
+    )

@@ -18,7 +18,7 @@ from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
-from unskew.evaluation.ranking import rank_pairs
+from unskew.evaluation.ranking import rank_folds, rank_pairs
 from unskew.evaluation.score import Score
 from unskew.recommend.specs import AnyRecommender
 from unskew.recommend.specs import recommender as named_recommender
@@ -34,6 +34,7 @@ def evaluate(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    folds: int | None = None,
     level: float = 0.95,
 ) -> Score:
     """The score of a recommender at a date: ``L = sum_ui P(u) P(i|u,w) l(g(u minus i), i)``.
@@ -59,6 +60,10 @@ def evaluate(
     after
         A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
         later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported.
+    folds
+        Deal the pairs into so many folds, fit the recommender once for each without its pairs, and rank them: what
+        it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
+        everything but the held-out item.
     level
         Of the interval.
 
@@ -80,6 +85,7 @@ def evaluate(
         seed=seed,
         leave_out=leave_out,
         after=after,
+        folds=folds,
     )
     return ranks.score(quality, weights, level=level)
 
@@ -94,6 +100,7 @@ def rank_held_out(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    folds: int | None = None,
 ) -> HeldOutRanks:
     """Fit a recommender and rank every held-out item; the result can be scored again and again.
 
@@ -110,7 +117,9 @@ def rank_held_out(
     [('hit@1', 0.5), ('hit@2', 0.833)]
     """
     several = weights if isinstance(weights, Sequence) else [weights]
-    selection = PairSelection.of(snapshot, several, sample=sample, seed=seed, leave_out=leave_out, after=after)
+    selection = PairSelection.of(
+        snapshot, several, sample=sample, seed=seed, leave_out=leave_out, after=after, folds=folds
+    )
     return rank_selection(recommender, selection, named_qualities(qualities))
 
 
@@ -121,5 +130,9 @@ def rank_selection(
     model = named_recommender(recommender)
     depth = max(q.depth for q in qualities)
     graded = any(q.needs_grades for q in qualities)
-    ranks, grades = rank_pairs(model, selection.held, selection.pairs, depth, with_grades=graded)
-    return HeldOutRanks(str(model), selection, ranks, grades, depth)
+    held, pairs = selection.held, selection.pairs
+    if selection.folds is None:
+        ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
+    else:
+        ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
+    return HeldOutRanks(str(model), selection, ranks, grades, depth, selection.left_out(model))

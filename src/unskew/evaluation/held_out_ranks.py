@@ -15,6 +15,7 @@ from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
+from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.quality import qualities as named_qualities
@@ -40,6 +41,8 @@ class HeldOutRanks:
         The number that the recommender gives to the held-out item, or None.
     depth
         Down to which place of the lists ranks are known.
+    left_out
+        What of a pair was left out of the model that ranked it.
     """
 
     recommender: str
@@ -47,6 +50,7 @@ class HeldOutRanks:
     ranks: Codes
     grades: Floats | None
     depth: int
+    left_out: LeftOut = LeftOut()
 
     @property
     def snapshot(self) -> Slice:
@@ -225,4 +229,7 @@ class HeldOutRanks:
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),
+            exact=self.left_out.exact,
+            left_out=self.left_out.kind,
+            folds=self.left_out.folds,
         )

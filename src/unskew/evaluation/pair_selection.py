@@ -20,10 +20,12 @@ from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import EmptyError, InputError, PolicyError, option
+from unskew.evaluation.folds import Folds
 from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
 from unskew.evaluation.time_split import TimeSplit
-from unskew.recommend.contract import HeldOutPairs
+from unskew.recommend.contract import HeldOutPairs, Recommender
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -42,6 +44,8 @@ class PairSelection:
         The weights that were named when the pairs were chosen, on `part`.
     sample, seed
         Number and seed of the draws; None for every pair.
+    folds
+        How pairs were dealt for cross-fitting, or None.
     """
 
     part: Slice
@@ -51,6 +55,7 @@ class PairSelection:
     weightings: tuple[Weighting, ...]
     sample: int | None = None
     seed: int = 0
+    folds: Folds | None = None
     _drawn: WeakKeyDictionary[Weighting, Codes] = field(default_factory=WeakKeyDictionary)
 
     @classmethod
@@ -63,9 +68,10 @@ class PairSelection:
         seed: int = 0,
         leave_out: int = 1,
         after: Any = None,
+        folds: int | None = None,
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
-        check_selection_options(sample, seed, leave_out, after)
+        check_selection_options(sample, seed, leave_out, after, folds)
         if not isinstance(snapshot, Snapshot):
             raise InputError(
                 f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date); to hold out "
@@ -82,13 +88,20 @@ class PairSelection:
             seen, numbered = split.known.number_by_id(), part.number_by_id()
         held = HoldOut(seen, leave_out, seed)
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
+        dealt = None if folds is None else Folds.deal(seen, folds, seed)
         if sample is None:
-            return cls(part, whole, held, all_pairs(numbered), weightings, None, seed)
+            return cls(part, whole, held, all_pairs(numbered), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
         pairs = pairs_of(numbered, np.unique(np.concatenate(drawn)))
-        selection = cls(part, whole, held, pairs, weightings, sample, seed)
+        selection = cls(part, whole, held, pairs, weightings, sample, seed, dealt)
         selection._drawn.update(zip(weightings, drawn, strict=True))
         return selection
+
+    def left_out(self, model: Recommender) -> LeftOut:
+        """What of a pair is left out of a recommender that ranks these pairs."""
+        by_time = self.held.profiles is not self.pairs.snapshot
+        folds = None if self.folds is None else self.folds.number
+        return LeftOut.of(model, alone=self.held.together == 1, by_time=by_time, folds=folds)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -137,12 +150,22 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
     return weighting
 
 
-def check_selection_options(sample: int | None, seed: int, leave_out: int, after: Any) -> None:
+def check_selection_options(
+    sample: int | None, seed: int, leave_out: int, after: Any, folds: int | None = None
+) -> None:
     """Refuse options that make no selection."""
     if sample is not None:
         sample_size(option("sample"), sample)
     whole_number(option("seed"), seed, "where the draws begin", 0)
     whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
+    if folds is not None:
+        whole_number("folds", folds, "into how many parts pairs are dealt", 2)
+        for name, given in (("after", after is not None), ("leave_out", leave_out > 1)):
+            if given:
+                raise PolicyError(
+                    f"{option('folds')} holds out pairs one at a time from the profiles of one date: leave out "
+                    f"{option(name)}"
+                )
     if after is not None and leave_out > 1:
         raise PolicyError(
             f"{option('leave_out')} takes items out of profiles, and with {option('after')} none is taken out: "

@@ -13,6 +13,7 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError, UnskewWarning, option
+from unskew.evaluation.folds import Folds, take_pairs
 from unskew.evaluation.hold_out import HoldOut
 from unskew.progress import progress
 from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
@@ -26,6 +27,27 @@ _FAULTS = {
     2: "recommends item {item!r} twice",
     3: "recommends item {item!r}, which the profile holds",
 }
+
+
+def rank_folds(
+    model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int, folds: Folds, *, with_grades: bool = False
+) -> tuple[Codes, Floats | None]:
+    """For each fold, fit the recommender without its pairs and rank them; a profile lacks its held-out item."""
+    depth = min(depth, held.profiles.profiles.n_items)
+    ranks = np.zeros(len(pairs), dtype=np.int64)
+    grader = model if with_grades and isinstance(model, GradesHeldOut) else None
+    grades = None if grader is None else np.full(len(pairs), np.nan)
+    progress().begin(f"ranking {model}, fitted {folds.number} times", len(pairs), "pairs")
+    for k in range(folds.number):
+        places = folds.places(pairs, k)
+        if len(places) == 0:
+            continue
+        _call(model, "fit", model.fit, folds.training(k))
+        some = take_pairs(pairs, places)
+        ranks[places] = _rank_in_lists(model, held, some, depth)
+        if grader is not None and grades is not None:
+            grades[places] = _ask_for_grades(grader, held, some)
+    return ranks, grades
 
 
 def rank_pairs(

@@ -108,6 +108,7 @@ def report(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    folds: int | None = None,
     by: str | None = None,
     refit: int | None = None,
     level: float = 0.95,
@@ -133,7 +134,7 @@ def report(
         Weights that were fitted before, in place of `reference`.
     qualities
         One or several, as for `evaluate`.
-    sample, seed, leave_out, after, level
+    sample, seed, leave_out, after, folds, level
         As for `evaluate`. With `after`, what is held out at the reference date is what users took in a time of the
         same length before it.
     by
@@ -167,6 +168,7 @@ def report(
         seed=seed,
         leave_out=leave_out,
         after=after,
+        folds=folds,
         by=by,
         refit=refit,
         level=level,
@@ -177,7 +179,7 @@ def report(
     wanted = distinct_qualities(qualities)
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)
-    plan = _Evaluation(now, target, after, fit, weights, named, wanted, sample, seed, leave_out, level)
+    plan = _Evaluation(now, target, after, fit, weights, named, wanted, sample, seed, leave_out, folds, level)
     return plan.report(by, refit)
 
 
@@ -195,6 +197,7 @@ class _Evaluation:
     sample: int | None
     seed: int
     leave_out: int
+    folds: int | None
     level: float
 
     def report(self, by: str | None, refit: int | None) -> Report:
@@ -272,7 +275,13 @@ class _Evaluation:
 
     def _rank(self, snapshot: Snapshot, weights: Sequence[Weights], after: Moment | None) -> list[HeldOutRanks]:
         selection = PairSelection.of(
-            snapshot, weights, sample=self.sample, seed=self.seed, leave_out=self.leave_out, after=after
+            snapshot,
+            weights,
+            sample=self.sample,
+            seed=self.seed,
+            leave_out=self.leave_out,
+            after=after,
+            folds=self.folds,
         )
         return [
             replace(rank_selection(model, selection, self.qualities), recommender=name)
@@ -352,13 +361,14 @@ def check_report_options(
     seed: int,
     leave_out: int,
     after: Any,
+    folds: int | None,
     by: str | None,
     refit: int | None,
     level: float,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     critical(level)
-    check_selection_options(sample, seed, leave_out, after)
+    check_selection_options(sample, seed, leave_out, after, folds)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:

@@ -31,6 +31,13 @@ class Score:
         The largest share of one item among the held-out ones.
     users_left_out
         Users of the snapshot who are not evaluated.
+    exact
+        Whether what the recommender has learned is free of the held-out pair; None where nobody knows.
+    left_out
+        What was left out: ``exact`` (the pair left the model too, or there is no model), ``folds`` (it was fitted
+        without the fold of the pair, one of `folds`), ``profile`` (the model still contains the pair, and the
+        score is too high), ``time`` (it is older than the pair) or ``elsewhere``. Compare scores of one kind
+        only.
     segment
         The value of the column by which scores were split, None for all.
     """
@@ -51,6 +58,9 @@ class Score:
     effective_pairs: float = 0.0
     largest_item: float = 0.0
     users_left_out: Share = Share()
+    exact: bool | None = False
+    left_out: str = "profile"
+    folds: int | None = None
     segment: str | None = None
 
     @property

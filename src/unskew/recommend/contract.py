@@ -49,7 +49,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -101,8 +101,11 @@ class Traits:
     exact
         ``held_out_ranks`` takes a pair out of what was learned too, and not only out of the profile: ranks are
         those of a recommender fitted without the pair.
+    learns
+        From what: ``here``, the snapshot that it is fitted to; ``nothing``, as a constant list; or
+        ``elsewhere``, so that nobody here knows what it has seen.
     made_elsewhere
-        Its lists were made before and elsewhere; nobody here knows from what.
+        Its lists were made before and elsewhere.
     may_recommend_profile
         ``recommend`` may give what the profile holds, as a constant list must. Of others that is an error.
     files
@@ -110,6 +113,7 @@ class Traits:
     """
 
     exact: bool = False
+    learns: Literal["here", "nothing", "elsewhere"] = "here"
     made_elsewhere: bool = False
     may_recommend_profile: bool = False
     files: tuple[Path, ...] = ()
@@ -119,7 +123,7 @@ def traits_of(model: Any) -> Traits:
     """The traits of a recommender, which are the usual ones if it does not tell.
 
     >>> traits_of(object())
-    Traits(exact=False, made_elsewhere=False, may_recommend_profile=False, files=())
+    Traits(exact=False, learns='here', made_elsewhere=False, may_recommend_profile=False, files=())
     """
     traits = getattr(model, "traits", None)
     if traits is None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend.contract import Batch
+from unskew.recommend.contract import Batch, Traits
 from unskew.recommend.preconditions import require_fitted
 
 
@@ -39,6 +39,8 @@ class FunctionRecommender:
     >>> log.items.take(pairs.recommend(tea, 1)[0]).to_pylist()
     ['milk']
     """
+
+    traits: ClassVar[Traits] = Traits(learns="elsewhere")
 
     def __init__(self, function: Callable[[list[Any], int], Iterable[Any]], *, name: str | None = None) -> None:
         if not callable(function):

@@ -65,7 +65,7 @@ class Table:
         self._name = f"table:{source}" if isinstance(source, str | Path) else "table"
         self._rows = read_rows(source)
         files = expand(source) if isinstance(source, str | Path) else []
-        self.traits = Traits(made_elsewhere=True, files=tuple(files))
+        self.traits = Traits(learns="elsewhere", made_elsewhere=True, files=tuple(files))
         self._lists: Lists | None = None
         self.without = 0
 
