@@ -1,4 +1,4 @@
-"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``my.module:Model``.
+"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``./mine.py:Model``.
 
 A spec is a name, then what it is made from after a colon, then parameters after a question mark. What the
 parameters must be is told by the constructor of the recommender, in `unskew.recommend.parameters`.
@@ -7,12 +7,9 @@ parameters must be is told by the constructor of the recommender, in `unskew.rec
 from __future__ import annotations
 
 import csv
-import difflib
 import importlib
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -24,10 +21,11 @@ from unskew.errors import InputError, UnskewError
 from unskew.recommend.constant import Constant
 from unskew.recommend.contract import Recommender
 from unskew.recommend.function import FunctionRecommender
-from unskew.recommend.named import with_name
+from unskew.recommend.imports import file_of, import_object
+from unskew.recommend.named import is_nameless, with_name
 from unskew.recommend.parameters import parsed, typed
 from unskew.recommend.table import Table
-from unskew.text import first_line
+from unskew.text import closest, first_line
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -62,8 +60,9 @@ def recommender(spec: Any) -> Recommender:
         - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
           `ImplicitModel`;
         - ``table:recommendations.parquet``: made elsewhere; see `Table`;
-        - ``package.module:Class?name=value``: a class, an object or a function ``f(profile, k)`` of a module that
-          Python finds, in the current directory first;
+        - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
+        - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
+          first;
         - an object with ``fit`` and ``recommend``, a class of such objects, a model of `implicit`, or a function.
 
     Returns
@@ -83,8 +82,7 @@ def recommender(spec: Any) -> Recommender:
     """
     if not isinstance(spec, str):
         made = _made(spec, getattr(spec, "__name__", type(spec).__name__), {})
-        nameless = type(made).__str__ is object.__str__ and type(made).__repr__ is object.__repr__
-        return with_name(made, type(made).__name__) if nameless else made
+        return with_name(made, type(made).__name__) if is_nameless(made) else made
     return with_name(_from_text(spec.strip()), spec.strip())
 
 
@@ -142,14 +140,17 @@ def _from_text(spec: str) -> Recommender:
         from unskew.recommend.implicit_models import ImplicitModel, model_class
 
         return ImplicitModel(name, **typed(model_class(name), given, name))
-    if ":" in name and head not in KNOWN:
-        return _made(_imported(name), name, given)
+    if (":" in name or name.endswith(".py")) and head not in KNOWN:
+        own = _made(import_object(name), name, given)
+        file = file_of(name)
+        return own if file is None else with_name(own, spec, files=(file,))
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
-    close = difflib.get_close_matches(name, KNOWN, n=1)
-    meant = f"; did you mean {close[0]!r}?" if close else "."
+    close = closest(name, KNOWN)
+    meant = f"; did you mean {close!r}?" if close else "."
     raise InputError(
-        f"there is no recommender {name!r}{meant} There are {', '.join(KNOWN.values())}, and package.module:Class"
+        f"there is no recommender {name!r}{meant} There are {', '.join(KNOWN.values())}, ./file.py:Class and "
+        "package.module:Class"
     )
 
 
@@ -196,6 +197,11 @@ def _made(target: Any, name: str, given: dict[str, str]) -> Recommender:
         if given:
             raise InputError(f"{name} is an object already: it takes no parameters")
         return target
+    if hasattr(target, "fit"):
+        raise InputError(
+            f"{name} is a {type(target).__name__}, which has fit but not recommend",
+            remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
+        )
     if callable(target):
         more = typed(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
@@ -204,31 +210,3 @@ def _made(target: Any, name: str, given: dict[str, str]) -> Recommender:
         f"{name} is {what}, which is no recommender: give an object with fit and recommend, a function "
         f"f(profile, k), or a spec such as {KNOWN['knn']}"
     )
-
-
-def _imported(name: str) -> Any:
-    module, _, attribute = name.partition(":")
-    if not module or not attribute:
-        raise InputError(f"{name!r} must be written as package.module:Class")
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(
-                f"{name}: there is no module {error.name!r}, neither installed nor in the current directory"
-            ) from None
-        raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
-    except Exception as error:
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {told}") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            close = difflib.get_close_matches(part, dir(found), n=1)
-            meant = f"; did you mean {close[0]!r}?" if close else ""
-            raise InputError(f"{name}: {getattr(found, '__name__', found)!r} has no {part!r}{meant}")
-        found = getattr(found, part)
-    return found
