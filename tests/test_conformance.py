@@ -174,14 +174,15 @@ class _LowRank:
         self.factors = factors
 
     def fit(self, x: sparse.csr_matrix) -> _LowRank:
-        self.components = np.linalg.svd(x.toarray(), full_matrices=False)[2][: self.factors]
+        self.components = np.linalg.svd(x.toarray().astype(np.float64), full_matrices=False)[2][: self.factors]
+        self.weights = self.components.T @ self.components
         return self
 
     def transform(self, rows: sparse.csr_matrix) -> Any:
         return rows @ self.components.T
 
     def predict(self, rows: sparse.csr_matrix) -> Any:
-        return rows.toarray() @ (self.components.T @ self.components)
+        return self.transform(rows) @ self.components
 
 
 class TestMatrixModel(RecommenderConformance):
@@ -195,7 +196,7 @@ class TestMatrixModelByFunction(RecommenderConformance):
     learns = True
 
     def make(self) -> Recommender:
-        return MatrixModel(_LowRank, lambda model, rows: model.transform(rows) @ model.components, batch=16)
+        return MatrixModel(_LowRank, lambda model, rows: rows.toarray() @ model.weights, batch=16)
 
 
 class _Together:
@@ -230,11 +231,8 @@ class _Tensor:
 
 
 class _OneLayer(_LowRank):
-    """Single precision, in which sums depend on their order soonest."""
-
     def forward(self, rows: sparse.csr_matrix) -> _Tensor:
-        weights = (self.components.T @ self.components).astype(np.float32)
-        return _Tensor(rows.toarray().astype(np.float32) @ weights)
+        return _Tensor(self.predict(rows))
 
 
 class TestMatrixModelOfTensors(RecommenderConformance):

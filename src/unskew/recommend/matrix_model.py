@@ -192,23 +192,28 @@ class MatrixModel:
 
     def _read(self, given: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
         """Scores as an array of our own; an array is copied, since the model may keep it."""
-        if sparse.issparse(given) and given.shape == shape:
-            stored = given.tocoo()
-            stored.sum_duplicates()
-            block = np.full(shape, -np.inf)
-            block[stored.row, stored.col] = stored.data
-            return block
         for step in ("detach", "cpu", "numpy"):
             if callable(getattr(given, step, None)):
                 given = getattr(given, step)()
-        found = np.array(given)
+        found = given if sparse.issparse(given) else np.array(given)
         if found.shape != shape or found.dtype.kind not in "biuf":
             what = self.scores if isinstance(self.scores, str) else "scores"
             raise InputError(
                 f"{self}: {what} must give numbers of shape {shape}, a row for each profile and a column for each "
                 f"item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
             )
+        if sparse.issparse(found):
+            return _fill_in(found)
         return found if found.dtype.kind == "f" else found.astype(np.float64)
+
+
+def _fill_in(scores: Any) -> Floats:
+    """Sparse scores as an array, with -inf for what is not stored."""
+    stored = sparse.coo_matrix(scores, copy=True)
+    stored.sum_duplicates()
+    block = np.full(stored.shape, -np.inf)
+    block[stored.row, stored.col] = stored.data
+    return block
 
 
 def _count_ranks(scores: npt.NDArray[Any], column: Codes) -> Codes:
