@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import sys
 from functools import cache
 from pathlib import Path
@@ -64,14 +63,14 @@ def _import_file(path: Path, name: str) -> ModuleType:
         beside = [other.name for other in path.parent.glob("*.py")]
         raise InputError(f"{name}: there is no file {str(path)!r}{did_you_mean(path.name, beside)}")
     try:
-        return _run_file(path, path.stat().st_mtime_ns)
+        return _run_file(path, path.read_bytes())
     except (Exception, SystemExit) as error:
         told = f"{type(error).__name__}: {first_line(error)}"
         raise InputError(f"{name}: importing the file {str(path)!r} failed: {told}") from error
 
 
 @cache
-def _run_file(path: Path, changed: int) -> ModuleType:
+def _run_file(path: Path, source: bytes) -> ModuleType:
     """Run a file as a module, once unless it has changed since.
 
     The module has the path as its name, so that it stands in for no other. What lies beside the file can be
@@ -80,14 +79,12 @@ def _run_file(path: Path, changed: int) -> ModuleType:
     if str(path.parent) not in sys.path:
         sys.path.append(str(path.parent))
     importlib.invalidate_caches()
-    spec = importlib.util.spec_from_file_location(str(path), path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
+    module = ModuleType(str(path))
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec"), vars(module))
     except BaseException:
-        del sys.modules[spec.name]
+        del sys.modules[module.__name__]
         raise
     return module
