@@ -13,7 +13,9 @@ import unskew as us
 
 
 def make_frame(user, item):
-    return pd.DataFrame({Columns.User: user, Columns.Item: item, Columns.Weight: 1.0, Columns.Datetime: "2024-01-01"})
+    return pd.DataFrame(
+        {Columns.User: user, Columns.Item: item, Columns.Weight: 1.0, Columns.Datetime: "2024-01-01"}
+    )
 
 
 class RecTools:

@@ -19,9 +19,8 @@ class Autoencoder:
     def fit(self, x):
         torch.manual_seed(self.seed)
         items = x.shape[1]
-        self.network = torch.nn.Sequential(
-            torch.nn.Dropout(0.5), torch.nn.Linear(items, self.factors), torch.nn.Tanh(), torch.nn.Linear(self.factors, items)
-        ).double()
+        squeeze, guess = torch.nn.Linear(items, self.factors), torch.nn.Linear(self.factors, items)
+        self.network = torch.nn.Sequential(torch.nn.Dropout(0.5), squeeze, torch.nn.Tanh(), guess).double()
         optimizer = torch.optim.Adam(self.network.parameters(), lr=0.01)
         rows = torch.from_numpy(x.toarray()).double()
         for _ in range(self.epochs):
@@ -57,8 +56,9 @@ if __name__ == "__main__":
     scores = model.fitted.network(x).masked_fill(x > 0, -torch.inf)
     held_out = torch.tensor([column[item] for item in test["item"].to_pylist()])
     hits = (scores.topk(10).indices == held_out[:, None]).double()
-    place = torch.arange(1, 11)
-    theirs = [(hits @ gain).mean().item() for gain in (torch.ones(10).double(), 1 / place.double(), 1 / (place + 1.0).double().log2())]
+    place = torch.arange(1, 11, dtype=torch.float64)
+    gains = torch.ones_like(place), 1 / place, 1 / torch.log2(place + 1)
+    theirs = [(hits @ gain).mean().item() for gain in gains]
 
     for name, our, their in zip(names, ours, theirs, strict=True):
         print(f"{name:8} unskew {our:.6f}   torch {their:.6f}")
