@@ -20,8 +20,16 @@ check: .venv/test ## lint, formatting, types
 bench: .venv/bench ## measure: a pass and a whole fit, side by side with the alternatives
 	@$(BIN)/python -m benchmarks
 
+RECIPES ?= lenskit rectools recbole torch
+
+recipes: $(RECIPES:%=recipe-%) ## score models of LensKit, RecTools, RecBole and PyTorch, each in an environment of its own
+
+recipe-%: .venv-recipes/%/installed
+	@echo "$*"
+	@.venv-recipes/$*/bin/python recipes/with_$*.py
+
 clean: ## remove what was installed and made
-	rm -rf .venv demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -42,4 +50,11 @@ clean: ## remove what was installed and made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@ .venv/demo
 
-.PHONY: help demo test check bench clean
+.venv-recipes/%/installed: recipes/%.txt pyproject.toml
+	@echo "installing into .venv-recipes/$*"
+	@$(PYTHON) -m venv .venv-recipes/$*
+	@.venv-recipes/$*/bin/python -m pip install --quiet --disable-pip-version-check -r recipes/$*.txt -e .
+	@touch $@
+
+.PRECIOUS: .venv-recipes/%/installed
+.PHONY: help demo test check bench recipes clean

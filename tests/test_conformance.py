@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from unskew import testing
 from unskew.arrays.types import Codes, Floats
@@ -18,6 +19,7 @@ from unskew.recommend import (
     FunctionRecommender,
     ImplicitModel,
     ItemKNN,
+    MatrixModel,
     Popular,
     Recommender,
     Table,
@@ -159,6 +161,81 @@ class TestWrappedMatrices(RecommenderConformance):
 
     def make(self) -> Recommender:
         return _HeldTogether()
+
+
+class _LowRank:
+    """A model in the manner of scikit-learn: factors of the matrix, and rows projected onto them."""
+
+    def __init__(self, factors: int = 2) -> None:
+        self.factors = factors
+
+    def fit(self, x: sparse.csr_matrix) -> _LowRank:
+        self.components = np.linalg.svd(x.toarray().astype(np.float64), full_matrices=False)[2][: self.factors]
+        self.weights = self.components.T @ self.components
+        return self
+
+    def transform(self, rows: sparse.csr_matrix) -> Any:
+        return rows @ self.components.T
+
+    def predict(self, rows: sparse.csr_matrix) -> Any:
+        return self.transform(rows) @ self.components
+
+
+class TestMatrixModel(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
+        return MatrixModel(_LowRank(), "predict")
+
+
+class TestMatrixModelByFunction(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
+        return MatrixModel(_LowRank, lambda model, rows: rows.toarray() @ model.weights, batch=16)
+
+
+class _Together:
+    """Sparse scores: nothing for what was never taken together with an item of the profile."""
+
+    def fit(self, x: sparse.csr_matrix) -> None:
+        self.together = (x.T @ x).tocsr()
+
+    def predict(self, rows: sparse.csr_matrix) -> sparse.csr_matrix:
+        return rows @ self.together
+
+
+class TestMatrixModelOfSparseScores(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
+        return MatrixModel(_Together())
+
+
+class _Tensor:
+    """What a library for networks gives: numbers that have to be detached first."""
+
+    def __init__(self, values: Any, *, free: bool = False) -> None:
+        self.values, self.free = values, free
+
+    def detach(self) -> _Tensor:
+        return _Tensor(self.values, free=True)
+
+    def numpy(self) -> Any:
+        assert self.free, "must be detached first"
+        return self.values
+
+
+class _OneLayer(_LowRank):
+    def forward(self, rows: sparse.csr_matrix) -> _Tensor:
+        return _Tensor(self.predict(rows))
+
+
+class TestMatrixModelOfTensors(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
+        return MatrixModel(_OneLayer(), "forward")
 
 
 class _ByCode:

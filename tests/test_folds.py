@@ -24,7 +24,7 @@ SPECS = ["popular", "knn?neighbours=5", "knn?similarity=bm25", "ease?l2=2", "con
 
 
 def rank_by_hand(spec: str, log: us.Log, folds: Folds, user: str, item: str, k: int) -> int:
-    """Fit to a log without the pairs of one fold, and look for the item in the list for the rest of the profile."""
+    """Fit to a log without the pairs of one fold, and find the item in the list for the rest of the profile."""
     seen = folds.snapshot
     p = seen.profiles
     code = int(seen.log.users.codes([user])[0])

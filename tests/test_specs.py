@@ -329,6 +329,136 @@ def test_a_file_that_names_a_program_or_a_module_is_refused_and_nothing_runs(tmp
     assert not {"marking", module} & set(sys.modules)
 
 
+FILE = """
+from dataclasses import dataclass
+
+import beside
+from unskew.recommend import MatrixModel, Popular
+
+@dataclass
+class Model:
+    size: int = 3
+    def fit(self, snapshot):
+        self.popular = Popular().fit(snapshot)
+        return self
+    def recommend(self, profiles, k):
+        return self.popular.recommend(profiles, k)
+
+class Fitted:
+    def fit(self, x):
+        self.together = x.T @ x
+    def predict(self, rows):
+        return rows @ self.together
+
+class Wrapped(MatrixModel):
+    def __init__(self, batch: int = 2):
+        super().__init__(Fitted, batch=batch)
+
+def first(profile, k):
+    return [i for i in beside.ITEMS if i not in profile][:k]
+"""
+
+
+@pytest.fixture
+def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A Python file with one beside it that it imports, neither in the current directory."""
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "beside", raising=False)
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "beside.py").write_text("ITEMS = ['i00', 'i01', 'i02', 'i03']\n")
+    (folder / "mine.py").write_text(FILE)
+    monkeypatch.chdir(tmp_path)
+    return folder / "mine.py"
+
+
+@pytest.mark.parametrize("form", ["{}", "models/mine.py", "./models/mine.py", "./models/../models/mine.py"])
+def test_a_class_in_a_file(file: Path, form: str) -> None:
+    spec = f"{form.format(file)}:Model?size=7"
+    found: Any = recommender(spec)
+    assert str(found) == spec
+    assert found.size == 7
+    assert same(found, Popular())
+
+
+def test_a_function_in_a_file_and_what_lies_beside_it(file: Path) -> None:
+    found = recommender("models/mine.py:first")
+    assert same(found, FunctionRecommender(lambda p, k: [i for i in ITEMS[:4] if i not in p][:k]))
+
+
+def test_a_model_of_a_matrix_in_a_file(file: Path) -> None:
+    found: Any = recommender("models/mine.py:Wrapped?batch=5")
+    assert found.batch == 5
+    assert same(found, us.MatrixModel(found.model))
+    assert isinstance(found, RanksHeldOut)
+
+
+def test_the_file_counts_among_those_that_a_recommender_was_read_from(file: Path) -> None:
+    assert traits_of(recommender("models/mine.py:Model")).files == (file,)
+    assert traits_of(recommender("models/mine.py:first")).files == (file,)
+
+
+def test_a_file_is_run_once_and_again_when_it_has_changed(file: Path) -> None:
+    def kind() -> Any:
+        found: Any = recommender("models/mine.py:Model")
+        return type(found.recommender)
+
+    assert kind() is kind()
+    file.write_text(FILE.replace("size: int = 3", "size: int = 4"))
+    assert kind()().size == 4
+
+
+def test_a_file_may_be_called_like_a_library_that_it_imports(file: Path) -> None:
+    (file.parent / "implicit.py").write_text(
+        "from implicit.nearest_neighbours import CosineRecommender as Model\n"
+    )
+    assert same(recommender("models/implicit.py:Model"), recommender("cosine"))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("models/mien.py:Model", "there is no file '.*mien.py'; did you mean 'mine.py'?"),
+        ("models/none/mine.py:Model", "there is no file '.*none/mine.py'$"),
+        ("models/mine.py:Modell", "'mine.py' has no 'Modell'; did you mean 'Model'?"),
+        ("models/mine.py", "'models/mine.py' must be written as package.module:Class or ./file.py:Class"),
+        ("models/mine.py:", "must be written as"),
+        ("models/mine.py:Model?sise=3", "no parameter 'sise'; did you mean 'size'"),
+        (
+            "models/mine.py:Fitted",
+            "is a Fitted, which has fit but not recommend: .*wrap it in unskew.Matrix",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_file_or_what_is_in_it(file: Path, spec: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        recommender(spec)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        ("import no_such_module_at_all", "ModuleNotFoundError: No module named 'no_such_module_at_all'"),
+        ("1 / 0", "ZeroDivisionError: division by zero"),
+        ("def f(:", "SyntaxError: invalid syntax"),
+        ("raise SystemExit('usage: mine.py FILE')", "SystemExit: usage: mine.py FILE"),
+    ],
+)
+def test_a_file_that_fails_says_how(file: Path, source: str, message: str) -> None:
+    file.write_text(source)
+    with pytest.raises(InputError, match=rf"importing the file '.*mine.py' failed: {message}"):
+        recommender("models/mine.py:Model")
+    assert str(file) not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "spec", ["./mine.py:Model", "/models/mine.py:Model?size=3", "mine.py:Model", "mine:Model"]
+)
+def test_files_and_modules_are_not_allowed_where_only_what_is_shipped_is(spec: str) -> None:
+    with pytest.raises(InputError, match="is not one of the recommenders that a file may name"):
+        require_shipped(spec)
+
+
 class Plain:
     """A recommender of someone else, without a name of its own."""
 

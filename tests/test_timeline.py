@@ -589,6 +589,17 @@ def test_a_table_of_recommendations_that_has_changed_is_refused(log: us.Log, tmp
                 us.timeline(log, f"table:{lists}", **run)
 
 
+def test_a_python_file_that_has_changed_is_refused(log: us.Log, tmp_path: Path) -> None:
+    path, spec = tmp_path / "mine.py", f"{tmp_path / 'mine.py'}:Model"
+    run: dict[str, Any] = {"reference": 300, "dates": [300], "output": tmp_path / "t.parquet", "resume": True}
+    path.write_text("from unskew import Popular as Model\n")
+    us.timeline(log, spec, **run)
+    assert us.timeline(log, spec, **run).computed == 0
+    path.write_text("from unskew import EASE as Model\n")
+    with pytest.raises(us.UnskewError, match=r"recommenders is .*mine.py:Model .*here and .*mine.py:Model"):
+        us.timeline(log, spec, **run)
+
+
 def test_a_log_with_other_users_is_refused(tmp_path: Path) -> None:
     run: dict[str, Any] = {"reference": 300, "dates": [300], "output": tmp_path / "t.parquet"}
     us.timeline(us.read_log(LOGGED), "popular", **run)

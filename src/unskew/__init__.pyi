@@ -40,6 +40,7 @@ from .recommend.contract import Recommender as Recommender
 from .recommend.ease import EASE as EASE
 from .recommend.implicit_models import ImplicitModel as ImplicitModel
 from .recommend.knn import ItemKNN as ItemKNN
+from .recommend.matrix_model import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
 from .views.organic import organic as organic

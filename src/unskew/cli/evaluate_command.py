@@ -84,7 +84,7 @@ def evaluate(
     """Score recommenders on held-out items, raw and weighted.
 
     SPEC is constant:a,b,c, popular, knn?neighbours=50&similarity=cosine, ease?l2=500, als?factors=64 (needs
-    implicit), table:recommendations.parquet, or package.module:Class.
+    implicit), table:recommendations.parquet, ./file.py:Class or package.module:Class.
 
     \b
     Examples:

@@ -198,6 +198,16 @@ class HeldOutPairs:
     def __len__(self) -> int:
         return len(self.user)
 
+    def remaining(self, first: int, last: int) -> Batch:
+        """The profiles for the pairs from `first` up to `last`, each without what is held out from it."""
+        p = self.snapshot.profiles
+        user = self.user[first:last]
+        start, entries = entries_of(p, user)
+        left = entries != np.repeat(self.entry[first:last], np.diff(start))
+        return Batch(
+            user, np.concatenate([[0], np.cumsum(left)])[start], p.item[entries[left]].astype(np.int64), p.n_items
+        )
+
 
 def top_k(scores: npt.NDArray[Any], k: int) -> Codes:
     """The k items of highest score in each row, ties by code; -inf and NaN mean never.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any, Self
 
 from unskew.arrays.types import Codes
@@ -12,12 +14,13 @@ from unskew.recommend.contract import Batch, GradesHeldOut, RanksHeldOut, Recomm
 class Named:
     """A recommender under another name; in everything else it is the recommender itself.
 
-    It ranks and grades if the recommender does, and has its traits.
+    It ranks and grades if the recommender does, and has its traits; `files` are what it was read from besides.
     """
 
-    def __init__(self, recommender: Recommender, name: str) -> None:
+    def __init__(self, recommender: Recommender, name: str, files: tuple[Path, ...] = ()) -> None:
         self.recommender = recommender
         self._name = name
+        self._files = files
         if isinstance(recommender, RanksHeldOut):
             self.held_out_ranks = recommender.held_out_ranks
         if isinstance(recommender, GradesHeldOut):
@@ -36,8 +39,9 @@ class Named:
 
     @property
     def traits(self) -> Traits:
-        """Those of the recommender."""
-        return traits_of(self.recommender)
+        """Those of the recommender, and the files that it was read from."""
+        own = traits_of(self.recommender)
+        return replace(own, files=(*own.files, *self._files))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Learn from the profiles at a date; returns itself."""
@@ -49,6 +53,12 @@ class Named:
         return self.recommender.recommend(profiles, k)
 
 
-def with_name(model: Recommender, name: str) -> Recommender:
-    """The recommender under this name; itself if that is what it is called."""
-    return model if str(model) == name else Named(model, name)
+def with_name(model: Recommender, name: str, *, files: tuple[Path, ...] = ()) -> Recommender:
+    """The recommender under this name, and read from these files; itself if there is nothing to add."""
+    return model if str(model) == name and not files else Named(model, name, files)
+
+
+def is_nameless(model: Any) -> bool:
+    """Whether an object leaves it to Python to say what it is."""
+    kind: Any = type(model)
+    return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__

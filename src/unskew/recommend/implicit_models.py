@@ -24,7 +24,8 @@ from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch, top_k
+from unskew.recommend.contract import Batch
+from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
 from unskew.recommend.preconditions import require_fitted
 
 MODELS = {
@@ -35,7 +36,6 @@ MODELS = {
 }
 """The names of models, and where each is in the library."""
 
-_CELLS = 2**22  # scores held at a time by one thread
 _SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 
@@ -86,8 +86,7 @@ class ImplicitModel:
         self._unfitted = self._make_model(model, parameters)
         self.fitted: Any = None
         """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
-        self._columns: Codes = np.empty(0, dtype=np.int64)  # the item code of each column
-        self._place: Codes = np.empty(0, dtype=np.int64)  # the column of each item code, or -1
+        self._columns: ItemColumns | None = None
 
     def __str__(self) -> str:
         given = "&".join(f"{name}={value}" for name, value in self._parameters.items())
@@ -100,7 +99,8 @@ class ImplicitModel:
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Fit a fresh copy of the model to the profiles; everything is 1 in the matrix."""
         model = copy.deepcopy(self._unfitted)
-        matrix = self._make_training_matrix(snapshot)
+        columns = ItemColumns.of(snapshot)
+        matrix = columns.training_rows(snapshot)
         self._share_work(model, matrix.nnz)
         with _library().quiet():
             try:
@@ -111,17 +111,17 @@ class ImplicitModel:
                 ) from None
             if _library().is_item_item(model):
                 np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
-        self.fitted = model
+        self.fitted, self._columns = model, columns
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
-        require_fitted(self.fitted, self)
-        rows = self._to_columns(profiles)
+        columns = require_fitted(self._columns, self)
+        rows = columns.rows(profiles)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         some = np.flatnonzero(np.diff(rows.indptr))
         rows = rows[some]
-        size = max(1, _CELLS // max(1, len(self._columns)))
+        size = max(1, CELLS // max(1, len(columns)))
         edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
 
         with _library().quiet():
@@ -131,13 +131,11 @@ class ImplicitModel:
                 scores = _to_dense(left[low:high] @ right)
                 if sparse.issparse(left):
                     scores[~(scores > 0)] = -np.inf
-                own = rows[low:high]
-                scores[np.repeat(np.arange(high - low), np.diff(own.indptr)), own.indices] = -np.inf
-                found = top_k(scores, k)
-                out[some[low:high]] = np.where(found >= 0, self._columns[found], -1)
+                hide_profiles(scores, rows[low:high])
+                out[some[low:high]] = columns.best(scores, k)
 
             if len(some):
-                over_blocks(edges, len(some) * len(self._columns), block)
+                over_blocks(edges, len(some) * len(columns), block)
         return out
 
     def _share_work(self, model: Any, entries: int) -> None:
@@ -181,28 +179,6 @@ class ImplicitModel:
         if getattr(fresh, "random_state", 0) is None:
             fresh.random_state = 0
         return fresh
-
-    def _make_training_matrix(self, snapshot: Snapshot) -> sparse.csr_matrix:
-        """Users and items of the snapshot, each in the order of their ids."""
-        import pyarrow.compute as pc
-
-        self._columns = np.flatnonzero(snapshot.counts())
-        self._place = np.full(len(snapshot.log.items), -1, dtype=np.int64)
-        self._place[self._columns] = np.arange(len(self._columns))
-        users = pc.sort_indices(snapshot.log.users.values).to_numpy().astype(np.int64)
-        users = users[snapshot.sizes()[users] > 0]
-        return self._to_columns(Batch.of(snapshot, users))
-
-    def _to_columns(self, profiles: Batch) -> sparse.csr_matrix:
-        """The profiles on the columns of the model; what nobody held when it was fitted is not among these."""
-        columns = self._place[profiles.item]
-        known = columns >= 0
-        start = np.concatenate([[0], np.cumsum(known)])[profiles.start]
-        ones = np.ones(int(start[-1]), dtype=np.float32)
-        shape = (len(profiles), len(self._columns))
-        rows = sparse.csr_matrix((ones, columns[known], start), shape=shape)
-        rows.sort_indices()
-        return rows
 
     def _factor_scores(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
         """Two matrices whose product is the scores; in 64 bits, so that batches of any size agree."""

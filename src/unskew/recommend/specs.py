@@ -1,4 +1,4 @@
-"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``my.module:Model``.
+"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``./mine.py:Model``.
 
 A spec is a name, then what it is made from after a colon, then parameters after a question mark. Parameters are
 read by the signature of the recommender, in `unskew.recommend.parameters`.
@@ -11,17 +11,16 @@ from __future__ import annotations
 
 import csv
 import importlib
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
-from unskew.recommend.display_name import with_name
+from unskew.recommend.display_name import is_nameless, with_name
 from unskew.recommend.function import FunctionRecommender
+from unskew.recommend.imports import file_of, import_object
 from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
 from unskew.text import did_you_mean, first_line
@@ -62,8 +61,9 @@ def recommender(spec: Any) -> Recommender:
         - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
           `ImplicitModel`;
         - ``table:recommendations.parquet``: made elsewhere; see `Table`;
-        - ``package.module:Class?name=value``: a class, an object or a function ``f(profile, k)`` of a module that
-          Python finds, in the current directory first;
+        - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
+        - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
+          first;
         - an object with ``fit`` and ``recommend``, a class of such objects, a model of `implicit`, or a function.
 
     Returns
@@ -83,8 +83,7 @@ def recommender(spec: Any) -> Recommender:
     """
     if not isinstance(spec, str):
         model = _make_recommender(spec, getattr(spec, "__name__", type(spec).__name__), {})
-        nameless = type(model).__str__ is object.__str__ and type(model).__repr__ is object.__repr__
-        return with_name(model, type(model).__name__) if nameless else model
+        return with_name(model, type(model).__name__) if is_nameless(model) else model
     return with_name(_make_from_text(spec.strip()), spec.strip())
 
 
@@ -148,13 +147,17 @@ def _make_from_text(spec: str) -> Recommender:
         from unskew.recommend.implicit_models import ImplicitModel, model_class
 
         return ImplicitModel(name, **convert_parameters(model_class(name), given, name))
-    if ":" in name and head not in KNOWN:
-        return _make_recommender(_import_target(name), name, given)
+    if (":" in name or name.endswith(".py")) and head not in KNOWN:
+        own = _make_recommender(import_object(name), name, given)
+        file = file_of(name)
+        return own if file is None else with_name(own, spec, files=(file,))
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
     meant = did_you_mean(name, KNOWN) or "."
     known = ", ".join(KNOWN.values())
-    raise InputError(f"there is no recommender {name!r}{meant} There are {known}, and package.module:Class")
+    raise InputError(
+        f"there is no recommender {name!r}{meant} There are {known}, ./file.py:Class and package.module:Class"
+    )
 
 
 def _read_items(text: str, spec: str) -> list[str]:
@@ -182,6 +185,11 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         if given:
             raise InputError(f"{name} is an object already: it takes no parameters")
         return target
+    if hasattr(target, "fit"):
+        raise InputError(
+            f"{name} is a {type(target).__name__}, which has fit but not recommend",
+            remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
+        )
     if callable(target):
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
@@ -191,31 +199,3 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
         f"{KNOWN['knn']}",
     )
-
-
-def _import_target(name: str) -> Any:
-    """What ``package.module:Class`` names."""
-    module, _, attribute = name.partition(":")
-    if not module or not attribute:
-        raise InputError(f"{name!r} must be written as package.module:Class")
-    here = str(Path.cwd())
-    if here not in sys.path and "" not in sys.path:
-        sys.path.insert(0, here)
-    importlib.invalidate_caches()
-    try:
-        found: Any = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name and (module == error.name or module.startswith(error.name + ".")):
-            raise InputError(
-                f"{name}: there is no module {error.name!r}, neither installed nor in the current directory"
-            ) from None
-        raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
-    except Exception as error:
-        reason = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {reason}") from error
-    for part in attribute.split("."):
-        if not hasattr(found, part):
-            where = getattr(found, "__name__", found)
-            raise InputError(f"{name}: {where!r} has no {part!r}{did_you_mean(part, dir(found))}")
-        found = getattr(found, part)
-    return found

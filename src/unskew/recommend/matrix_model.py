@@ -1,0 +1,249 @@
+"""A model of any library that is fitted to a matrix of users by items and scores rows of it.
+
+The model has to know nothing of logs: which matrix it sees, what it may recommend, ties, lists and ranks are
+seen to here.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+
+from unskew.arrays.types import Codes, Floats
+from unskew.checks import whole_number
+from unskew.data.snapshot import Snapshot
+from unskew.errors import InputError
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.display_name import is_nameless
+from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
+from unskew.recommend.preconditions import require_fitted, require_length
+from unskew.text import closest, first_line
+
+ScoreRows = Callable[[Any, sparse.csr_matrix], Any]
+"""From the fitted model and rows of the matrix to a score for each row and column."""
+
+_MOST_ROWS = 256  # more at a time are hardly faster, and filling up the last block costs more
+
+
+class MatrixModel:
+    """Recommends what a model scores highest: anything with ``fit(X)`` that then scores rows of such a matrix.
+
+    ``X`` is a SciPy CSR matrix of ones (32-bit floats): a row for each user and a column for each item of the
+    snapshot, both in the order of their ids, so that nothing of what the log holds later comes in. Rows to score
+    are profiles without the held-out item, on the same columns. They are not those of `X`: the model must score
+    any row, and what it remembers of a user by number is of no use.
+
+    Parameters
+    ----------
+    model
+        An object with ``fit(X)``, of which a copy is fitted each time, or a class or function without
+        arguments that makes one.
+    scores
+        How scores are had from the fitted model: the name of a method that takes rows, or a function
+        ``scores(model, rows)``. Either gives an array of shape (rows, items): of NumPy, of PyTorch, or a sparse
+        matrix, in which what is not stored is never recommended. Neither is what scores NaN or -inf.
+    name
+        How to call it in results; by default as the model is written.
+    batch
+        How many rows are scored at a time; by default a power of 2 up to 256, such that no more than about four
+        million scores are held at once.
+
+    Attributes
+    ----------
+    fitted
+        The model itself, once fitted.
+
+    Notes
+    -----
+    The model is always given the same number of rows; the last block is filled up with repeats. Fast arithmetic
+    rounds differently for blocks of another shape, and scores that are all but equal would change places with the
+    size of a batch. (In single precision it may round by the place of a row as well.)
+
+    Items that the profile holds are never recommended, ties go to the smaller id, and the rank of a held-out item
+    is had by counting the scores above it. A held-out item leaves the profile only: **what the model has learned
+    still contains the pair**, and scores are higher than after a fit without it, for small logs more so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unskew as us
+    >>> class LowRank:
+    ...     def __init__(self, factors=2):
+    ...         self.factors = factors
+    ...     def fit(self, x):
+    ...         self.v = np.linalg.svd(x.toarray(), full_matrices=False)[2][: self.factors]
+    ...     def predict(self, rows):
+    ...         return rows @ self.v.T @ self.v
+    >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
+    >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> model = us.MatrixModel(LowRank(1), "predict")
+    >>> round(us.evaluate(model, log.at(1), quality="hit@1").value, 3)
+    0.833
+    """
+
+    traits: ClassVar[Traits] = Traits(exact=False)
+
+    def __init__(
+        self, model: Any, scores: str | ScoreRows = "predict", *, name: str | None = None, batch: int | None = None
+    ) -> None:
+        self.model = model
+        self._is_maker = isinstance(model, type) or (callable(model) and not hasattr(model, "fit"))
+        if not isinstance(scores, str) and not callable(scores):
+            raise InputError(
+                f"scores is {scores!r}",
+                remedy="name a method of the model, or give a function scores(model, rows)",
+            )
+        if isinstance(model, type) or not self._is_maker:
+            _require_methods(model, scores)
+        if batch is not None:
+            whole_number("batch", batch, "how many rows are scored at a time")
+        self.scores = scores
+        self.batch = batch
+        self._name = name or _describe(model)
+        self.fitted: Any = None
+        self._columns: ItemColumns | None = None
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"MatrixModel({self._name})"
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Fit a fresh model to the profiles; everything is 1 in the matrix."""
+        model, columns = self._make(), ItemColumns.of(snapshot)
+        model.fit(columns.training_rows(snapshot))
+        self.fitted, self._columns = model, columns
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+        columns = require_fitted(self._columns, self)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
+        rows = columns.rows(profiles)
+        for low, high in self._cut(len(profiles)):
+            out[low:high] = columns.best(self._score(rows[low:high]), k)
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+        columns = require_fitted(self._columns, self)
+        require_length(k)
+        out = np.zeros(len(pairs), dtype=np.int64)
+        for low, high in self._cut(len(pairs)):
+            block = self._score(columns.rows(pairs.remaining(low, high)))
+            out[low:high] = _count_ranks(block, columns.column[pairs.item[low:high]])
+        return np.where(out <= k, out, 0)
+
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        """The score of one item for each profile; NaN for one that nobody held at the fit."""
+        columns = require_fitted(self._columns, self)
+        rows, column = columns.rows(profiles), columns.column[items]
+        out = np.full(len(profiles), np.nan)
+        for low, high in self._cut(len(profiles)):
+            block = self._score(rows[low:high], hide=False)
+            out[low:high] = block[np.arange(high - low), column[low:high]]
+        return np.where(column >= 0, out, np.nan)
+
+    def _make(self) -> Any:
+        if self._is_maker:
+            model = self.model()
+            _require_methods(model, self.scores)
+            return model
+        try:
+            return copy.deepcopy(self.model)
+        except Exception as error:
+            raise InputError(
+                f"{self} cannot be copied before it is fitted ({type(error).__name__}: {first_line(error)})",
+                remedy="give a function that makes one, such as lambda: Model(factors=8)",
+            ) from error
+
+    def _cut(self, n: int) -> Iterator[tuple[int, int]]:
+        """Where each block of rows begins and ends."""
+        size = self._block_size()
+        for low in range(0, n, size):
+            yield low, min(low + size, n)
+
+    def _block_size(self) -> int:
+        if self.batch is not None:
+            return self.batch
+        columns = require_fitted(self._columns, self)
+        fits = min(_MOST_ROWS, max(1, CELLS // max(1, len(columns))))
+        return 1 << (fits.bit_length() - 1)
+
+    def _score(self, rows: sparse.csr_matrix, *, hide: bool = True) -> npt.NDArray[Any]:
+        """The scores of one block of rows, with -inf for what they hold unless that is to be seen too."""
+        n = rows.shape[0]
+        filled = rows[np.resize(np.arange(n), self._block_size())]
+        block = self._read(self._ask(filled), filled.shape)[:n]
+        if hide:
+            hide_profiles(block, rows)
+        return block
+
+    def _ask(self, rows: sparse.csr_matrix) -> Any:
+        if isinstance(self.scores, str):
+            return getattr(self.fitted, self.scores)(rows)
+        return self.scores(self.fitted, rows)
+
+    def _read(self, given: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
+        """Scores as an array of our own; an array is copied, since the model may keep it."""
+        for step in ("detach", "cpu", "numpy"):
+            if callable(getattr(given, step, None)):
+                given = getattr(given, step)()
+        found = given if sparse.issparse(given) else np.array(given)
+        if found.shape != shape or found.dtype.kind not in "biuf":
+            what = self.scores if isinstance(self.scores, str) else "scores"
+            raise InputError(
+                f"{self}: {what} must give numbers of shape {shape}, a row for each profile and a column for each "
+                f"item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
+            )
+        if sparse.issparse(found):
+            return _fill_in(found)
+        return found if found.dtype.kind == "f" else found.astype(np.float64)
+
+
+def _fill_in(scores: Any) -> Floats:
+    """Sparse scores as an array, with -inf for what is not stored."""
+    stored = sparse.coo_matrix(scores, copy=True)
+    stored.sum_duplicates()
+    block = np.full(stored.shape, -np.inf)
+    block[stored.row, stored.col] = stored.data
+    return block
+
+
+def _count_ranks(scores: npt.NDArray[Any], column: Codes) -> Codes:
+    """The rank of one column in each row: 1 and those above it, ties by column; 0 if it is never recommended."""
+    own = np.take_along_axis(scores, np.maximum(column, 0)[:, None], axis=1)
+    above = scores > own
+    above |= (scores == own) & (np.arange(scores.shape[1]) < column[:, None])
+    listed = (column >= 0) & (own[:, 0] > -np.inf)
+    return np.where(listed, 1 + np.count_nonzero(above, axis=1), 0)
+
+
+def _require_methods(model: Any, scores: str | ScoreRows) -> None:
+    """Refuse a model that cannot be fitted, or has no such method to score rows."""
+    kind = model.__name__ if isinstance(model, type) else type(model).__name__
+    if not callable(getattr(model, "fit", None)):
+        raise InputError(
+            f"{kind} has no method 'fit'", remedy="give a model that is fitted to a matrix, with fit(X)"
+        )
+    if isinstance(scores, str) and not callable(getattr(model, scores, None)):
+        methods = [
+            name for name in dir(model) if not name.startswith("_") and callable(getattr(model, name, None))
+        ]
+        close = closest(scores, methods)
+        raise InputError(
+            f"{kind} has no method {scores!r}",
+            remedy=f"did you mean {close!r}?" if close else "name another, or give a function scores(model, rows)",
+        )
+
+
+def _describe(model: Any) -> str:
+    """How a model is written, if that is one line that says something."""
+    text = str(getattr(model, "__name__", model))
+    return type(model).__name__ if is_nameless(model) or "\n" in text else text
