@@ -455,7 +455,7 @@ def test_a_file_that_fails_says_how(file: Path, source: str, message: str) -> No
     "spec", ["./mine.py:Model", "/models/mine.py:Model?size=3", "mine.py:Model", "mine:Model"]
 )
 def test_files_and_modules_are_not_allowed_where_only_what_is_shipped_is(spec: str) -> None:
-    with pytest.raises(InputError, match="is not one of the recommenders that a file may name"):
+    with pytest.raises(InputError, match="is not one that unskew ships"):
         require_shipped(spec)
 
 
