@@ -262,7 +262,7 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     rows = [
         line.split() for line in done.stdout.splitlines() if line.strip().startswith(("popular  ", "constant"))
     ]
-    assert [row[3] for row in rows if len(row) == 7] == ["raw", "raw", "weighted"] * 2
+    assert [row[3] for row in rows if len(row) == 8] == ["raw", "raw", "weighted"] * 2
     assert "explained by" in done.stdout
     assert "Item weights alone do not repair personalised" in " ".join(done.stdout.split())
 
