@@ -26,7 +26,7 @@ from unskew.data.marginal import Marginal
 from unskew.data.policy import Policy
 from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
 from unskew.data.times import Label
-from unskew.data.weighting import Weighting, Weights
+from unskew.data.weighting import AppliesToSlice, Weighting, Weights
 from unskew.errors import EmptyError, InputError
 
 if TYPE_CHECKING:
@@ -192,9 +192,13 @@ class Slice:
         if weights is None:
             return Weighting(self, theta)
         if isinstance(weights, Weighting):
+            if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
+                raise InputError(f"these weights are those of {weights.part}, and not of {self}: weigh this one")
+            if weights.part.tick != self.tick or type(weights.part) is not type(self):
+                raise InputError(f"these weights are those of {weights.part}, and not of {self}: weigh this one")
             return weights
         if not isinstance(weights, Mapping):
-            if not hasattr(weights, "apply"):
+            if not isinstance(weights, AppliesToSlice) or hasattr(weights, "iloc"):  # a frame has an apply as well
                 raise InputError(
                     f"weights is a {type(weights).__name__}; give fitted weights or a mapping {{item: weight}}"
                 )

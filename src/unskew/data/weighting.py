@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class Weighting:
         return np.asarray(np.bincount(user, weights=shares, minlength=p.n_users), dtype=np.float64)
 
 
+@runtime_checkable
 class AppliesToSlice(Protocol):
     """Fitted weights, as far as a slice needs to know them."""
 
@@ -78,3 +79,10 @@ class AppliesToSlice(Protocol):
 
 Weights = Weighting | AppliesToSlice | Mapping[Any, float] | None
 """Whatever can be weights."""
+
+
+def name_weights(weights: Weights) -> str:
+    """What results call these weights: ``raw`` or ``weighted``."""
+    if isinstance(weights, Weighting):
+        return weights.name
+    return "raw" if weights is None else "weighted"

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from unskew.data.weighting import Weights
+from unskew.data.weighting import Weights, name_weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, require_same_pairs
@@ -112,7 +112,7 @@ def compare(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
                 quality=named_quality(quality).name,
-                weighting="raw" if weights is None else "weighted",
+                weighting=name_weights(weights),
                 difference=difference,
                 low=interval.low,
                 high=interval.high,
@@ -133,7 +133,7 @@ def _refuse(one: HeldOutRanks, other: HeldOutRanks, quality: str, weights: Weigh
         a=one.recommender,
         b=other.recommender,
         quality=quality,
-        weighting="raw" if weights is None else "weighted",
+        weighting=name_weights(weights),
         difference=nothing,
         low=nothing,
         high=nothing,

@@ -229,7 +229,7 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
         )
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
     everything = FitOptions.of(options, shared)
-    kept = options.method if options is not None and options.is_subset else "descent"
+    kept = "descent" if options is None or options.method == "scaling" else options.method
     subset = one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
     tops = [whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
     for one in tops:

@@ -158,6 +158,8 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files meant by a path, a glob, a folder of Parquet files, or a list of these."""
     if not isinstance(source, str | Path):
         return [path for one in source for path in expand(one)]
+    if str(source) == "":
+        raise FileError("the name of a file is empty", remedy="is a variable of the shell not set?")
     path = Path(source)
     try:
         is_folder, exists = path.is_dir(), path.exists()

@@ -157,9 +157,10 @@ class Batch:
 
     @classmethod
     def of(cls, snapshot: Snapshot, users: Codes | None = None) -> Batch:
-        """The whole profiles of these users, or of all."""
+        """The whole profiles of these users, or of all who hold anything, in the order of their ids."""
         p = snapshot.profiles
-        chosen = np.arange(p.n_users) if users is None else users
+        everyone = snapshot.log.users.order() if users is None else users
+        chosen = everyone[p.sizes()[everyone] > 0] if users is None else users
         start, entries = entries_of(p, chosen)
         return cls(chosen, start, p.item[entries].astype(np.int64), p.n_items)
 
