@@ -36,7 +36,7 @@ DIAGNOSTICS = {"effective_pairs", "largest_item", "users_left_out", "level", "me
 SLOW = """
 import time
 import numpy as np
-from unskew import ranking
+from unskew.evaluation import ranking
 ranking.ENTRIES = 200
 
 class Slow:

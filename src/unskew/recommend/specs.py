@@ -100,7 +100,7 @@ def require_shipped(spec: str) -> None:
     """
     text = spec.strip() if isinstance(spec, str) else ""
     name = "constant" if text.startswith("constant:") else text.partition("?")[0].strip()
-    if name not in SHIPPED:
+    if name not in SHIPPED or text.partition("?")[0].strip() == "constant":
         raise InputError(
             f"the recommender {spec!r} is not one that unskew ships, and a file may name no other",
             remedy=f"use one of {', '.join(KNOWN[shipped] for shipped in SHIPPED)}",

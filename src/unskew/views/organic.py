@@ -15,7 +15,7 @@ def organic(log: Log) -> Log:
     >>> import unskew as us
     >>> rows = {"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5], "shown": [False, True, False]}
     >>> us.organic(us.read_log(rows, exposed="shown"))
-    Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
+    Log(2 users, 2 items, 2 interactions from 3 to 5, organic view)
     """
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
