@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pytest
 from hypothesis import strategies as st
 
 import unskew as us
+from unskew.arrays import blocks
 from unskew.arrays.types import Codes
 from unskew.recommend.contract import Batch, HeldOutPairs
 
@@ -101,6 +104,20 @@ def ranks(scores: Scores, pairs: HeldOutPairs, *, exact: bool) -> list[int]:
         listed = ranking(scores(left if exact else x, left[user]), left[user])
         found.append(listed.index(int(item)) + 1 if int(item) in listed else 0)
     return found
+
+
+def with_threads(
+    monkeypatch: pytest.MonkeyPatch, make: Callable[[us.Snapshot], Any], n_items: int
+) -> Iterator[tuple[npt.NDArray[Any], ...]]:
+    """What a model says of a log that is large enough for threads, with 1, 2 and 5 of them."""
+    snapshot = random_snapshot(2, 4000, n_items, 10)
+    pairs = all_pairs(snapshot)
+    assert len(pairs) > blocks.SMALL
+    batch = remaining(pairs)
+    for n in (1, 2, 5):
+        monkeypatch.setenv("UNSKEW_THREADS", str(n))
+        model = make(snapshot)
+        yield model.held_out_ranks(pairs, 50), model.recommend(batch, 5)
 
 
 def within(found: Sequence[int], k: int) -> list[int]:

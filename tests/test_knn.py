@@ -25,11 +25,11 @@ from tests.recommending import (
     ranks,
     remaining,
     snapshot_of,
+    with_threads,
     within,
     without,
 )
 from tests.tables import LAW
-from unskew.arrays import blocks
 from unskew.errors import PolicyError, UnskewError
 from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.knn import ItemKNN
@@ -192,15 +192,7 @@ def test_bm25_scores_are_those_of_implicit_to_the_rounding() -> None:
 
 @pytest.mark.parametrize("kind", [*EXACT, "bm25"])
 def test_the_number_of_threads_changes_nothing(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = random_snapshot(2, 4000, 300, 10)
-    pairs = all_pairs(snapshot)
-    assert len(pairs) > blocks.SMALL
-    batch = remaining(pairs)
-    seen = []
-    for n in (1, 2, 5):
-        monkeypatch.setenv("UNSKEW_THREADS", str(n))
-        model = ItemKNN(20, similarity=kind).fit(snapshot)
-        seen.append((model.held_out_ranks(pairs, 50), model.recommend(batch, 5)))
+    seen = list(with_threads(monkeypatch, lambda s: ItemKNN(20, similarity=kind).fit(s), 300))
     assert np.count_nonzero(seen[0][0]) > 1000
     for other in seen[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))

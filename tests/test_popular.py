@@ -21,11 +21,11 @@ from tests.recommending import (
     ranks,
     remaining,
     snapshot_of,
+    with_threads,
     within,
     without,
 )
 from tests.tables import LAW
-from unskew.arrays import blocks
 from unskew.errors import PolicyError, UnskewError
 from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.popular import Popular
@@ -102,15 +102,7 @@ def test_an_empty_rest_of_a_profile_gets_the_most_popular_and_a_last_holder_noth
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    snapshot = random_snapshot(2, 4000, 300, 10)
-    pairs = all_pairs(snapshot)
-    assert len(pairs) > blocks.SMALL
-    batch = remaining(pairs)
-    seen = []
-    for n in (1, 2, 5):
-        monkeypatch.setenv("UNSKEW_THREADS", str(n))
-        model = Popular().fit(snapshot)
-        seen.append((model.held_out_ranks(pairs, 50), model.recommend(batch, 5)))
+    seen = list(with_threads(monkeypatch, lambda s: Popular().fit(s), 300))
     assert np.count_nonzero(seen[0][0]) > 1000
     for other in seen[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))

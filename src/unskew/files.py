@@ -18,6 +18,9 @@ import pyarrow.parquet as pq
 from unskew.errors import FileError
 from unskew.text import first_line
 
+ARROW_MAGIC = b"ARROW1"
+"""The bytes with which an Arrow file begins."""
+
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.types import Codes
 from unskew.data.log import Log
 from unskew.data.slice import Slice
@@ -271,9 +272,9 @@ def part_of(batch: Batch, first: int, last: int) -> Batch:
 
 def all_pairs(snapshot: Snapshot) -> HeldOutPairs:
     """Every pair of a user and an item of its profile."""
-    entry = np.flatnonzero(snapshot.mark_entries())
-    user = np.repeat(np.arange(len(snapshot.log.users)), snapshot.sizes())
-    return HeldOutPairs(snapshot, user, snapshot.profiles.item[entry].astype(np.int64), entry)
+    p = snapshot.profiles
+    entry = all_entries(p)
+    return HeldOutPairs(snapshot, all_users(p), p.item[entry].astype(np.int64), entry)
 
 
 def without_each(pairs: HeldOutPairs) -> Batch:

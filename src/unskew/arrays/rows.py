@@ -13,6 +13,11 @@ def all_entries(profiles: Profiles) -> Codes:
     return entries_of(profiles, np.arange(profiles.n_users))[1]
 
 
+def all_users(profiles: Profiles) -> Codes:
+    """The user of every entry, in the same order."""
+    return np.repeat(np.arange(profiles.n_users), profiles.sizes())
+
+
 def entries_of(profiles: Profiles, users: Codes) -> tuple[Codes, Codes]:
     """Where those of each of the users begin, and their entries one after the other."""
     first = profiles.start[users].astype(np.int64)

@@ -188,8 +188,9 @@ class LogOptions:
     def reference(self, log: Log, given: str) -> Reference:
         """A date of the log, or a file with a marginal."""
         from unskew.data.marginal import Marginal
+        from unskew.reading.formats import PARQUET
 
-        if Path(given).suffix == ".parquet" or _is_file(given):
+        if Path(given).suffix in PARQUET.endings or _is_file(given):
             return Marginal.load(given)
         return self.snapshot(log, given)
 
@@ -251,10 +252,10 @@ def shared_fit_options(function: Function) -> Function:
 
 
 def _gather(function: Function, options: Sequence[Callable[[Function], Function]]) -> Function:
+    names = [param.name for param in click.command()(_decorate(lambda: None, options)).params]
+
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        names = ("top", "items", "method") if options is _FIT_OPTIONS else ()
-        names = (*names, "tol", "max_passes", "new_items", "min_items", "users")
         mine = {name: given.pop(name) for name in names}
         return function(fit=FitChoice({k: v for k, v in mine.items() if v is not None}), **given)
 

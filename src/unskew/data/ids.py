@@ -72,7 +72,7 @@ class Ids:
     def codes(self, wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The codes of `wanted` ids, -1 for an id that is not here."""
         values = _as_array(wanted)
-        if not _comparable(values.type, self.values.type):
+        if not are_comparable(values.type, self.values.type):
             return np.full(len(values), -1, dtype=np.int64)
         try:
             values = values.cast(self.values.type)
@@ -147,7 +147,7 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
     return wanted
 
 
-def _comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
+def are_comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
     """Whether ids of these types can be the same; text is never the same as a number, 1 and 1.0 are."""
     if pa.types.is_null(theirs):
         return True

@@ -21,7 +21,7 @@ from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.times import Kind, TimeAxis
 from unskew.errors import FileError
-from unskew.files import check_readable, replace_file
+from unskew.files import ARROW_MAGIC, check_readable, replace_file
 from unskew.text import first_line
 
 if TYPE_CHECKING:
@@ -32,7 +32,6 @@ Fields = dict[str, Any]
 
 _KEY = b"unskew.log"
 _FORMAT = 1
-_MAGIC = b"ARROW1"
 _ORGANIC = "organic."
 
 
@@ -42,7 +41,7 @@ def is_saved_log(path: Path) -> bool:
         if not path.is_file():
             return False
         with path.open("rb") as file:
-            if file.read(len(_MAGIC)) != _MAGIC:
+            if file.read(len(ARROW_MAGIC)) != ARROW_MAGIC:
                 return False
         with pa.memory_map(str(path)) as mapped:
             return _KEY in (pa.ipc.open_file(mapped).schema.metadata or {})

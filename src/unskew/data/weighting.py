@@ -14,7 +14,7 @@ import numpy as np
 
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.rows import all_entries
+from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats
 
@@ -64,9 +64,8 @@ class Weighting:
     def user_mass(self) -> Floats:
         """The sum of `pair_shares` over the entries of each user of the log."""
         p = self.part.profiles
-        user = np.repeat(np.arange(p.n_users), p.sizes())
         shares = self.pair_shares[all_entries(p)]
-        return np.asarray(np.bincount(user, weights=shares, minlength=p.n_users), dtype=np.float64)
+        return np.asarray(np.bincount(all_users(p), weights=shares, minlength=p.n_users), dtype=np.float64)
 
 
 @runtime_checkable

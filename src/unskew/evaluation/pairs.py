@@ -11,7 +11,7 @@ from typing import cast
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, users_of
+from unskew.arrays.rows import all_entries, all_users, users_of
 from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
@@ -21,8 +21,7 @@ from unskew.recommend.contract import HeldOutPairs
 
 def all_pairs(part: Slice) -> HeldOutPairs:
     """Every entry of the slice as a pair of user and item."""
-    entries = all_entries(part.profiles)
-    return _pairs(part, np.repeat(np.arange(part.profiles.n_users), part.sizes()), entries)
+    return _pairs(part, all_users(part.profiles), all_entries(part.profiles))
 
 
 def pairs_of(part: Slice, entries: Codes) -> HeldOutPairs:

@@ -27,10 +27,7 @@ from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
-from unskew.weights.fit_options import SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
-
-_SHARED = ("tol", "max_passes", "new_items", "min_items", "users")
-"""Options that all fits of a timeline have in common."""
+from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
 
 @dataclass(frozen=True)
@@ -169,8 +166,8 @@ class TimelineSpec:
             "recommenders": [_describe_model(name, model) for name, model in self.models.items()],
             "qualities": [quality.name for quality in self.qualities],
             "top": self.tops[1:],
+            **{name: value for name, value in self.fits[0].to_dict().items() if name in SHARED_OPTIONS},
             "method": self.fits[1].method if len(self.fits) > 1 else None,
-            **{name: value for name, value in self.fits[0].to_dict().items() if name in _SHARED},
             "items": [str(item) for item in self.items.to_pylist()],
             "sample": self.sample,
             "seed": None if self.sample is None else self.seed,

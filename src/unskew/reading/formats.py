@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError
+from unskew.files import ARROW_MAGIC
 from unskew.reading.columnar_files import open_arrow, open_parquet
 from unskew.reading.csv_files import CsvForm, open_csv
 from unskew.reading.json_files import open_json
@@ -95,7 +96,7 @@ ARROW = Format(
     open_files=open_arrow,
     typed_by="column",
     parse_once=False,
-    magic=b"ARROW1",
+    magic=ARROW_MAGIC,
     form_of=lambda _: None,
 )
 

@@ -127,15 +127,13 @@ class EASE:
         """The k modelled items of highest score for each profile."""
         model = require_fitted(self._model, self)
         work = BatchWork.of(profiles)
-        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
         n = len(model.modelled)
 
-        def recommend(lo: int, hi: int) -> None:
+        def recommend(lo: int, hi: int, out: Codes) -> None:
             totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
             ease_kernels.recommend_by_rows(lo, hi, work.rows, model, k, totals, mine, out)
 
-        work.run(recommend, each=n)
-        return out
+        return work.recommend(recommend, k, each=n)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k or not modelled.

@@ -148,14 +148,12 @@ class ItemKNN:
         """The k items of highest score for each profile, by the neighbours as fitted."""
         model = require_fitted(self._model, self)
         work = BatchWork.of(profiles)
-        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
-        def recommend(lo: int, hi: int) -> None:
+        def recommend(lo: int, hi: int, out: Codes) -> None:
             scratch = ListScratch.of(len(model.counts.held_by))
             recommend_by_neighbours(lo, hi, work.rows, model.neighbours, k, scratch, out)
 
-        work.run(recommend)
-        return out
+        return work.recommend(recommend, k)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k.

@@ -78,14 +78,12 @@ class Popular:
         """The k items that most users hold and the profile does not, by the counts as fitted."""
         model = require_fitted(self._model, self)
         work = BatchWork.of(profiles)
-        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
 
-        def recommend(lo: int, hi: int) -> None:
+        def recommend(lo: int, hi: int, out: Codes) -> None:
             mine = np.zeros(len(model.popularity.key), dtype=np.int64)
             recommend_most_popular(lo, hi, work.rows, model.best, k, mine, out)
 
-        work.run(recommend)
-        return out
+        return work.recommend(recommend, k)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k.

@@ -7,14 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.ids import Ids, ids_of_texts, kind_of
+from unskew.data.ids import Ids, are_comparable, ids_of_texts, kind_of
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.table_rows import Rows
 from unskew.text import count
-
-_NUMBERS = {"integers", "decimal numbers"}
 
 
 @dataclass(frozen=True)
@@ -156,10 +155,10 @@ class Lists:
 def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     if is_text:
         return ids.codes(ids_of_texts(values, ids))
-    theirs, ours = kind_of(values.type), kind_of(ids.values.type)
-    if len(values) and theirs != ours and {theirs, ours} != _NUMBERS:
+    theirs, ours = values.type, ids.values.type
+    if len(values) and not are_comparable(theirs, ours):
         raise InputError(
-            f"{where} holds {theirs} ({values[0].as_py()!r}), but the ids of the log are {ours} "
+            f"{where} holds {kind_of(theirs)} ({values[0].as_py()!r}), but the ids of the log are {kind_of(ours)} "
             f"({ids.examples()})",
             remedy="give them in the type of the log",
         )
@@ -216,7 +215,5 @@ def _number_pairs(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:
 
 def _held_pairs(snapshot: Snapshot) -> Codes:
     """A number for each pair of a user and an item it holds."""
-    inside = snapshot.mark_entries()
-    item = snapshot.profiles.item[inside].astype(np.int64)
-    user = np.repeat(np.arange(len(snapshot.log.users)), snapshot.sizes())
-    return _number_pairs(snapshot, user, item)
+    p = snapshot.profiles
+    return _number_pairs(snapshot, all_users(p), p.item[all_entries(p)].astype(np.int64))

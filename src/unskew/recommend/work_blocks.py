@@ -17,6 +17,7 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles, Rows
 from unskew.arrays.types import Codes, Items
 from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.preconditions import require_length
 
 _MOST = 64  # blocks
 
@@ -43,11 +44,16 @@ class BatchWork:
         start = batch.start.astype(np.uint64)
         return cls(Rows(start[:-1], start[1:], batch.item.astype(np.uint32)), batch.n_items)
 
-    def run(self, work: Callable[[int, int], Any], *, each: int = 1) -> None:
-        """Call ``work(lo, hi)`` for blocks of profiles; `each` entry costs this many steps or so."""
+    def recommend(self, work: Callable[[int, int, Codes], Any], k: int, *, each: int = 1) -> Codes:
+        """Call ``work(lo, hi, out)`` for blocks of profiles; `each` entry costs this many steps or so.
+
+        Gives `out`: k items for each profile, -1 where `work` writes none.
+        """
+        out = np.full((len(self.rows.start), require_length(k)), -1, dtype=np.int64)
         sizes = (self.rows.stop - self.rows.start).astype(np.int64) + 1
         edges = cut_into_blocks(sizes, self.n_items)
-        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi))
+        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, out))
+        return out
 
 
 class PairCodes(NamedTuple):

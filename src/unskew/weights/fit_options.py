@@ -32,6 +32,9 @@ class SharedFitKeywords(TypedDict, total=False):
     users: str
 
 
+SHARED_OPTIONS = tuple(SharedFitKeywords.__annotations__)
+
+
 class FitKeywords(SharedFitKeywords, total=False):
     """All options by name, as functions take them; see `FitOptions`."""
 
