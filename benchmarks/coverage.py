@@ -23,7 +23,7 @@ import unskew as us
 from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, Population, population
 from unskew.arrays.blocks import threads
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
-from unskew.evaluation.changes import explain_change, refit_change
+from unskew.evaluation.changes import Part, explain_change
 from unskew.evaluation.comparison import compare
 
 USERS, DRAWS = 400, 500
@@ -51,14 +51,15 @@ def by_users(seed: int) -> Found:
     raw, weighted, before = _truths(people, "own")
     uneven = sample.ranked("own", sample.now_uneven).score(HIT)
     segment = own.by_segment(sample.now.profiles.item < SEGMENT, HIT)[1]
-    moved = explain_change(own, sample.ranked("own", sample.before), weights, quality=HIT)
+    moved = explain_change(own, sample.ranked("own", sample.before), weights, quality=HIT, refit=0)
     found = {
         "raw": _holds(own.score(HIT).interval, raw),
         "raw, P(u) not uniform": _holds(uneven.interval, people.score("own", NOW, uniform=False)),
         "raw, of a segment": _holds(segment.interval, people.score("own", NOW, items=SEGMENT)),
         "weighted, weights given": _holds(own.score(HIT, weights).interval, weighted),
-        "raw change": _holds((moved.raw_low, moved.raw_high), raw - before),
-        "change not explained, weights given": _holds((moved.low, moved.high), weighted - before),
+        "raw change": _covers(moved.change, raw - before),
+        "item mix, weights given": _covers(moved.item_mix, raw - weighted),
+        "change not explained, weights given": _covers(moved.rest, weighted - before),
     }
     for name, given in (("raw", None), ("weights given", weights)):
         [c] = compare(own, other, quality=HIT, weights=given)
@@ -75,13 +76,15 @@ def by_draws(seed: int) -> Found:
     cases = (("own", sample.now), ("other", sample.now), ("own", sample.before))
     own, other, then = (sample.ranked(name, at) for name, at in cases)
     some, some_other, some_then = (sample.ranked(name, at, sample=DRAWS, seed=seed) for name, at in cases)
-    moved, moved_true = (explain_change(a, b, weights, quality=HIT) for a, b in ((some, some_then), (own, then)))
+    moved, moved_true = (
+        explain_change(a, b, weights, quality=HIT, refit=0) for a, b in ((some, some_then), (own, then))
+    )
     [c], [c_true] = (compare(a, b, quality=HIT) for a, b in ((some, some_other), (own, other)))
     found = {
         f"sampled {name}": _holds(some.score(q, weights).interval, own.score(q, weights).value)
         for name, q in (("hits (Wilson)", HIT), ("reciprocal ranks", RECIPROCAL))
     }
-    found["sampled, change not explained"] = _holds((moved.low, moved.high), moved_true.unexplained)
+    found["sampled, change not explained"] = _covers(moved.rest, moved_true.rest.value)
     found["sampled, difference of two"] = _holds((c.low, c.high), c_true.difference)
     return found
 
@@ -94,26 +97,21 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
     now, then = ([sample.ranked(name, at) for name in names] for at in (sample.now, sample.before))
     weights = us.fit_weights(sample.now, sample.before)
     again = bootstrap(now, sample.before, weights, [HIT], reference_ranks=then, repeats=repeats, seed=seed)
-    assert again.reference is not None
     found = {}
     where = ", mass trapped" if trapped else ""
     for k, of in enumerate(("", ", constant list")):
         _, weighted, _ = _truths(people, names[k])
         score = now[k].score(HIT, weights)
-        refitted = replace_interval(score, again.now[:, k, 0])
+        refitted = replace_interval(score, again.of(now[k], HIT)["weighted"])
         found[f"weighted, bootstrap{of}{where}"] = _holds(refitted.interval, weighted)
         if not trapped:
             found[f"{AS_GIVEN}{of}"] = _holds(score.interval, weighted)
     # of the constant list no change is left unexplained
-    moved = refit_change(
-        explain_change(now[0], then[0], weights, quality=HIT),
-        again.now[:, 0, 0],
-        again.raw[:, 0, 0],
-        again.reference[:, 0, 0],
-    )
     raw, weighted, before = _truths(people, "own")
-    found[f"change not explained, bootstrap{where}"] = _holds((moved.low, moved.high), weighted - before)
-    found[f"raw change, bootstrap{where}"] = _holds((moved.raw_low, moved.raw_high), raw - before)
+    moved = explain_change(now[0], then[0], weights, quality=HIT, refit=repeats, seed=seed)
+    found[f"change not explained, bootstrap{where}"] = _covers(moved.rest, weighted - before)
+    found[f"raw change, bootstrap{where}"] = _covers(moved.change, raw - before)
+    found[f"item mix, bootstrap{where}"] = _covers(moved.item_mix, raw - weighted)
     return found
 
 
@@ -133,7 +131,7 @@ def to_a_marginal(seed: int, *, repeats: int = REPEATS) -> Found:
         ranks = sample.ranked(name, sample.now)
         weights = us.fit_weights(sample.now, target)
         again = bootstrap([ranks], target, weights, [HIT], repeats=repeats, seed=seed)
-        score = replace_interval(ranks.score(HIT, weights), again.now[:, 0, 0], target_known=True)
+        score = replace_interval(ranks.score(HIT, weights), again.of(ranks, HIT)["weighted"], target_known=True)
         found[label] = _holds(score.interval, people.score(name, NOW, weighted=True))
     return found
 
@@ -142,6 +140,10 @@ def _truths(people: Population, recommender: str) -> tuple[float, float, float]:
     """The true scores: raw and weighted at t1, and at t0."""
     raw, weighted = (people.score(recommender, NOW, weighted=w) for w in (False, True))
     return raw, weighted, people.score(recommender, BEFORE)
+
+
+def _covers(part: Part, true: float) -> bool:
+    return _holds((part.low, part.high), true)
 
 
 def _holds(interval: Iterable[float], true: float) -> bool:

@@ -124,7 +124,10 @@ def test_a_constant_scores_as_its_items_share_at_both_dates(log: str) -> None:
     ):
         expected = mix.to_dict()[3] + mix.to_dict()[7]
         assert by(found["scores"], at=at, weighting=weighting)["value"] == pytest.approx(expected, abs=1e-12)
-    assert abs(found["changes"][0]["unexplained"]) <= found["weights"]["bound_after"] + 1e-9
+    [change] = found["changes"]
+    assert change["bound_holds"]
+    assert abs(change["rest"]["value"]) <= change["bound"] + 1e-9
+    assert change["bound"] == found["weights"]["bound_after"]
 
 
 def test_weights_from_a_file_are_those_of_the_reference(log: str, weights: str) -> None:
@@ -262,9 +265,40 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     rows = [
         line.split() for line in done.stdout.splitlines() if line.strip().startswith(("popular  ", "constant"))
     ]
-    assert [row[3] for row in rows if len(row) == 8] == ["raw", "raw", "weighted"] * 2
-    assert "explained by" in done.stdout
+    assert [row[3] for row in rows if row[-1] == "exact"] == ["raw", "raw", "weighted"] * 2
+    parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
+    assert parts == ["change", "users", "item", "rest"]
+    assert "not explained" in done.stdout
     assert "Item weights alone do not repair personalised" in " ".join(done.stdout.split())
+
+
+def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:
+    given = ["--reference", "49", "--at", "99", "-r", "knn", "--baseline", "popular", "--refit", "3"]
+    found = answer("evaluate", log, *given)
+    [change] = found["changes"]
+    assert (change["recommender"], change["baseline"], change["from"], change["to"]) == ("knn", "popular", 49, 99)
+    value = {(s["recommender"], s["at"], s["weighting"]): s["value"] for s in found["scores"]}
+    now = {(name, 99, weighting) for name in ("popular", "knn") for weighting in ("raw", "weighted")}
+    assert set(value) == {("popular", 49, "raw")} | now
+    parts = [change[name]["value"] for name in ("users_left_out", "item_mix", "algorithm", "rest")]
+    assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
+    assert change["change"]["value"] == pytest.approx(value["knn", 99, "raw"] - value["popular", 49, "raw"])
+    assert parts[2] == pytest.approx(value["knn", 99, "weighted"] - value["popular", 99, "weighted"], abs=1e-12)
+    assert (change["method"], change["repeats"]) == ("bootstrap", 3)
+
+
+def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"user": [0], "item": [3], "rank": [1]}), tmp_path / "shown.parquet")
+    spec = f"table:{tmp_path / 'shown.parquet'}"
+    given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--baseline", spec]
+    done = run(*given, "--refit", "0")
+    assert done.exit_code == 0, done.output
+    assert "cannot be scored now" in " ".join(done.stdout.split())
+    [change] = answer(*given)["changes"]
+    assert change["algorithm"] is None
+    assert change["baseline"] == spec
+    parts = [change[name]["value"] for name in ("users_left_out", "item_mix", "rest")]
+    assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
 
 
 def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:

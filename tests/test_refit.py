@@ -92,13 +92,13 @@ def counts(ratios: dict[Any, float]) -> dict[Any, int]:
 def test_the_same_seed_gives_the_same_repetitions_and_another_others() -> None:
     here = of_one_log()
     one, same, other = (here.again(repeats=4, seed=s) for s in (1, 1, 2))
-    assert one.reference is not None
-    assert same.reference is not None
-    for a, b in ((one.now, same.now), (one.raw, same.raw), (one.reference, same.reference)):
-        assert a.shape == (4, 2, 2)
-        assert np.array_equal(a, b)
-    assert not np.array_equal(one.now, other.now)
-    assert len(np.unique(one.now[:, 0, 0])) == 4
+    assert len(one) == 4
+    for ranks in (*here.ranks, *here.earlier):
+        assert one.values[ranks].shape == (4, 3, 2)
+        assert np.array_equal(one.values[ranks], same.values[ranks], equal_nan=True)
+    weighted, others = (again.of(here.ranks[0], "hit@2")["weighted"] for again in (one, other))
+    assert not np.array_equal(weighted, others)
+    assert len(np.unique(weighted)) == 4
 
 
 @pytest.mark.parametrize("uneven", [False, True])
@@ -137,15 +137,15 @@ def test_users_of_two_logs_are_drawn_once_each(spy: Spy) -> None:
 def test_a_repetition_is_the_score_under_the_weights_fitted_to_it(spy: Spy) -> None:
     here = of_one_log(3, uneven=True)
     again = here.again(repeats=4)
-    assert again.reference is not None
     for k, (drawn, reference, _, fitted) in enumerate(spy.calls):
         for i, recommender in enumerate(LISTS):
-            for j, quality in enumerate(QUALITIES):
+            for quality in QUALITIES:
                 now = us.rank_held_out(recommender, drawn, qualities=[quality])
                 then = us.rank_held_out(recommender, reference, qualities=[quality])
-                assert again.now[k, i, j] == pytest.approx(now.score(quality, fitted).value, abs=1e-12)
-                assert again.raw[k, i, j] == pytest.approx(now.score(quality).value, abs=1e-12)
-                assert again.reference[k, i, j] == pytest.approx(then.score(quality).value, abs=1e-12)
+                found, earlier = (again.of(r[i], quality) for r in (here.ranks, here.earlier))
+                assert found["weighted"][k] == pytest.approx(now.score(quality, fitted).value, abs=1e-12)
+                assert found["all"][k] == pytest.approx(now.score(quality).value, abs=1e-12)
+                assert earlier["all"][k] == pytest.approx(then.score(quality).value, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_the_weights_are_fitted_again_by_the_same_policy(spy: Spy, policy: dict[
     for *_, fitted in spy.calls:
         assert fitted.options == here.weights.options
         assert fitted.policy == here.weights.policy
-    assert np.isfinite(again.now).all()
+    assert all(np.isfinite(again.values[ranks]).all() for ranks in here.ranks)
 
 
 def test_everyone_drawn_once_repeats_the_scores(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -178,25 +178,25 @@ def test_everyone_drawn_once_repeats_the_scores(monkeypatch: pytest.MonkeyPatch)
             return np.ones(len(here.now.log.users)), np.ones(len(here.before.log.users))
 
         monkeypatch.setattr(module._Draws, "counts", once)
-        again = here.again(repeats=2)
-        assert again.reference is not None
-        for i, (now, then) in enumerate(zip(here.ranks, here.earlier, strict=True)):
-            found = us.explain_change(now, then, here.weights, quality="hit@2")
-            assert again.now[:, i, 0] == pytest.approx([found.weighted] * 2, abs=2e-4)
-            assert again.raw[:, i, 0] == pytest.approx([found.raw] * 2, abs=1e-12)
-            assert again.reference[:, i, 0] == pytest.approx([found.reference] * 2, abs=1e-12)
+        for now, then in zip(here.ranks, here.earlier, strict=True):
+            given = us.explain_change(now, then, here.weights, quality="hit@2", refit=0).parts()
+            again = us.explain_change(now, then, here.weights, quality="hit@2", refit=2).parts()
+            for name, part in again.items():
+                assert part.value == given[name].value
+                assert (part.low, part.high) == pytest.approx((part.value,) * 2, abs=1e-3)
 
 
 def test_for_a_constant_list_the_repetitions_follow_the_score_at_the_reference_date() -> None:
     """Its weighted score is that at t0, whoever is drawn; so t1 drawn alone would show no spread at all."""
     here = of_one_log(6, users="both")
     again = here.again(repeats=20)
-    assert again.reference is not None
-    assert again.now[..., 0] == pytest.approx(again.reference[..., 0], abs=2e-4)
-    assert again.now[:, 0, 0].std() > 0.01
+    for now, then in zip(here.ranks, here.earlier, strict=True):
+        assert again.of(now, "hit@2")["weighted"] == pytest.approx(again.of(then, "hit@2")["stay"], abs=2e-4)
+    spread = again.of(here.ranks[0], "hit@2")["weighted"].std()
+    assert spread > 0.01
     target = here.before.marginal()
     alone = replace(here, weights=us.fit_weights(here.now, target)).again(target, repeats=20)
-    assert alone.now[:, 0, 0].std() < 0.1 * again.now[:, 0, 0].std()
+    assert alone.of(here.ranks[0], "hit@2")["weighted"].std() < 0.1 * spread
 
 
 @pytest.mark.parametrize("known", ["marginal", "mapping"])
@@ -205,7 +205,7 @@ def test_a_saved_marginal_is_taken_as_known(spy: Spy, known: str) -> None:
     target = here.before.marginal() if known == "marginal" else here.before.marginal().to_dict()
     again = here.again(target, repeats=3)
     assert again.target_known
-    assert again.reference is None
+    assert set(again.values) == set(here.ranks)
     assert all(reference is target for _, reference, _, _ in spy.calls)
     assert len({drawn.shares().tobytes() for drawn, *_ in spy.calls}) == 3
     assert not here.again(repeats=2).target_known
@@ -213,20 +213,21 @@ def test_a_saved_marginal_is_taken_as_known(spy: Spy, known: str) -> None:
 
 def test_a_refitted_interval_is_that_of_the_repetitions_and_says_so() -> None:
     here = of_one_log(8)
-    again = here.again(repeats=30)
+    again = here.again(repeats=30).of(here.ranks[0], "hit@2")["weighted"]
     score = here.ranks[0].score("hit@2", here.weights)
-    found = replace_interval(score, again.now[:, 0, 0])
+    found = replace_interval(score, again)
     assert found.low < score.value < found.high
-    assert found.high - found.low == pytest.approx(2 * 2.042 * again.now[:, 0, 0].std(), rel=0.1)
+    assert found.high - found.low == pytest.approx(2 * 2.042 * again.std(), rel=0.1)
     assert replace(found, low=score.low, high=score.high, method=score.method) == score
     assert found.method == "bootstrap"
-    known = replace_interval(score, again.now[:, 0, 0], target_known=True)
+    known = replace_interval(score, again, target_known=True)
     assert known == replace(found, method="bootstrap, target known")
 
 
 def test_ranks_of_the_reference_date_may_be_left_out() -> None:
-    again = of_one_log(9).again(repeats=2, reference_ranks=())
-    assert again.reference is None
+    here = of_one_log(9)
+    again = here.again(repeats=2, reference_ranks=())
+    assert set(again.values) == set(here.ranks)
     assert not again.target_known
 
 

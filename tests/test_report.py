@@ -17,7 +17,6 @@ from tests.dense import columns, random_events
 from unskew.arrays.types import Codes
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
-from unskew.evaluation.changes import refit_change
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Batch
@@ -98,7 +97,7 @@ def test_it_has_what_the_steps_give_one_by_one(log: us.Log, options: dict[str, A
     rest = {name: value for name, value in options.items() if name != "level"}
     here, there = ranked(MODELS, now, weights, **rest), ranked(MODELS, before, **rest)
     assert found.changes == [
-        us.explain_change(one, other, weights, quality=quality, level=level)
+        us.explain_change(one, other, weights, quality=quality, level=level, seed=options.get("seed", 0))
         for one, other in zip(here, there, strict=True)
         for quality in QUALITIES
     ]
@@ -149,8 +148,8 @@ def test_a_reference_may_be_a_snapshot_of_this_log_or_of_another(log: us.Log) ->
              for name, values in table().items()}  # fmt: skip
     for snapshot in (log.at(BEFORE), us.read_log(early).at(BEFORE)):
         found = us.report(log, MODELS, at=NOW, reference=snapshot)
-        assert [c.unexplained for c in found.changes] == pytest.approx(
-            [c.unexplained for c in expected.changes], abs=1e-12
+        assert [c.rest.value for c in found.changes] == pytest.approx(
+            [c.rest.value for c in expected.changes], abs=1e-12
         )
         assert [s.value for s in found.scores] == pytest.approx([s.value for s in expected.scores], abs=1e-12)
 
@@ -302,18 +301,19 @@ def test_refit_gives_the_intervals_of_a_bootstrap_and_changes_nothing_else(log: 
     weights = us.fit_weights(now, before)
     here, there = ranked(MODELS, now, weights), ranked(MODELS, before)
     again = bootstrap(here, before, weights, QUALITIES, reference_ranks=there, repeats=6, seed=5)
-    assert again.reference is not None
     for score, as_given in zip(found.scores, plain.scores, strict=True):
         if score.weighting == "weighted" and score.segment is None:
-            i, j = MODELS.index(score.recommender), QUALITIES.index(score.quality)
-            assert score == replace_interval(as_given, again.now[:, i, j])
+            repeats = again.of(here[MODELS.index(score.recommender)], score.quality)["weighted"]
+            assert score == replace_interval(as_given, repeats)
             assert score.method == "bootstrap"
         else:
             assert score == as_given
-    places = [(i, j) for i in range(len(MODELS)) for j in range(len(QUALITIES))]
-    for (i, j), change, as_given_change in zip(places, found.changes, plain.changes, strict=True):
-        parts = (part[:, i, j] for part in (again.now, again.raw, again.reference))
-        assert change == refit_change(as_given_change, *parts)
+    assert found.changes == [
+        us.explain_change(one, other, weights, quality=quality, refit=6, seed=5)
+        for one, other in zip(here, there, strict=True)
+        for quality in QUALITIES
+    ]
+    assert {c.repeats for c in plain.changes} == {50}
     assert found.comparisons == plain.comparisons
     assert_same_fit(found.weights, weights)
 
@@ -338,7 +338,7 @@ def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(told) == ["scores", "changes", "comparisons", "weights"]
     assert told["scores"] == json.loads(json.dumps([s.to_dict() for s in found.scores]))
-    assert [c["reference"] for c in told["changes"]] == [c.reference for c in found.changes]
+    assert [c["from"] for c in told["changes"]] == [c.reference for c in found.changes]
     assert [c["p_holm"] for c in told["comparisons"]] == [c.p_holm for c in found.comparisons]
     assert found.weights is not None
     assert told["weights"]["bound_after"] == found.weights.bound
@@ -367,10 +367,10 @@ def test_it_can_be_read_by_people(log: us.Log) -> None:
     assert len(shown) == 1 + 6 + 2 + 2
     assert shown[1].startswith("  Score(constant:i0,i1, hit@5 at 4, raw: 0.")
     assert "the score " in shown[7]
-    assert " explained by the item mix, " in shown[7]
+    assert " from the item mix, " in shown[7]
     assert shown[-1].startswith("  constant:i0,i1 minus popular, hit@5, weighted: ")
     assert shown[-1].endswith(" (Holm))")
-    assert all(len(line) < 200 and line.isprintable() for line in shown)
+    assert all(len(line) < 400 and line.isprintable() for line in shown)
     assert repr(us.report(log, "popular", at=NOW)).startswith("Report(at 9\n  Score(popular, hit@5 at 9, raw: ")
 
 
@@ -379,7 +379,9 @@ def test_it_can_be_read_by_people(log: us.Log) -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"refit": 5}, "refit fits weights again: it needs reference"),
-    ({"refit": 1, "reference": BEFORE}, "refit is 1; .*: give a whole number of at least 2"),
+    ({"refit": 1, "reference": BEFORE}, "refit is 1; a bootstrap needs at least 2"),
+    ({"refit": -1, "reference": BEFORE}, "refit is -1; .*: give a whole number of at least 0"),
+    ({"baseline": "popular"}, "baseline is what ran at the reference date: give reference"),
     ({"refit": 5, "reference": BEFORE, "sample": 50}, "refit needs every pair: leave out sample"),
     ({"by": "land", "sample": 50}, "by needs every pair: leave out sample"),
     ({"leave_out": 2, "after": 7}, "leave_out takes items out of profiles, and with after none is taken"),

@@ -40,6 +40,9 @@ from unskew.cli.shared_options import (
     help="Weights from 'unskew weights', instead of --reference.",
 )
 @score_options
+@click.option(
+    "--baseline", metavar="SPEC", help="What ran at the date of --reference, if it was another recommender."
+)
 @fit_options
 @sample_option
 @seed_option
@@ -65,7 +68,8 @@ from unskew.cli.shared_options import (
     is_flag=False,
     flag_value=200,
     metavar="[N]",
-    help="Bootstrap users at both dates N times, fitting the weights again.  [200 if no N is given]",
+    help="Draw users at both dates N times and fit the weights (not the models) again, for intervals of weighted "
+    "scores and changes; 0 takes the weights as given.  [200 if no N is given; default: 50, for changes alone]",
 )
 @level_option
 @show_options
@@ -75,6 +79,7 @@ def evaluate(
     at: str,
     reference: str | None,
     weights: str | None,
+    baseline: str | None,
     recommenders: tuple[str, ...],
     qualities: tuple[str, ...],
     by: str | None,
@@ -90,12 +95,15 @@ def evaluate(
     Examples:
       unskew evaluate events.parquet --at 2024-09-01 -r popular -r knn -q hit@5 -q mrr@10
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular
+      unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --baseline popular
     """
     from unskew.evaluation.report import check_report_options, report
     from unskew.weights.item_weights import ItemWeights
 
-    check_report_options(reference, weights, fit.first, by=by, **given)
+    check_report_options(reference, weights, fit.first, by=by, baseline=baseline, **given)
     check_specs(recommenders, qualities)
+    if baseline is not None:
+        check_specs([baseline], qualities)
     log = source.read(labels=[by] if by else [])
     found = report(
         log,
@@ -103,6 +111,7 @@ def evaluate(
         at=at,
         reference=None if reference is None else source.reference(log, reference),
         weights=None if weights is None else ItemWeights.load(weights),
+        baseline=baseline,
         qualities=qualities,
         by=by,
         **source.priors(),

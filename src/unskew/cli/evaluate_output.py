@@ -8,6 +8,7 @@ from unskew.cli.printing import print_line, print_table
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
+    from unskew.evaluation.changes import Change, Part
     from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
     from unskew.weights.item_weights import ItemWeights
@@ -27,8 +28,7 @@ def print_report(report: Report) -> None:
     _print_scores(report.scores)
     methods = [meant for method, meant in _INTERVALS.items() if any(s.method == method for s in report.scores)]
     print_line(f"Intervals of {100 * report.scores[0].level:g} %: {'; '.join(methods)}.")
-    for change in report.changes:
-        print_line(f"{change}.")
+    _print_changes(report.changes)
     weights = report.weights
     if weights is not None and report.bound_holds:
         print_line(
@@ -82,6 +82,37 @@ def _print_scores(scores: list[Score]) -> None:
     ]
     head = [*names, "pairs", "effective", "largest item", "users left out"]
     print_table(head, [list(row) for row in dict.fromkeys(map(tuple, behind))], left=len(names))
+
+
+def _print_changes(changes: list[Change]) -> None:
+    """The parts of each change as one table, then each in a sentence."""
+    both = any(change.baseline for change in changes)
+    rows = [
+        [*names, change.quality, name, *_points(part), _bound(change, name)]
+        for change in changes
+        if change.comparable
+        for names in [[change.recommender, *([change.baseline or ""] if both else [])]]
+        for name, part in change.parts().items()
+    ]
+    if rows:
+        names = ["recommender", *(["baseline"] if both else []), "quality", "part"]
+        print_table([*names, "points", "low", "high", "bound"], rows, left=len(names))
+    for change in changes:
+        print_line(f"{change}.")
+    if changes and changes[0].method == "bootstrap":
+        print_line(
+            f"Intervals of changes: users of both dates drawn together {changes[0].repeats} times, the weights "
+            "fitted again each time; the recommenders were not."
+        )
+
+
+def _bound(change: Change, name: str) -> str:
+    """What item weights can still be off by, beside what they do not explain."""
+    return "" if change.bound is None or "rest" not in name else f"{100 * change.bound:.2f}"
+
+
+def _points(part: Part) -> list[str]:
+    return [f"{100 * value:+z.2f}" for value in (part.value, part.low, part.high)]
 
 
 def _describe_left_out(weights: ItemWeights) -> str:

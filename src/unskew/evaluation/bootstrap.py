@@ -8,24 +8,30 @@ Recommenders are not fitted again: the interval is about these recommenders.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Floats, Mask
+from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
-from unskew.errors import ConvergenceWarning, InputError, PolicyError
-from unskew.evaluation.changes import keep_eligible
+from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
+from unskew.evaluation.stayers import find_stayers
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
+
+REPEATS = 50
+"""How often users are drawn and weights fitted again where nothing else is asked for."""
+
+KINDS = ("all", "stay", "weighted")
+"""Of each score: raw of all users, raw of those whom the weights evaluate, and weighted (at t1 only)."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +40,25 @@ class Repetitions:
 
     Attributes
     ----------
-    now, raw
-        Arrays (repetition, ranks, quality) of scores at t1, with weights fitted again and without.
-    reference
-        Scores at t0, None unless ranks of t0 and a date to draw users at were given.
+    values
+        Of each of the ranks an array (repetition, kind, quality); the kinds are `KINDS`.
+    qualities
+        The names of the qualities.
     target_known
         Whether the target was taken as known, because nobody can be drawn from a saved marginal.
     """
 
-    now: Floats
-    raw: Floats
-    reference: Floats | None
+    values: Mapping[HeldOutRanks, Floats]
+    qualities: Sequence[str]
     target_known: bool
+
+    def of(self, ranks: HeldOutRanks, quality: str) -> dict[str, Floats]:
+        """The repetitions of each kind of score of a recommender."""
+        found = self.values[ranks][:, :, self.qualities.index(quality)]
+        return dict(zip(KINDS, found.T, strict=True))
+
+    def __len__(self) -> int:
+        return len(next(iter(self.values.values())))
 
 
 def bootstrap(
@@ -55,7 +68,7 @@ def bootstrap(
     qualities: Sequence[AnyQuality],
     *,
     reference_ranks: Sequence[HeldOutRanks] = (),
-    repeats: int = 200,
+    repeats: int = REPEATS,
     seed: int = 0,
 ) -> Repetitions:
     """Draw users again and again, at both dates together; fit the weights and score each time.
@@ -81,27 +94,57 @@ def bootstrap(
     there = reference if isinstance(reference, Slice) else None
     rng = np.random.default_rng(seed)
     wanted = [named_quality(q) for q in qualities]
-    values = [[r.values(q) for q in wanted] for r in ranks]
-    part_now, part_before = (None, None) if there is None else keep_eligible(weights, snapshot, there)
-    sums_now = _sums(ranks, wanted, part_now)
-    sums_before = _sums(reference_ranks, wanted, part_before) if there is not None else []
-    now, raw, then = (np.empty((repeats, len(some), len(wanted))) for some in (ranks, ranks, sums_before))
+    values = {r: [r.values(q) for q in wanted] for r in ranks}
+    earlier = () if there is None else reference_ranks
+    sums = {r: _sums(r, wanted) for r in (*ranks, *earlier)}
+    found = {r: np.full((repeats, len(KINDS), len(wanted)), np.nan) for r in sums}
     draws = _Draws(snapshot, there)
     progress().begin("fitting again", repeats, "samples")
     for k in range(repeats):
-        times_now, times_before = draws.counts(rng)
+        times_now, times_then = draws.counts(rng)
         at_t1 = _count_users(snapshot, times_now)
-        at_t0 = None if there is None else _count_users(there, times_before)
+        at_t0 = None if there is None else _count_users(there, times_then)
         fitted = _fit_again(at_t1, reference if at_t0 is None else at_t0, weights)
-        shares = fitted.apply(at_t1, at_t0).pair_shares
-        for i, r in enumerate(ranks):
-            own = shares[r.entries]
-            now[k, i] = [(own @ value) / own.sum() for value in values[i]]
-        raw[k] = _means(sums_now, times_now)
-        if sums_before:
-            then[k] = _means(sums_before, times_before)
+        weighting = fitted.apply(at_t1, at_t0)
+        stay_now, stay_then = weighting.part.sizes() > 0, None
+        if at_t0 is not None:
+            stay_now, stay_then = find_stayers(fitted, weighting, at_t1, at_t0)
+        for r in ranks:
+            own = weighting.pair_shares[r.entries]
+            weighted = [(own @ value) / own.sum() for value in values[r]]
+            found[r][k] = [_means(sums[r], times_now), _means(sums[r], times_now * stay_now), weighted]
+        stay = times_then if stay_then is None else times_then * stay_then
+        for r in earlier:
+            found[r][k, :2] = [_means(sums[r], times_then), _means(sums[r], stay)]
         progress().advance(1)
-    return Repetitions(now, raw, then if sums_before else None, there is None)
+    return Repetitions(found, [q.name for q in wanted], there is None)
+
+
+def bootstrap_if_possible(
+    ranks: Sequence[HeldOutRanks],
+    reference: Reference,
+    weights: ItemWeights,
+    qualities: Sequence[AnyQuality],
+    *,
+    reference_ranks: Sequence[HeldOutRanks],
+    repeats: int | None,
+    seed: int,
+) -> Repetitions | None:
+    """The same where `repeats` is not 0 and every pair was ranked, else None.
+
+    Where nobody has asked for repetitions (None), too few users are no error: a draw may leave none of them.
+    """
+    if repeats == 0 or ranks[0].sample is not None:
+        return None
+    wanted = REPEATS if repeats is None else repeats
+    try:
+        return bootstrap(
+            ranks, reference, weights, qualities, reference_ranks=reference_ranks, repeats=wanted, seed=seed
+        )
+    except EmptyError:
+        if repeats is None:
+            return None
+        raise
 
 
 def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False) -> Score:
@@ -134,7 +177,7 @@ def _count_users(snapshot: Slice, times: Codes) -> Slice:
     """The snapshot with every user counted so many times."""
     shares = snapshot.shares() * times
     if not shares.any():
-        raise InputError(f"in a repetition nobody who holds anything at {snapshot.at} was drawn: too few users")
+        raise EmptyError(f"in a repetition nobody who holds anything at {snapshot.at} was drawn: too few users")
     return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))
 
 
@@ -144,23 +187,20 @@ def _fit_again(now: Slice, reference: Reference, weights: ItemWeights) -> ItemWe
         try:
             return fit_weights(now, reference, options=weights.options, warm_start=weights)
         except InputError as error:
-            raise InputError(f"the weights could not be fitted again to users drawn at random: {error}") from error
+            raise EmptyError(f"the weights could not be fitted again to users drawn at random: {error}") from error
 
 
-def _sums(ranks: Sequence[HeldOutRanks], wanted: Sequence[AnyQuality], part: Mask | None) -> list[Floats]:
-    """Of each of the ranks, the mass of every user and then its mass times each quality, unweighted."""
-    found = []
-    for r in ranks:
-        sums = [r.user_sums(q, None) for q in wanted]
-        rows = np.array([sums[0][0], *(total for _, total in sums)])
-        found.append(rows if part is None else np.where(part, rows, 0.0))
-    return found
+def _sums(ranks: HeldOutRanks, wanted: Sequence[AnyQuality]) -> Floats:
+    """The mass of every user and then its mass times each quality, unweighted."""
+    sums = [ranks.user_sums(q, None) for q in wanted]
+    return np.array([sums[0][0], *(total for _, total in sums)])
 
 
-def _means(sums: list[Floats], times: Codes) -> list[Floats]:
+def _means(sums: Floats, times: Codes) -> Floats:
     """Scores when every user counts so many times: they are linear in that, and nothing has to be swept."""
-    counted = [rows @ times for rows in sums]
-    return [row[1:] / row[0] for row in counted]
+    counted = np.array([row @ times for row in sums])  # one by one: the sum of a row depends on no other
+    means: Floats = counted[1:] / counted[0]
+    return means
 
 
 def _check(

@@ -1,69 +1,227 @@
-"""The change of a score since the reference date, and how much of it the item mix explains."""
+"""The change of a score since the reference date, split into what it comes from; the parts add up to it exactly.
+
+What runs now (v2, the *recommender*) is scored at t1, what ran then (v1, the *baseline*; without one v2 itself) at
+t0. Users *stay* at a date if the weights evaluate them. With `TERMS` each part is a sum of scores with signs, so
+that a value, its bootstrap repetitions and the influence of a user on it are all made by the same table.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from typing import Any
 
-from unskew.arrays.types import Floats, Mask
-from unskew.data.eligibility import find_users, users_of_both
-from unskew.data.slice import Slice
-from unskew.errors import PolicyError
+import numpy as np
+
+from unskew.arrays.types import Codes, Floats
+from unskew.checks import whole_number
+from unskew.data.times import Label
+from unskew.errors import PolicyError, option
+from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.independent_units import Units, difference_interval, number_users
+from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.stayers import find_stayers
 from unskew.weights.item_weights import ItemWeights
+
+_SHARED: dict[str, dict[str, int]] = {
+    "change": {"all_now": 1, "all_then": -1},
+    "users_left_out": {"all_now": 1, "stay_now": -1, "all_then": -1, "stay_then": 1},
+    "item_mix": {"stay_now": 1, "weighted": -1},
+}
+TERMS = {
+    False: {**_SHARED, "rest": {"weighted": 1, "stay_then": -1}},
+    True: {
+        **_SHARED,
+        "algorithm": {"weighted": 1, "baseline_weighted": -1},
+        "rest": {"baseline_weighted": 1, "stay_then": -1},
+        "item_mix_baseline": {"baseline_stay_now": 1, "baseline_weighted": -1},
+    },
+}
+"""The scores that each part is made of, with their signs; the key says whether a baseline is scored now too."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a change, with its interval."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{100 * self.value:+z.2f} [{100 * self.low:+z.2f}, {100 * self.high:+z.2f}]"
+
+
+NOTHING = Part(math.nan, math.nan, math.nan)
 
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a score since the reference date, and how much of it the item mix explains.
+    """The change of a score since the reference date, and what it comes from.
 
     Attributes
     ----------
-    reference, raw, weighted
-        The score at t0, and at t1 without and with weights.
-    explained
-        ``raw - weighted``: what the item mix, which is not that of t0 any more, explains.
-    unexplained
-        ``weighted - reference``: what the item mix does not explain. For a constant algorithm it is 0 by
-        construction up to the bound; for a personalised one it can still be bias.
-    low, high
-        The interval of `unexplained`; users who are at both dates are paired.
-    raw_low, raw_high
-        That of the raw change, ``raw - reference``.
+    recommender, baseline
+        What was scored at `at`, and what ran at `reference` if that was another one, else None.
+    quality, reference, at
+        What was measured, and the two dates.
+    score_reference, score
+        The raw scores of all users then and now.
+    change
+        ``score - score_reference``, the sum of the parts.
+    users_left_out
+        What the users add whom the weights leave out: raw of all minus raw of those who stay, now, minus the same
+        then.
+    item_mix
+        Raw minus weighted, of the users who stay now: what the item mix explains, new items among it.
+    algorithm
+        The recommender minus the baseline, both now and both weighted; None without a baseline, or where it
+        cannot be scored now (a table of lists).
+    rest
+        What is left: weighted now minus raw then, of the baseline (of the recommender, without one). Where
+        `algorithm` is None and there is a baseline it holds both. For a constant list it is 0 by construction, up
+        to the bound; for another algorithm it can still be bias.
+    item_mix_baseline
+        What the item mix explains if it is measured on the baseline: the order of the parts is a choice.
+    bound
+        By how much the score of a constant list can still be off under these weights, in units of the quality;
+        None if the quality has no limits.
+    bound_holds
+        Whether `rest` is about a constant list, so that the bound is about it.
+    comparable
+        Whether the same of a held-out pair was left out of both; otherwise there are no figures (NaN).
+    left_out
+        What was left out of the recommender now, and of the baseline then; see `Score`.
     method
-        ``users`` or, of samples, ``draws``: the weights are taken as given. ``bootstrap``: they were fitted again.
+        How the intervals were made. ``bootstrap``: users of both dates were drawn together `repeats` times, and
+        the weights fitted again each time. ``users`` or, of samples, ``draws``: weights taken as given.
     """
 
     recommender: str
+    baseline: str | None
     quality: str
-    reference: float
-    raw: float
-    weighted: float
-    explained: float
-    unexplained: float
-    low: float
-    high: float
-    raw_low: float
-    raw_high: float
+    reference: Label | None
+    at: Label
+    score_reference: float
+    score: float
+    change: Part
+    users_left_out: Part
+    item_mix: Part
+    algorithm: Part | None
+    rest: Part
+    item_mix_baseline: Part | None = None
+    bound: float | None = None
+    bound_holds: bool = False
+    comparable: bool = True
+    left_out: tuple[str, str] = ("exact", "exact")
     level: float = 0.95
-    method: str = "users"
+    method: str = "bootstrap"
+    repeats: int = 0
+
+    @property
+    def is_within_bound(self) -> bool:
+        """Whether `rest` is no larger than what item weights can still be off by: the data cannot tell."""
+        return self.bound is not None and abs(self.rest.value) <= self.bound
+
+    def parts(self) -> dict[str, Part]:
+        """The change and its parts by name, in words, without those that there are not."""
+        rest = "algorithm and rest" if self.baseline is not None and self.algorithm is None else "rest"
+        found = {
+            "change": self.change,
+            "users left out": self.users_left_out,
+            "item mix": self.item_mix,
+            "algorithm": self.algorithm,
+            rest: self.rest,
+        }
+        return {name: part for name, part in found.items() if part is not None}
 
     def __str__(self) -> str:
-        rise = self.raw - self.reference
-        size = f"{100 * abs(rise):.2f}"
-        moved = "did not change" if size == "0.00" else f"{'rose' if rise > 0 else 'fell'} by {size} points"
-        return (
-            f"{self.recommender}, {self.quality}: the score {moved} {_points(self.raw_low, self.raw_high)}: "
-            f"{100 * self.explained:+z.2f} explained by the item mix, {100 * self.unexplained:+z.2f} "
-            f"{_points(self.low, self.high)} not explained by it"
-        )
+        whose = self.recommender
+        if self.baseline is not None:
+            whose = f"{self.recommender} at {self.at} against {self.baseline} at {self.reference}"
+        if not self.comparable:
+            kinds = " and ".join(self.left_out)
+            return (
+                f"{whose}, {self.quality}: not comparable, since different things were left out of the two "
+                f"({kinds}); use the same folds for both"
+            )
+        return f"{whose}, {self.quality}: {self._describe_parts()}{self._describe_doubt()}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self)
+        parts = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
+        return {
+            "recommender": self.recommender,
+            "baseline": self.baseline,
+            "quality": self.quality,
+            "from": self.reference,
+            "to": self.at,
+            "score_from": _json_number(self.score_reference),
+            "score_to": _json_number(self.score),
+            **{name: _json_part(getattr(self, name)) for name in parts},
+            "bound": self.bound,
+            "bound_holds": self.bound_holds,
+            "comparable": self.comparable,
+            "left_out": list(self.left_out),
+            "level": self.level,
+            "method": self.method,
+            "repeats": self.repeats,
+        }
+
+    def _describe_parts(self) -> str:
+        size = f"{100 * abs(self.change.value):.2f}"
+        direction = "rose" if self.change.value > 0 else "fell"
+        moved = "the score did not change" if size == "0.00" else f"the score {direction} by {size} points"
+        low, high = 100 * self.change.low, 100 * self.change.high
+        told = [f"{100 * self.item_mix.value:+z.2f} from the item mix"]
+        if self.users_left_out != Part(0.0, 0.0, 0.0):
+            told.insert(0, f"{100 * self.users_left_out.value:+z.2f} from users left out")
+        if self.algorithm is not None:
+            told.append(f"{self.algorithm} from the algorithm")
+        rest = f"{self.rest} not explained"
+        if self.baseline is not None and self.algorithm is None:
+            rest = f"{self.rest} from the algorithm and all else ({self.baseline} cannot be scored now)"
+        return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}"
+
+    def _describe_doubt(self) -> str:
+        if self.bound is None:
+            return ""
+        off = f"{100 * self.bound:.2f} points"
+        would = "the same users at both dates, a later reference date or exposures would"
+        if self.is_within_bound:
+            return f". Item weights can still be off by {off}, which is more: the data cannot tell; {would}"
+        if self.bound_holds:
+            return f". Item weights can still be off by {off}"
+        return (
+            f". Item weights can still be off by {off} for a constant list, and by more for others: what is not "
+            "explained can be bias of the log, which exposures would remove"
+        )
+
+
+@dataclass(frozen=True)
+class Split:
+    """Whose change is split: ranks of one recommender now, and of what ran then at both dates.
+
+    Attributes
+    ----------
+    now, then
+        Ranks of the recommender at t1, and of the baseline (or of the recommender itself) at t0.
+    baseline
+        Ranks of the baseline at t1, if it is another recommender and can be scored there.
+    """
+
+    now: HeldOutRanks
+    then: HeldOutRanks
+    baseline: HeldOutRanks | None = None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether the same was left out of both, as far as anybody knows."""
+        ours, theirs = self.now.left_out, self.then.left_out
+        return ours == theirs or "elsewhere" in (ours.kind, theirs.kind)
 
 
 def explain_change(
@@ -71,61 +229,143 @@ def explain_change(
     reference: HeldOutRanks,
     weights: ItemWeights,
     *,
+    baseline: HeldOutRanks | None = None,
     quality: AnyQuality = "hit@5",
+    refit: int | None = None,
+    seed: int = 0,
     level: float = 0.95,
 ) -> Change:
-    """Split the change of a score since the reference date into what the item mix explains and the rest.
+    """Split the change of a score since the reference date into users left out, item mix, algorithm and the rest.
 
-    Users whom the policy of the weights leaves out (``min_items``, ``users="both"``) are left out of all three
-    scores. Of samples, the draws are paired in their order.
+    Parameters
+    ----------
+    now
+        Ranks of what runs now, at t1.
+    reference
+        Ranks at t0 of what ran then: the same recommender, or another one (the baseline).
+    weights
+        From `fit_weights`, of t1 to t0.
+    baseline
+        Ranks at t1 of what ran at t0, if it is another recommender; None if it cannot be scored now.
+    quality, level
+        As for `evaluate`.
+    refit, seed
+        How often users of both dates are drawn together and weights fitted again for the intervals, by default
+        50 times; 0 to take the weights as given, as is always done with samples (whose draws are paired in their
+        order) and where users are too few to be drawn.
     """
     if not isinstance(weights, ItemWeights):
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
-    if now.recommender != reference.recommender:
-        raise PolicyError(f"{now.recommender} now and {reference.recommender} then are not the same recommender")
+    if refit is not None:
+        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+    wanted = named_quality(quality)
     if (now.sample is None) != (reference.sample is None):
-        raise PolicyError("one date was sampled and the other not: rank both with sample, or neither")
-    here, there = keep_eligible(weights, now.snapshot, reference.snapshot)
-    raw = Units.of(now, quality, None).of_users(here)
-    reweighted = Units.of(now, quality, weights)
-    then = Units.of(reference, quality, None).of_users(there)
-    places = number_users(now.snapshot, reference.snapshot) if now.sample is None else (raw.own(), then.own())
-    whole = difference_interval(raw, then, places, level)
-    rest = difference_interval(reweighted, then, places, level)
+        raise PolicyError("one date was sampled and the other not", remedy="rank both with sample, or neither")
+    again = bootstrap_if_possible(
+        [now] if baseline is None else [now, baseline],
+        reference.snapshot,
+        weights,
+        [wanted],
+        reference_ranks=[reference],
+        repeats=refit,
+        seed=seed,
+    )
+    return explain_split(Split(now, reference, baseline), weights, wanted, level, again)
+
+
+def explain_split(
+    one: Split,
+    weights: ItemWeights,
+    quality: AnyQuality,
+    level: float,
+    again: Repetitions | None = None,
+) -> Change:
+    """One change, with intervals from repetitions or, without any, with the weights taken as given."""
+    now, then = one.now, one.then
+    wanted = named_quality(quality)
+    units = _find_units(one, weights, wanted)
+    repeats = None if again is None else _find_repeats(one, again, wanted.name)
+    places = number_users(now.snapshot, then.snapshot) if now.sample is None else None
+    parts: dict[str, Part] = {}
+    for name, signs in TERMS[one.baseline is not None].items():
+        parts[name] = _find_part(signs, units, repeats, places, level) if one.is_comparable else NOTHING
+    other = one.baseline is not None or now.recommender != then.recommender
+    limits = wanted.highest - wanted.lowest
     return Change(
         recommender=now.recommender,
-        quality=named_quality(quality).name,
-        reference=then.value,
-        raw=raw.value,
-        weighted=reweighted.value,
-        explained=raw.value - reweighted.value,
-        unexplained=reweighted.value - then.value,
-        low=rest.low,
-        high=rest.high,
-        raw_low=whole.low,
-        raw_high=whole.high,
+        baseline=then.recommender if other else None,
+        quality=wanted.name,
+        reference=then.snapshot.at,
+        at=now.snapshot.at,
+        score_reference=units["all_then"].value,
+        score=units["all_now"].value,
+        change=parts["change"],
+        users_left_out=parts["users_left_out"],
+        item_mix=parts["item_mix"],
+        algorithm=parts.get("algorithm"),
+        rest=parts["rest"],
+        item_mix_baseline=parts.get("item_mix_baseline"),
+        bound=weights.bound * limits if math.isfinite(limits) and weights.is_of(now.snapshot) else None,
+        bound_holds=then.constant and (not other or one.baseline is not None),
+        comparable=one.is_comparable,
+        left_out=(now.left_out.kind, then.left_out.kind),
         level=level,
-        method=rest.method,
+        method=units["all_now"].method if again is None else "bootstrap",
+        repeats=0 if again is None else len(again),
     )
 
 
-def refit_change(found: Change, now: Floats, raw: Floats, reference: Floats) -> Change:
-    """The same change with intervals from bootstrap repetitions in which the weights were fitted again."""
-    rest = by_bootstrap(found.unexplained, now - reference, found.level)
-    whole = by_bootstrap(found.raw - found.reference, raw - reference, found.level)
-    return replace(found, low=rest.low, high=rest.high, raw_low=whole.low, raw_high=whole.high, method=rest.method)
+def _find_part(
+    signs: Mapping[str, int],
+    units: Mapping[str, Units],
+    repeats: Mapping[str, Floats] | None,
+    places: tuple[Codes, Codes] | None,
+    level: float,
+) -> Part:
+    value = sum(sign * units[name].value for name, sign in signs.items())
+    if repeats is None:
+        signed = [(sign, units[name], name.endswith("_then")) for name, sign in signs.items()]
+        interval = combined_interval(signed, places, level)
+    else:
+        together = np.sum([sign * repeats[name] for name, sign in signs.items()], axis=0)
+        interval = by_bootstrap(value, together, level)
+    return Part(value, interval.low, interval.high)
 
 
-def keep_eligible(weights: ItemWeights, now: Slice, reference: Slice) -> tuple[Mask, Mask]:
-    """Whom the policy of the weights leaves in at either date, whatever becomes of their items."""
-    least = weights.policy.min_items
-    here, there = now.sizes() >= least, reference.sizes() >= least
-    if weights.policy.users == "both":
-        part = weights.apply(now, reference).part
-        here &= users_of_both(reference, now, least)
-        there &= find_users(now, part.sizes() > 0, reference)
-    return here, there
+def _find_repeats(one: Split, again: Repetitions, quality: str) -> dict[str, Floats]:
+    """The bootstrap repetitions of the scores that a change is made of."""
+    now, then = again.of(one.now, quality), again.of(one.then, quality)
+    found = {f"{name}_now": now[name] for name in ("all", "stay")} | {"weighted": now["weighted"]}
+    found |= {f"{name}_then": then[name] for name in ("all", "stay")}
+    if one.baseline is not None:
+        baseline = again.of(one.baseline, quality)
+        found |= {"baseline_stay_now": baseline["stay"], "baseline_weighted": baseline["weighted"]}
+    return found
 
 
-def _points(low: float, high: float) -> str:
-    return f"[{100 * low:+z.2f}, {100 * high:+z.2f}]"
+def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[str, Units]:
+    """The scores that a change is made of, each with its independent units."""
+    now, then = one.now, one.then
+    here, there = find_stayers(weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot)
+    raw, raw_then = Units.of(now, quality, None), Units.of(then, quality, None)
+    units = {
+        "all_now": raw,
+        "stay_now": raw.of_users(here),
+        "weighted": Units.of(now, quality, weights),
+        "all_then": raw_then,
+        "stay_then": raw_then.of_users(there),
+    }
+    if one.baseline is not None:
+        units["baseline_stay_now"] = Units.of(one.baseline, quality, None).of_users(here)
+        units["baseline_weighted"] = Units.of(one.baseline, quality, weights)
+    return units
+
+
+def _json_part(part: Part | None) -> dict[str, float | None] | None:
+    if part is None:
+        return None
+    return {name: _json_number(value) for name, value in asdict(part).items()}
+
+
+def _json_number(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -20,6 +20,7 @@ from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.ranking import rank_folds, rank_pairs
 from unskew.evaluation.score import Score
+from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommender
 from unskew.recommend.specs import recommender as named_recommender
 
@@ -135,4 +136,6 @@ def rank_selection(
         ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
     else:
         ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
-    return HeldOutRanks(str(model), selection, ranks, grades, depth, selection.left_out(model))
+    return HeldOutRanks(
+        str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
+    )

@@ -43,6 +43,8 @@ class HeldOutRanks:
         Down to which place of the lists ranks are known.
     left_out
         What of a pair was left out of the model that ranked it.
+    constant
+        Whether everybody is recommended the same list.
     """
 
     recommender: str
@@ -51,6 +53,7 @@ class HeldOutRanks:
     grades: Floats | None
     depth: int
     left_out: LeftOut = LeftOut()
+    constant: bool = False
 
     @property
     def snapshot(self) -> Slice:

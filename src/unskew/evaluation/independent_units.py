@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -64,14 +65,20 @@ class Units:
         return influences(self.mass, self.total)
 
 
-def difference_interval(one: Units, other: Units, places: tuple[Codes, Codes], level: float) -> Interval:
-    """The interval of ``one - other``, whose units have these places among all: at one place they are the same."""
-    here, there = places
-    together = np.zeros(max(here.max(initial=-1), there.max(initial=-1)) + 1)
-    together[here] += one.influence
-    together[there] -= other.influence
-    n = min(one.n, other.n)  # the error of a difference is known no better than that of either
-    return around(one.value - other.value, standard_error(together, n), n, level, one.method)
+def combined_interval(
+    signed: Sequence[tuple[int, Units, bool]], places: tuple[Codes, Codes] | None, level: float
+) -> Interval:
+    """The interval of a sum of scores with signs, some of them (marked True) at the reference date.
+
+    `places` number the users of the two dates: at one place they are the same. None pairs units in their order.
+    """
+    value = sum(sign * units.value for sign, units, _ in signed)
+    at = [units.own() if places is None else places[is_then] for _, units, is_then in signed]
+    together = np.zeros(max(place.max(initial=-1) for place in at) + 1)
+    for (sign, units, _), place in zip(signed, at, strict=True):
+        together[place] += sign * units.influence
+    n = min(units.n for _, units, _ in signed)  # the error of a sum is known no better than that of any part
+    return around(value, standard_error(together, n), n, level, signed[0][1].method)
 
 
 def number_users(now: Slice, reference: Slice) -> tuple[Codes, Codes]:

@@ -6,7 +6,7 @@ What ``unskew evaluate`` prints. Each part can be had by itself (`evaluate`, `ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -21,8 +21,8 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, PolicyError, option
-from unskew.evaluation.bootstrap import Repetitions, bootstrap, replace_interval
-from unskew.evaluation.changes import Change, explain_change, refit_change
+from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
+from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.evaluate import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
@@ -32,8 +32,8 @@ from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.evaluation.score import Score
 from unskew.evaluation.time_split import TimeSplit
 from unskew.frames import to_native
-from unskew.recommend.contract import Recommender
-from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -103,6 +103,7 @@ def report(
     at: Any,
     reference: Any = None,
     weights: ItemWeights | None = None,
+    baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
     qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
     sample: int | None = None,
     seed: int = 0,
@@ -132,6 +133,9 @@ def report(
         the recommenders are scored there as well.
     weights
         Weights that were fitted before, in place of `reference`.
+    baseline
+        What ran at the reference date, if it was another recommender: it is scored there in place of the others,
+        and again now, so that a change is split into what comes from the algorithm as well.
     qualities
         One or several, as for `evaluate`.
     sample, seed, leave_out, after, folds, level
@@ -141,7 +145,8 @@ def report(
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
         Draw users so many times at both dates together and fit the weights again each time: intervals of weighted
-        scores and changes then know that the weights were fitted. Recommenders are not fitted again.
+        scores and changes then know that the weights were fitted. Recommenders are not fitted again. By default
+        this is done 50 times, for changes alone; 0 takes the weights as given.
     p_user, p_item
         As for `Log.at`.
     options, **changes
@@ -172,6 +177,7 @@ def report(
         by=by,
         refit=refit,
         level=level,
+        baseline=baseline,
     )
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
@@ -179,7 +185,8 @@ def report(
     wanted = distinct_qualities(qualities)
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)
-    plan = _Evaluation(now, target, after, fit, weights, named, wanted, sample, seed, leave_out, folds, level)
+    ran = None if baseline is None else _name_baseline(baseline, named)
+    plan = _Evaluation(now, target, after, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
     return plan.report(by, refit)
 
 
@@ -193,6 +200,7 @@ class _Evaluation:
     fit: FitOptions
     given: ItemWeights | None
     models: dict[str, Recommender]
+    baseline: dict[str, Recommender] | None
     qualities: list[Quality]
     sample: int | None
     seed: int
@@ -202,23 +210,26 @@ class _Evaluation:
 
     def report(self, by: str | None, refit: int | None) -> Report:
         """Rank, score, compare."""
+        again = self._repeat(refit)
         scores: list[Score] = []
+        for then in self.reference_ranks if self.baseline is not None else ():
+            scores += [then.score(quality, level=self.level) for quality in self.qualities]
         for k, ranks in enumerate(self.ranks):
             for quality in self.qualities:
-                if self.reference_ranks:
+                if self.reference_ranks and self.baseline is None:
                     scores.append(self.reference_ranks[k].score(quality, level=self.level))
-                scores += [ranks.score(quality, w, level=self.level) for w in self.weightings]
+                found = [ranks.score(quality, w, level=self.level) for w in self.weightings]
                 if by is not None:
-                    scores += self._segments(ranks, quality, by)
-        changes = self._changes()
-        if refit is not None:
-            scores, changes = self._refit(scores, changes, refit)
+                    found += self._segments(ranks, quality, by)
+                if refit and again is not None:
+                    found = [_refit_score(score, again, ranks) for score in found]
+                scores += found
         weights = self.weights
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
             scores=scores,
-            changes=changes,
+            changes=self._changes(again),
             comparisons=self._comparisons(),
             weights=weights,
             bound_holds=weights is None or weights.is_of(self.now),
@@ -263,17 +274,24 @@ class _Evaluation:
 
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
-        """Of every recommender now, on the same pairs."""
-        return self._rank(self.now, self.weightings, self.starts[0])
+        """Of every recommender now, on the same pairs; then of the baseline, if it can be scored now."""
+        others = {name: m for name, m in (self.baseline or {}).items() if not traits_of(m).made_elsewhere}
+        return self._rank({**self.models, **others}, self.now, self.weightings, self.starts[0])
 
     @cached_property
     def reference_ranks(self) -> list[HeldOutRanks]:
-        """Of every recommender at the reference date, if that is a date whose profiles are known."""
+        """Of what ran at the reference date, if that is a date whose profiles are known."""
         if not isinstance(self.reference, Snapshot):
             return []
-        return self._rank(self.reference, [None], self.starts[1])
+        return self._rank(self.baseline or self.models, self.reference, [None], self.starts[1])
 
-    def _rank(self, snapshot: Snapshot, weights: Sequence[Weights], after: Moment | None) -> list[HeldOutRanks]:
+    def _rank(
+        self,
+        models: Mapping[str, Recommender],
+        snapshot: Snapshot,
+        weights: Sequence[Weights],
+        after: Moment | None,
+    ) -> list[HeldOutRanks]:
         selection = PairSelection.of(
             snapshot,
             weights,
@@ -285,19 +303,44 @@ class _Evaluation:
         )
         return [
             replace(rank_selection(model, selection, self.qualities), recommender=name)
-            for name, model in self.models.items()
+            for name, model in models.items()
         ]
 
     def _segments(self, ranks: HeldOutRanks, quality: Quality, by: str) -> list[Score]:
         found = [s for w in self.weightings for s in ranks.by_segment(by, quality, w, level=self.level)]
         return [replace(score, segment=f"{by}={score.segment}") for score in found]
 
-    def _changes(self) -> list[Change]:
-        if self.weights is None:
+    @cached_property
+    def splits(self) -> list[Split]:
+        """Whose changes are split: each recommender now, against itself or the baseline then."""
+        if self.weights is None or not self.reference_ranks:
             return []
+        if self.baseline is None:
+            return [Split(now, then) for now, then in zip(self.ranks, self.reference_ranks, strict=True)]
+        then = self.reference_ranks[0]
+        baseline = next((r for r in self.ranks if r.recommender == then.recommender), None)
+        return [Split(now, then, baseline) for now in self.ranks[: len(self.models)]]
+
+    def _repeat(self, refit: int | None) -> Repetitions | None:
+        """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""
+        if self.weights is None or (refit is None and not self.splits):
+            return None
+        return bootstrap_if_possible(
+            self.ranks,
+            self.target,
+            self.weights,
+            self.qualities,
+            reference_ranks=self.reference_ranks,
+            repeats=refit,
+            seed=self.seed,
+        )
+
+    def _changes(self, again: Repetitions | None) -> list[Change]:
         return [
-            explain_change(now, then, self.weights, quality=quality, level=self.level)
-            for now, then in zip(self.ranks, self.reference_ranks, strict=False)
+            explain_split(one, weights, quality, self.level, again)
+            for weights in self.weightings[1:]
+            if weights is not None
+            for one in self.splits
             for quality in self.qualities
         ]
 
@@ -311,40 +354,27 @@ class _Evaluation:
             for comparison in compare(*self.ranks, quality=quality, weights=weights, level=self.level)
         ]
 
-    def _refit(self, scores: list[Score], changes: list[Change], repeats: int) -> tuple[list[Score], list[Change]]:
-        """The same with intervals that know that the weights were fitted."""
-        assert self.weights is not None
-        again = bootstrap(
-            self.ranks,
-            self.target,
-            self.weights,
-            self.qualities,
-            reference_ranks=self.reference_ranks,
-            repeats=repeats,
-            seed=self.seed,
-        )
-        place = {
-            (ranks.recommender, quality.name): (i, j)
-            for i, ranks in enumerate(self.ranks)
-            for j, quality in enumerate(self.qualities)
-        }
-        return (
-            [_refit_score(score, again, place[score.recommender, score.quality]) for score in scores],
-            [_refit_change(change, again, place[change.recommender, change.quality]) for change in changes],
-        )
 
-
-def _refit_score(score: Score, again: Repetitions, place: tuple[int, int]) -> Score:
+def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks) -> Score:
+    """The same score with an interval that knows that the weights were fitted."""
     if score.weighting != "weighted" or score.segment is not None:
         return score
-    return replace_interval(score, again.now[:, place[0], place[1]], target_known=again.target_known)
+    repeats = again.of(ranks, score.quality)["weighted"]
+    return replace_interval(score, repeats, target_known=again.target_known)
 
 
-def _refit_change(change: Change, again: Repetitions, place: tuple[int, int]) -> Change:
-    if again.reference is None:
-        return change
-    i, j = place
-    return refit_change(change, again.now[:, i, j], again.raw[:, i, j], again.reference[:, i, j])
+def _name_baseline(
+    baseline: AnyRecommender | Mapping[str, AnyRecommender], named: Mapping[str, Recommender]
+) -> dict[str, Recommender]:
+    """The baseline under a name; under that of a recommender that is the same, and under no name of another."""
+    given = name_recommenders(baseline)
+    if len(given) != 1:
+        raise PolicyError(f"{option('baseline')} is one recommender, not {len(given)}")
+    [(name, model)] = given.items()
+    if name not in named:
+        return given
+    same = str(named[name]) == str(model)
+    return {name: named[name]} if same else {f"{name} (baseline)": model}
 
 
 def _held_out_from(snapshot: Snapshot, start: Moment | None) -> Slice:
@@ -365,6 +395,7 @@ def check_report_options(
     by: str | None,
     refit: int | None,
     level: float,
+    baseline: Any = None,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     critical(level)
@@ -372,11 +403,17 @@ def check_report_options(
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 2)
+        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        if refit == 1:
+            raise PolicyError(f"{option('refit')} is 1; a bootstrap needs at least 2 samples of users")
         if reference is None:
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
-        if sample is not None:
+        if sample is not None and refit:
             raise PolicyError(f"{option('refit')} needs every pair: leave out {option('sample')}")
+    if baseline is not None and reference is None:
+        raise PolicyError(
+            f"{option('baseline')} is what ran at the reference date", remedy=f"give {option('reference')}"
+        )
     if by is not None and sample is not None:
         raise PolicyError(f"{option('by')} needs every pair: leave out {option('sample')}")
     if fit_option is not None and reference is None:

@@ -104,6 +104,8 @@ class Traits:
     learns
         From what: ``here``, the snapshot that it is fitted to; ``nothing``, as a constant list; or
         ``elsewhere``, so that nobody here knows what it has seen.
+    constant
+        Everybody is recommended the same list, whatever their profile and date.
     made_elsewhere
         Its lists were made before and elsewhere.
     may_recommend_profile
@@ -114,6 +116,7 @@ class Traits:
 
     exact: bool = False
     learns: Literal["here", "nothing", "elsewhere"] = "here"
+    constant: bool = False
     made_elsewhere: bool = False
     may_recommend_profile: bool = False
     files: tuple[Path, ...] = ()
@@ -123,7 +126,7 @@ def traits_of(model: Any) -> Traits:
     """The traits of a recommender, which are the usual ones if it does not tell.
 
     >>> traits_of(object())
-    Traits(exact=False, learns='here', made_elsewhere=False, may_recommend_profile=False, files=())
+    Traits(exact=False, learns='here', constant=False, made_elsewhere=False, may_recommend_profile=False, files=())
     """
     traits = getattr(model, "traits", None)
     if traits is None:
