@@ -212,7 +212,8 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
     assert [(s["at"], s["weighting"], s["value"]) for s in found["scores"]] == [
         (s.at, s.weighting, s.value) for s in mine
     ]
-    assert found["scores"][0]["users_left_out"]["count"] == mine[0].users_left_out.count > 0
+    assert found["scores"][0]["users_without_profile"]["count"] == mine[0].users_without_profile.count > 0
+    assert found["scores"][2]["users_left_out"] == found["weights"]["users_left_out"]
     assert found["weights"]["bound_after"] == w.bound
     assert len(found["changes"]) == 1
 

@@ -363,19 +363,21 @@ def test_after_a_time_later_items_are_sought_from_the_profile_of_then(
         score = us.evaluate(spy, late(log, at), weights=given_weights, quality="mrr@3", after=after)
         assert score.value == pytest.approx(after_by_hand(events, after, recommend, 3, shares), abs=1e-12)
         assert (score.pairs, score.users) == (len(shares), len({u for u, _ in shares}))
-        assert score.users_left_out.count == len(whole) - len({u for u, _ in shares})
+        assert score.users_left_out.count == len(pairs) - len({u for u, _ in shares})
+        assert score.users_without_profile.count == len(whole) - len(pairs)
         assert spy.snapshot is not None
         assert spy.snapshot.tick == after
         assert {u: set(spy.snapshot.profile(u)) for u in past} == {u: set(items) for u, items in past.items()}
         assert all(set(profile) == set(past[user]) for user, profile in spy.seen)
 
 
-def test_after_a_time_users_without_a_profile_are_left_out_with_their_share() -> None:
+def test_after_a_time_users_without_a_profile_are_counted_with_their_share() -> None:
     log = log_of([("old", 0, 0), ("old", 1, 5), ("new", 1, 5), ("new", 2, 6), ("idle", 2, 1)])
     snapshot = log.at(6, p_user={"old": 1, "new": 3, "idle": 7})
     score = us.evaluate("popular", snapshot, after=2)
     assert (score.pairs, score.users) == (1, 1)
-    assert score.users_left_out == about(1, 0.75)
+    assert score.users_without_profile == about(1, 0.75)
+    assert score.users_left_out == about(0, 0)
 
 
 def test_after_a_time_fitted_weights_bring_a_constant_to_the_reference() -> None:

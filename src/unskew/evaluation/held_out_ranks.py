@@ -232,6 +232,7 @@ class HeldOutRanks:
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),
+            users_without_profile=self.selection.users_without_profile,
             exact=self.left_out.exact,
             left_out=self.left_out.kind,
             folds=self.left_out.folds,

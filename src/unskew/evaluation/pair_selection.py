@@ -130,11 +130,16 @@ class PairSelection:
         return place
 
     def users_left_out(self, weighting: Weighting) -> Share:
-        """Who has something to hold out and is not evaluated."""
-        return users_left_out(self.whole, weighting.part)
+        """Whom the weights leave out, of those who can be evaluated."""
+        return _share_outside(self.part, weighting.part)
+
+    @property
+    def users_without_profile(self) -> Share:
+        """Who has something to hold out, but had no profile before."""
+        return _share_outside(self.whole, self.part)
 
 
-def users_left_out(whole: Slice, part: Slice) -> Share:
+def _share_outside(whole: Slice, part: Slice) -> Share:
     """Who is in the whole and not in the part."""
     out = (whole.sizes() > 0) & (part.sizes() == 0)
     return Share(int(out.sum()), float(whole.shares()[out].sum()))

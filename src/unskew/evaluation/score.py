@@ -30,7 +30,9 @@ class Score:
     largest_item
         The largest share of one item among the held-out ones.
     users_left_out
-        Users of the snapshot who are not evaluated.
+        Whom the weights leave out, of the users who can be evaluated.
+    users_without_profile
+        After a time split: users who took something later, but had no profile then. They are in no score.
     exact
         Whether what the recommender has learned is free of the held-out pair; None where nobody knows.
     left_out
@@ -58,6 +60,7 @@ class Score:
     effective_pairs: float = 0.0
     largest_item: float = 0.0
     users_left_out: Share = Share()
+    users_without_profile: Share = Share()
     exact: bool | None = False
     left_out: str = "profile"
     folds: int | None = None
