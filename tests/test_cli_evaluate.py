@@ -570,7 +570,7 @@ def test_without_a_terminal_nothing_is_shown_but_counted(capsys: pytest.CaptureF
 
 def test_a_sample_beyond_memory_is_refused(log: str, tmp_path: Path) -> None:
     many = "99999999999"
-    told = "is 99999999999; how many pairs to draw: give a whole number of at most 100000000"
+    told = "is 99999999999, but must be at most 100000000 (how many pairs to draw)"
     assert f"sample {told}" in refused("evaluate", log, "--at", "99", "-r", "popular", "--sample", many)
     output = str(tmp_path / "s.parquet")
     assert f"n {told}" in refused("sample", log, "--at", "99", "-n", many, "-o", output)

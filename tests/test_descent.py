@@ -192,8 +192,8 @@ def test_scaling_on_a_subset_is_an_error_that_says_why(options: dict[str, object
     ("options", "message"),
     [
         ({"top": 2, "items": ["i0"]}, "top or items, not both"),
-        ({"top": 0}, "top is 0; how many items to weight: give a whole number of at least 1"),
-        ({"top": 2.5}, "top is 2.5; how many items to weight: give a whole number of at least 1"),
+        ({"top": 0}, "top is 0, but must be a whole number of at least 1 \\(how many items to weight\\)"),
+        ({"top": 2.5}, "top is 2.5, but must be a whole number of at least 1 \\(how many items to weight\\)"),
         ({"items": []}, "items is empty"),
         ({"items": "i0"}, "give a list of item ids"),
         ({"items": ["nowhere"]}, "the log has no item 'nowhere'"),

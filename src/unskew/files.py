@@ -15,11 +15,20 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unskew.errors import FileError
+from unskew.errors import FileError, InputError
 from unskew.text import first_line
 
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
+_FORMAT = 2  # of the metadata; raised when a file that was written before cannot be read any more
+_KINDS = {
+    "weights": "item weights",
+    "marginal": "a marginal",
+    "timeline": "a timeline",
+    "probabilities": "probabilities of a timeline",
+    "sample": "a test set",
+}
+"""What files hold, in words."""
 
 
 @contextlib.contextmanager
@@ -51,11 +60,11 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise FileError(f"cannot write {shorten_path(path)}: {error.strerror}") from None
     if path.is_dir():
-        raise FileError(f"cannot write {path}: it is a folder; give the name of a file")
+        raise FileError(f"cannot write {path}: it is a folder", remedy="give the name of a file")
     if there and not path.is_file():
-        raise FileError(f"cannot write {path}: it is not an ordinary file, and would be replaced by one")
+        raise FileError(f"cannot write {path}: it is not an ordinary file", remedy="give another name")
     if not folder.is_dir():
-        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
+        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist", remedy="make it first")
     if not os.access(folder, os.W_OK) or (there and not os.access(path, os.W_OK)):
         raise FileError(f"cannot write {path}: permission denied")
 
@@ -71,7 +80,7 @@ def write_parquet(
 
     `arrays` are kept beside it, as a second Arrow table in the metadata.
     """
-    metadata = {_KEY: json.dumps({"kind": kind, "format": 2, **about}, allow_nan=False).encode()}
+    metadata = {_KEY: json.dumps({"kind": kind, "format": _FORMAT, **about}, allow_nan=False).encode()}
     if arrays is not None:
         metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
     with replace_file(path) as temporary:
@@ -82,7 +91,7 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """A table and its metadata; the metadata are empty for a file that unskew did not write."""
     check_readable(path)
     if path.is_dir():
-        raise FileError(f"{path} is a folder: give the name of a file")
+        raise FileError(f"{path} is a folder", remedy="give the name of a file")
     try:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowException, OSError) as error:
@@ -100,6 +109,26 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     except ValueError as error:
         raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
     return result if isinstance(result, dict) else {}
+
+
+def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:
+    """Refuse a file with other content; `remedy` says how to make one."""
+    found, wanted = about.get("kind"), _KINDS[kind]
+    if found is None:
+        raise InputError(f"{path} is not a file of {wanted.removeprefix('a ')}", remedy=remedy)
+    if found != kind:
+        raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)
+
+
+def require_format(path: Path, about: Mapping[str, Any], remedy: str) -> None:
+    """Refuse a file of another version of unskew; `remedy` says how to make one."""
+    version = about.get("format")
+    if version != _FORMAT:
+        newer = isinstance(version, int) and version > _FORMAT
+        raise InputError(
+            f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",
+            remedy="update unskew" if newer else remedy,
+        )
 
 
 def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:

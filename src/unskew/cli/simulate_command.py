@@ -57,7 +57,7 @@ Examples:
 @click.option(
     "--time-unit",
     type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    help="Read integer times of the base log as so many units since 1970.",
+    help="Treat integer times of the base log as counts of this unit since 1970.",
 )
 @click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
 @click.option(
@@ -65,7 +65,7 @@ Examples:
     "campaigns",
     multiple=True,
     metavar="T",
-    help="When to recommend, at the end of a bare date; repeat for several.",
+    help="When to recommend; a bare date is the end of that day. Repeat for several.",
 )
 @click.option("--recommender", metavar="SPEC", help="What makes the lists.  [default: a neighbourhood model]")
 @click.option("--reach", type=float, metavar="SHARE", help="Share of the users who get a list.  [default: 1]")

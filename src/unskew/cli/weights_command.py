@@ -104,7 +104,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             (
                 "least possible",
                 f"{r.bound_least:.4f}",
-                f"distance from the target of any weighting of these profiles ({r.residual:.4f} reached)",
+                f"smallest distance from the target that any weighting can reach (this one: {r.residual:.4f})",
             ),
             (
                 "divergence",

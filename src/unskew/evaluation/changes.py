@@ -8,7 +8,7 @@ from typing import Any
 from unskew.arrays.types import Floats, Mask
 from unskew.data.eligibility import find_users, users_of_both
 from unskew.data.slice import Slice
-from unskew.errors import PolicyError
+from unskew.errors import PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, difference_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
@@ -84,7 +84,9 @@ def explain_change(
     if now.recommender != reference.recommender:
         raise PolicyError(f"{now.recommender} now and {reference.recommender} then are not the same recommender")
     if (now.sample is None) != (reference.sample is None):
-        raise PolicyError("one date was sampled and the other not: rank both with sample, or neither")
+        raise PolicyError(
+            "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"
+        )
     here, there = keep_eligible(weights, now.snapshot, reference.snapshot)
     raw = Units.of(now, quality, None).of_users(here)
     reweighted = Units.of(now, quality, weights)

@@ -59,8 +59,9 @@ def rank_pairs(
     depth = min(depth, snapshot.profiles.n_items)
     if held.together > 1 and traits.exact:
         warnings.warn(
-            f"{model} leaves a pair out of its model only when items are held out one at a time; with "
-            f"{option('leave_out', held.together)} they leave the profile alone, and scores are higher",
+            f"{model} leaves a pair out of its model only when items are held out one at a time: with "
+            f"{option('leave_out', held.together)} the items leave the profile but not the model, so scores are too "
+            "high",
             UnskewWarning,
             stacklevel=4,
         )
@@ -72,8 +73,8 @@ def rank_pairs(
         ranks = _rank_in_lists(model, held, pairs, depth)
     if traits.made_elsewhere and len(ranks) and not ranks.any():
         warnings.warn(
-            f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
-            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
+            f"{model} recommends none of the held-out items to anyone, as happens when lists leave out what users "
+            "already hold: make them from profiles without the held-out item (column held_out), or use "
             f"{option('after')}",
             UnskewWarning,
             stacklevel=4,

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
-from unskew.errors import FileError, InputError
-from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.errors import FileError, InputError, function
+from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_parquet
 from unskew.frames import as_array
 from unskew.text import first_line
 from unskew.weights.fit_options import FitOptions
@@ -48,13 +48,12 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
 def read_weights(path: Path) -> dict[str, Any]:
     """The fields of what `write_weights` wrote."""
     table, about = read_parquet(path)
-    kind = about.get("kind")
-    if kind != _KIND:
-        what = f"a {kind}" if kind else "something else"
-        raise InputError(f"{path} holds {what}, not item weights: make them with 'unskew weights'")
+    remedy = f"make one with {function('fit_weights')}"
+    require_kind(path, about, _KIND, remedy)
+    require_format(path, about, remedy)
     arrays = read_arrays(table.schema)
     if any(name not in about for name in _ABOUT) or any(name not in arrays for name in _ARRAYS):
-        raise InputError(f"{path} was written by another version of unskew: fit the weights again")
+        raise InputError(f"{path} was written by another version of unskew", remedy=remedy)
 
     def column(name: str) -> Floats:
         return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
@@ -74,7 +73,7 @@ def read_weights(path: Path) -> dict[str, Any]:
             "policy": Policy.from_dict(about["policy"]),
         }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{path} is damaged ({first_line(error)})", remedy="fit the weights again") from error
+        raise FileError(f"{path} is damaged ({first_line(error)})", remedy=remedy) from error
 
 
 def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:

@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import unskew
 from unskew.data.log import Log
-from unskew.errors import FileError, InputError
+from unskew.errors import FileError, InputError, function
 from unskew.files import check_readable, read_metadata, read_parquet, write_parquet
 from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Recipe, check_recommenders
@@ -181,7 +181,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise FileError(f"{path} cannot be read as JSON: {error}") from None
     known = isinstance(about, dict) and {"world", "seed", "parameters"} <= about.keys()
     if not known or not isinstance(about["parameters"], dict):
-        raise InputError(f"{path} does not describe a world", remedy="make one with 'unskew simulate'")
+        raise InputError(f"{path} does not describe a world", remedy=f"make one with {function('simulate')}")
     return dict(about)
 
 
