@@ -316,7 +316,7 @@ def test_what_a_function_makes_is_looked_at_when_it_is_fitted() -> None:
 
 @pytest.mark.parametrize("batch", [0, 1.5, True])
 def test_a_batch_is_a_whole_number(batch: Any) -> None:
-    with pytest.raises(PolicyError, match="batch is .*, but must be a whole number of at least 1"):
+    with pytest.raises(PolicyError, match=r"batch is .*, but must be a whole number of at least 1"):
         MatrixModel(Together(), batch=batch)
 
 

@@ -155,8 +155,7 @@ def read_messages() -> Iterator[tuple[str, str]]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             called = ast.unparse(node.func) if isinstance(node, ast.Call) else ""
             if isinstance(node, ast.Raise) or called.endswith(("Error", "warn", "Interruption")):
-                for text in read_texts(node):
-                    yield f"{path.name}:{node.lineno}", text
+                yield from ((path.name, text) for text in read_texts(node))
 
 
 def read_texts(node: ast.AST) -> Iterator[str]:

@@ -275,7 +275,7 @@ def test_the_bound_really_bounds_the_change_of_any_constant_score(seed: int) -> 
         ({"new_items": "maybe"}, "new_items is 'maybe', but must be one of drop, keep"),
         (
             {"min_items": 0},
-            "min_items is 0, but must be a whole number of at least 1 \\(items that a user must have\\)",
+            "min_items is 0, but must be a whole number of at least 1",
         ),
         ({"min_items": 1.5}, "min_items is 1.5, but must be a whole number of at least 1"),
         ({"users": "some"}, "users is 'some', but must be one of all, both"),

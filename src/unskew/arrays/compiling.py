@@ -14,7 +14,7 @@ from unskew.progress import progress
 Kernel = Callable[..., Any]
 
 
-class _KernelCache(FunctionCache):  # type: ignore[misc]
+class _KernelCache(FunctionCache):
     """Compiled loops on disk. What cannot be loaded any more is compiled again.
 
     Numba looks whether the file of a kernel has changed, and not whether the types of its arguments still are
@@ -23,16 +23,16 @@ class _KernelCache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         try:
-            return super().load_overload(sig, target_context)
+            return super().load_overload(sig, target_context)  # type: ignore[no-untyped-call]
         except Exception:  # whatever unpickling raises; the cache only saves time
             self._forget()
             return None
 
     def _forget(self) -> None:
         try:
-            self.flush()
+            self.flush()  # type: ignore[no-untyped-call]
         except OSError:  # the folder cannot be written
-            self.disable()
+            self.disable()  # type: ignore[no-untyped-call]
 
 
 def compiled(function: Kernel) -> Kernel:
@@ -48,7 +48,7 @@ def compiled_for_sums(function: Kernel) -> Kernel:
 def _keep_on_disk(kernel: Any) -> Kernel:
     """What ``cache=True`` does, with a cache of our own."""
     if hasattr(kernel, "enable_caching"):  # a plain function where NUMBA_DISABLE_JIT is set
-        kernel._cache = _KernelCache(kernel.py_func)
+        kernel._cache = _KernelCache(kernel.py_func)  # type: ignore[no-untyped-call]
     result: Kernel = kernel
     return result
 

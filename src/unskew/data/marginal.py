@@ -48,7 +48,7 @@ class Marginal:
         if bad.any():
             k = int(np.argmax(bad))
             raise InputError(
-                f"the probability of item {self.items[k].as_py()!r} is {p[k]}, but must be a number that is not negative"
+                f"the probability of item {self.items[k].as_py()!r} is {p[k]}, but must be a number of at least 0"
             )
         if pa.types.is_nested(self.items.type):
             raise InputError(f"items cannot be {self.items.type}: an id must be one number or one text")

@@ -207,7 +207,8 @@ def refuse_compact_date(axis: TimeAxis, moment: Moment, span: tuple[int | float,
     if not axis.is_calendar:
         remedy += f" and say with {option('time_unit')} what the times of the log count since 1970"
     raise TimeError(
-        f"{moment.label} is a number outside the log, which runs from {axis.show(span[0])} to {axis.show(span[1])}",
+        f"{moment.label} is a number outside the log, which runs from {axis.show(span[0])} to "
+        f"{axis.show(span[1])}",
         remedy=remedy,
     )
 

@@ -148,7 +148,7 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
     weighting = part.weigh(weights)
     if not weighting.part.shares().any():
         raise EmptyError(
-            f"nobody is evaluated at {part.at} under these weights: no user holds enough of the items that they know",
+            f"nobody is evaluated at {part.at} under these weights: no user holds enough of their items",
             remedy="fit weights to this date",
         )
     return weighting

@@ -78,7 +78,7 @@ class Quality:
         except Exception as error:
             raise InputError(
                 f"quality {self.name!r} failed: {type(error).__name__}: {first_line(error)}",
-                remedy="it is given all ranks and all grades at once, as arrays, and must give an array of numbers",
+                remedy="it gets all ranks and all grades at once, as arrays, and must return an array of numbers",
             ) from error
         if values.shape != within.shape:
             raise InputError(

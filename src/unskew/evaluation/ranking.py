@@ -60,8 +60,8 @@ def rank_pairs(
     if held.together > 1 and traits.exact:
         warnings.warn(
             f"{model} leaves a pair out of its model only when items are held out one at a time: with "
-            f"{option('leave_out', held.together)} the items leave the profile but not the model, so scores are too "
-            "high",
+            f"{option('leave_out', held.together)} the items leave the profile but not the model, so scores "
+            "are too high",
             UnskewWarning,
             stacklevel=4,
         )

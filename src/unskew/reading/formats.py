@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError
-from unskew.text import with_article
 from unskew.reading.columnar_files import open_arrow, open_parquet
 from unskew.reading.csv_files import CsvForm, open_csv
 from unskew.reading.json_files import open_json
+from unskew.text import with_article
 
 COMPRESSED = (".gz", ".zst")
 """Endings that may follow that of a format."""

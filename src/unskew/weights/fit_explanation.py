@@ -20,8 +20,8 @@ def explain_fit(report: FitReport, options: FitOptions) -> str:
         known = report.bound_least > options.tol
         least = f", and no weighting can get below {report.bound_least:.2g}" if known else ""
         return (
-            f"the fit stopped after {report.passes} passes, {report.residual:.2g} away from the target{least}: allow "
-            "more passes or a larger tolerance"
+            f"the fit stopped after {report.passes} passes, {report.residual:.2g} away from the target{least}: "
+            "allow more passes or a larger tolerance"
         )
     if options.is_subset and report.residual > options.tol:
         return (
