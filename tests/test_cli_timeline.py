@@ -202,7 +202,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--resume"], "--resume goes on with a file: name it with -o"),
+        (["--resume"], "--resume continues a file: give it with -o"),
         (["--probabilities", "p.parquet"], "--probabilities needs --items"),
         (["--probabilities", "p.parquet", "--items", "1"], "the file of the rows: name it with -o"),
         (["--sample", "99999999999"], "at most 100000000"),
@@ -264,7 +264,7 @@ def test_resume_with_other_options_names_the_one_that_differs(grid: list[str], t
     assert run(*grid, "-o", output).exit_code == 0
     before = Path(output).read_bytes()
     told = refused(*grid, "-o", output, "--resume", "--tol", "0.01")
-    assert "tol is 0.01 here and 0.0001 there" in told
+    assert "made with --tol 0.0001, not --tol 0.01" in told
     assert "or begin again in another file" in told
     assert Path(output).read_bytes() == before
 

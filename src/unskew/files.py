@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError, InputError
@@ -87,11 +88,39 @@ def write_parquet(
         pq.write_table(table.replace_schema_metadata(metadata), temporary)
 
 
+def write_table(
+    path: Path, table: pa.Table, kind: str, about: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """The same, but as CSV if the name of the file says so: for people and other programs.
+
+    CSV has no room for how a table was made, so unskew does not read such a file again. Lists are written as JSON.
+    """
+    if not is_csv(path):
+        write_parquet(path, table, kind, about, arrays)
+        return
+    for k, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [json.dumps(value, ensure_ascii=False, default=str) for value in table.column(k).to_pylist()]
+            table = table.set_column(k, field.name, pa.array(texts, type=pa.string()))
+    with replace_file(path) as temporary:
+        pc.write_csv(table, temporary)
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is CSV."""
+    return path.suffix.lower() == ".csv"
+
+
 def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """A table and its metadata; the metadata are empty for a file that unskew did not write."""
     check_readable(path)
     if path.is_dir():
         raise FileError(f"{path} is a folder", remedy="give the name of a file")
+    if is_csv(path):
+        raise FileError(
+            f"{path} is CSV, which has no room for how a table was made",
+            remedy="write and use a Parquet file, which has",
+        )
     try:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowException, OSError) as error:
@@ -115,7 +144,7 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
     """Refuse a file with other content; `remedy` says how to make one."""
     found, wanted = about.get("kind"), _KINDS[kind]
     if found is None:
-        raise InputError(f"{path} is not a file of {wanted.removeprefix('a ')}", remedy=remedy)
+        raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
     if found != kind:
         raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)
 

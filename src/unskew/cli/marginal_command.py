@@ -20,7 +20,14 @@ from unskew.text import thousands
     metavar="N",
     help="Only users with at least N items.",
 )
-@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write; CSV if it ends in .csv.",
+)
 @show_options
 def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: bool) -> None:
     """Save the item mix at a date, so that the old log is not needed later.

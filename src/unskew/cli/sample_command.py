@@ -20,7 +20,14 @@ from unskew.text import percent, thousands
 )
 @click.option("-n", "sample", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
 @seed_option
-@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write; CSV if it ends in .csv.",
+)
 @show_options
 def sample(
     source: LogOptions, at: str, weights: str | None, sample: int, seed: int, output: str, as_json: bool

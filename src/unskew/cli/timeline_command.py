@@ -64,7 +64,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Continue the file given with -o: compute only the missing dates.",
 )
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to.")
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to; CSV if it ends in .csv."
+)
 @show_options
 def timeline(
     source: LogOptions,

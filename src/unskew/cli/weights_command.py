@@ -34,7 +34,13 @@ if TYPE_CHECKING:
     "--show", "listed", default=10, show_default=True, type=click.IntRange(min=0), help="How many items to list."
 )
 @names_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the weights to.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write the weights to; CSV if it ends in .csv.",
+)
 @show_options
 def weights(
     source: LogOptions,

@@ -14,7 +14,7 @@ from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.data.times import Label
 from unskew.errors import ColumnError, InputError, function
-from unskew.files import read_parquet, require_kind, write_parquet
+from unskew.files import read_parquet, require_kind, write_table
 from unskew.frames import numbers_by_id, to_native
 
 
@@ -87,9 +87,9 @@ class Marginal:
         return cls(plain.items, plain.probabilities, about.get("at"), policy)
 
     def save(self, path: str | Path) -> None:
-        """Write item and probability as Parquet; date and policy go into the schema's metadata."""
+        """Write item and probability as Parquet, with date and policy in the metadata; as CSV to a ``.csv`` file."""
         about = {"at": self.at, "policy": self.policy.to_dict()} if self.policy else {"at": self.at}
-        write_parquet(Path(path), self.to_arrow(), "marginal", about)
+        write_table(Path(path), self.to_arrow(), "marginal", about)
 
     def __len__(self) -> int:
         return len(self.probabilities)

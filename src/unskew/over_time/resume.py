@@ -81,11 +81,9 @@ def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) ->
             if name in ("log", "view"):
                 return f"was computed from another {name}"
             theirs, ours = _describe(name, had), _describe(name, wanted)
-            return (
-                f"was made with another {option(name)}"
-                if theirs == ours
-                else f"was made with {theirs}, not {ours}"
-            )
+            if theirs == ours:
+                return f"was made when {theirs} had other content"
+            return f"was made with {theirs}, not {ours}"
     return None
 
 
@@ -95,7 +93,8 @@ def _describe(name: str, value: Any) -> str:
         return f"no {option(name)}"
     if isinstance(value, list):
         return option(name, [_strip_hash(one) for one in value])
-    return option(name, _strip_hash(value))
+    value = _strip_hash(value)
+    return option(name, value.removeprefix("column ") if name in ("p_user", "p_item") else value)
 
 
 def _strip_hash(value: Any) -> Any:

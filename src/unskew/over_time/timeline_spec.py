@@ -22,7 +22,7 @@ from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
-from unskew.files import check_writable, hash_bytes, hash_files
+from unskew.files import check_writable, hash_bytes, hash_files, is_csv
 from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
@@ -206,6 +206,11 @@ class Files:
             )
         if resume and output is None:
             raise PolicyError(f"{option('resume')} continues a file", remedy=f"give it with {option('output')}")
+        if resume and any(path is not None and is_csv(Path(path)) for path in (output, probabilities)):
+            raise PolicyError(
+                f"{option('resume')} continues Parquet files: CSV has no room for what it needs",
+                remedy="give names that end in .parquet",
+            )
         if resume and items and probabilities is None:
             raise PolicyError(
                 f"{option('resume')} with {option('items')} needs the file of their probabilities",

@@ -18,11 +18,11 @@ import pyarrow as pa
 from unskew.arrays.types import Floats
 from unskew.data.times import Label
 from unskew.errors import InputError, function
-from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_parquet
+from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
 from unskew.frames import to_native
 from unskew.text import count, first_line
 
-_MAKE_AGAIN = f"write one to another file with {function('timeline')}"
+_MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
     ("recommender", pa.string()),
     ("quality", pa.string()),
@@ -105,16 +105,16 @@ class Timeline:
         }
 
     def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
-        """Write the rows as Parquet, and the probabilities of items to a file of their own."""
+        """Write the rows as Parquet, and the probabilities of items to a file of their own; as CSV to ``.csv`` files."""
         if probabilities is not None:  # first: the file of the rows says which dates are done
-            write_parquet(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
+            write_table(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
         about = {
             "options": self.options,
             "unfinished": self.unfinished,
             "complete": self.complete,
         }
         starts = {_start_name(top): pa.array(theta) for top, theta in self.starts.items()}
-        write_parquet(Path(path), self.rows, "timeline", about, starts)
+        write_table(Path(path), self.rows, "timeline", about, starts)
 
     @classmethod
     def load(cls, path: str | Path, *, probabilities: str | Path | None = None) -> Timeline:

@@ -15,7 +15,7 @@ import pyarrow as pa
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.errors import FileError, InputError, function
-from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_parquet
+from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
 from unskew.frames import as_array
 from unskew.text import first_line
 from unskew.weights.fit_options import FitOptions
@@ -31,7 +31,7 @@ _CHOSEN = "chosen"  # items that the options name: ids of any type, which JSON m
 
 
 def write_weights(weights: ItemWeights, path: Path) -> None:
-    """Write the weights as Parquet."""
+    """Write the weights as Parquet; the table alone as CSV to a ``.csv`` file."""
     about = {
         "reference": weights.reference,
         "at": weights.at,
@@ -42,7 +42,7 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
     arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
     if weights.options.items is not None:
         arrays[_CHOSEN] = as_array(list(weights.options.items))
-    write_parquet(path, weights.to_arrow(), _KIND, about, arrays)
+    write_table(path, weights.to_arrow(), _KIND, about, arrays)
 
 
 def read_weights(path: Path) -> dict[str, Any]:
