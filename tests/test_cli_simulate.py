@@ -96,7 +96,7 @@ def test_campaigns_can_be_said_on_the_command_line(tmp_path: Path) -> None:
 def test_campaigns_are_injected_into_a_base_log(base: str, tmp_path: Path) -> None:
     done = run("simulate", str(tmp_path / "w"), "--base", base, "--json")
     told = json.loads(done.stdout)
-    assert "folded" in done.stderr
+    assert "merged" in done.stderr
     assert told["campaigns"] == [65, 85]
     world = us.World.load(tmp_path / "w")
     check_history(world)

@@ -98,7 +98,7 @@ def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_pa
     assert values[0] == pytest.approx(values[1], abs=1e-12)
     first = answer("timeline", log, "--reference", mix, "--every", "30", "-r", "popular", "--p-item", "recency:20")
     assert [row["at"] for row in first["rows"][::2]] == [50, 80, 99]
-    assert "made under another policy" in refused(
+    assert "made with --p-item recency:20, not --p-item uniform" in refused(
         "timeline", log, "--reference", mix, "-r", "popular", "--from", "80"
     )
 

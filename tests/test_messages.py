@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 import inspect
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import fields
 from pathlib import Path
 
@@ -79,6 +80,7 @@ BAD_COMMANDS = [
     ["sample", "LOG", "--at", "99", "-n", "0", "-o", "out.parquet"],
     ["sample", "LOG", "--at", "99", "--weights", "mix.parquet", "-o", "out.parquet"],
     ["timeline", "LOG", *GRID, "--resume"],
+    ["timeline", "LOG", *GRID, "-o", "out.csv", "--resume"],
     ["timeline", "LOG", *GRID, "--items", "1,1"],
     ["timeline", "LOG", *GRID, "--items", "99999"],
     ["timeline", "LOG", *GRID, "--top", "3", "--top", "3"],
@@ -177,3 +179,45 @@ def test_the_library_speaks_of_no_flag_and_no_command() -> None:
 def test_the_library_marks_the_options_that_it_names() -> None:
     names = "|".join(name for name in OPTIONS if "_" in name)
     assert [one for one in read_messages() if re.search(rf"\b({names})\b", one[1])] == []
+
+
+def test_a_warning_about_both_dates_is_given_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    command = ["evaluate", "log.parquet", *DATED, "-r", "popular", "--leave-out", "2"]
+    said = CliRunner().invoke(main, command).stderr.splitlines()
+    assert (
+        len([line for line in said if "with --leave-out 2 the items leave the profile but not the model" in line])
+        == 1
+    )
+
+
+@pytest.mark.parametrize(("name", "load"), [("timeline", us.Timeline.load), ("weights", us.ItemWeights.load)])
+@pytest.mark.parametrize(
+    ("version", "told"), [(1, "an older version of unskew: make one"), (99, "a newer version of unskew: update")]
+)
+def test_a_file_of_another_version_is_refused_as_such(
+    folder: Path, tmp_path: Path, name: str, load: Callable[[Path], object], version: int, told: str
+) -> None:
+    table = pq.read_table(folder / f"{name}.parquet")
+    about = json.loads(table.schema.metadata[b"unskew"]) | {"format": version}
+    metadata = table.schema.metadata | {b"unskew": json.dumps(about).encode()}
+    pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "old.parquet")
+    with pytest.raises(us.InputError, match=f"old.parquet was written by {told}"):
+        load(tmp_path / "old.parquet")
+
+
+def test_functions_become_commands_and_lists_repeated_flags(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+
+    def refuse(*command: str) -> str:
+        return CliRunner().invoke(main, command).stderr
+
+    assert "log.parquet is not a file of item weights: make one with 'unskew weights'" in refuse(
+        "evaluate", "log.parquet", "--at", "99", "-r", "popular", "--weights", "log.parquet"
+    )
+    assert "made with -r popular, not -r popular -r knn" in refuse(
+        "timeline", "log.parquet", *GRID, "-r", "knn", "-o", "timeline.parquet", "--resume"
+    )
+    assert "made with --min-items 2, not --min-items 1: make it again" in refuse(
+        "drift", "log.parquet", "--reference", "small.parquet", "--at", "99"
+    )

@@ -87,7 +87,7 @@ class Marginal:
         return cls(plain.items, plain.probabilities, about.get("at"), policy)
 
     def save(self, path: str | Path) -> None:
-        """Write item and probability as Parquet, with date and policy in the metadata; as CSV to a ``.csv`` file."""
+        """Write item and probability as Parquet, with date and policy in the metadata; or a ``.csv`` file."""
         about = {"at": self.at, "policy": self.policy.to_dict()} if self.policy else {"at": self.at}
         write_table(Path(path), self.to_arrow(), "marginal", about)
 

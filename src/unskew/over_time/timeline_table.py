@@ -105,7 +105,7 @@ class Timeline:
         }
 
     def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
-        """Write the rows as Parquet, and the probabilities of items to a file of their own; as CSV to ``.csv`` files."""
+        """Write the rows as Parquet, and the probabilities of items to a file of their own; or ``.csv`` files."""
         if probabilities is not None:  # first: the file of the rows says which dates are done
             write_table(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
         about = {

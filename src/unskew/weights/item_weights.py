@@ -194,7 +194,7 @@ class ItemWeights:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the weights as Parquet, all the rest in the metadata; the weights alone as CSV to a ``.csv`` file."""
+        """Write the weights as Parquet, all the rest in the metadata; the table alone to a ``.csv`` file."""
         write_weights(self, Path(path))
 
     @classmethod
