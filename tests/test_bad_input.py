@@ -181,7 +181,7 @@ def test_a_table_that_is_none_is_refused(source: Any, parts: list[str]) -> None:
     ("options", "parts"),
     [
         ({"time_unit": "hours"}, ["'hours'", "ms"]),
-        ({"user": "item"}, ["three columns"]),
+        ({"user": "item"}, ["three different columns"]),
         ({"user": 3}, ["user is 3", "text"]),
         ({"removed": "gone"}, ["'gone'", "the right one with removed"]),
         ({"exposed": "shown"}, ["'shown'", "the right one with exposed"]),

@@ -346,7 +346,7 @@ def test_something_else_than_weights_is_refused(log: str, tmp_path: Path) -> Non
     [
         ("np.full((len(profiles), k), 10**6)", "recommends the item code 1000000, which does not exist"),
         ("np.zeros((len(profiles), k), dtype=int)", "for user"),
-        ("np.zeros((len(profiles), k))", "must give whole numbers"),
+        ("np.zeros((len(profiles), k))", "must return whole numbers"),
         ("[].pop()", "failed in recommend(): IndexError: pop from empty list"),
     ],
 )

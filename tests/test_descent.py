@@ -184,7 +184,7 @@ def test_more_free_items_never_end_with_a_larger_divergence_than_scaling_of_all(
 @pytest.mark.parametrize("options", [{"top": 3}, {"items": ["i0"]}])
 def test_scaling_on_a_subset_is_an_error_that_says_why(options: dict[str, object]) -> None:
     log = us.read_log(columns(random_events(np.random.default_rng(8))))
-    with pytest.raises(PolicyError, match=r"would solve another problem.*method='descent' or method='lbfgs'"):
+    with pytest.raises(PolicyError, match=r"would not minimise D.*method='descent' or method='lbfgs'"):
         us.fit_weights(log.at(9), log.at(3), **options)  # type: ignore[arg-type]
 
 

@@ -334,7 +334,7 @@ def test_a_batch_is_a_whole_number(batch: Any) -> None:
 def test_scores_of_another_shape_or_kind_are_refused(scores: Any, seen: str) -> None:
     snapshot = random_log().at(AT)
     model = MatrixModel(Together(), scores).fit(snapshot)
-    with pytest.raises(InputError, match=rf"scores must give numbers of shape \(256, 12\), .*, not {seen}"):
+    with pytest.raises(InputError, match=rf"scores must return numbers of shape \(256, 12\), .*, not {seen}"):
         model.recommend(leave_one_out(snapshot), 3)
 
 

@@ -111,7 +111,7 @@ BAD_COMMANDS = [
     ["simulate", "world", "--chosen-by", "raw"],
     ["simulate", "world", "--user", "member"],
     ["simulate", "world", "--base", "LOG", "--users", "9"],
-    ["simulate", "world", "--base", "LOG", "--world", "loop"],
+    ["simulate", "world", "--base", "LOG", "--world", "closed-loop"],
     ["reproduce", "-o", "page", "--users", "0"],
     ["reproduce", "-o", "page", "--world", "nowhere"],
 ]

@@ -57,10 +57,19 @@ names_option = click.option(
     "--names", type=FILE, metavar="FILE", help="File with the names of items: a column item and a column of text."
 )
 seed_option = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="S",
+    help="Seed of everything that is random.",
 )
-sample_option = click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
-level_option = click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
+sample_option = click.option(
+    "--sample", type=int, metavar="N", help="Score a random sample of N pairs instead of all."
+)
+level_option = click.option(
+    "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
+)
 _SCORE_OPTIONS = [
     click.option(
         "-r",

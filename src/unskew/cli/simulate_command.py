@@ -45,10 +45,8 @@ Examples:
     type=click.Choice(list(SUMMARIES)),
     help="Which world; see above.",
 )
-@click.option("--users", type=int, metavar="N", help="How many users.  [default: that of the world, 34 448]")
-@click.option(
-    "--items", type=int, metavar="N", help="How many items.  [default: that of the world, mostly 35 741]"
-)
+@click.option("--users", type=int, metavar="N", help="How many users.  [default: the world's own, 34 448]")
+@click.option("--items", type=int, metavar="N", help="How many items.  [default: the world's own, mostly 35 741]")
 @seed_option
 @click.option("--base", type=FILE, metavar="LOG", help="Inject the campaigns into this log instead.")
 @click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
@@ -71,7 +69,7 @@ Examples:
 @click.option("--reach", type=float, metavar="SHARE", help="Share of the users who get a list.  [default: 1]")
 @click.option("--shown", type=int, metavar="N", help="Length of a list.  [default: 10]")
 @click.option(
-    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if large)."
+    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if P is large)."
 )
 @click.option("--holdout", type=float, metavar="SHARE", help="Share of the users who are never shown anything.")
 @click.option(

@@ -31,7 +31,13 @@ if TYPE_CHECKING:
 @at_option
 @fit_options
 @click.option(
-    "--show", "listed", default=10, show_default=True, type=click.IntRange(min=0), help="How many items to list."
+    "--show",
+    "listed",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How many items to list.",
 )
 @names_option
 @click.option(

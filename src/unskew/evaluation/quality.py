@@ -82,16 +82,16 @@ class Quality:
             ) from error
         if values.shape != within.shape:
             raise InputError(
-                f"quality {self.name!r} gave an array of shape {values.shape} for {len(rank)} ranks: it must give "
-                "one number for each"
+                f"quality {self.name!r} returned an array of shape {values.shape} for {len(rank)} ranks: it must "
+                "return one number for each"
             )
         good = (values == 0) | (values == 1) if self.is_hit else np.isfinite(values)
         if not good.all():
             k = int(np.argmin(good))
-            why = "; with is_hit it must give 0 or 1" if self.is_hit else ""
+            why = "; with is_hit it must return 0 or 1" if self.is_hit else ""
             why += " (NaN: the recommender gives no grade)" if np.isnan(grades[k]) else ""
             raise InputError(
-                f"quality {self.name!r} gave {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
+                f"quality {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
             )
         return values
 

@@ -98,8 +98,8 @@ def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Code
             log = pairs.snapshot.log
             user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
             raise InputError(
-                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks gives {found[k]}, which "
-                f"must lie between 0 and {depth}"
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned {found[k]}, "
+                f"which must lie between 0 and {depth}"
             )
         ranks[at:end] = found
         progress().advance(end - at)
@@ -148,7 +148,7 @@ def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) ->
         found = _to_array(model, "grades", given)
         if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
             raise InputError(
-                f"{model}: grades must give one number for each of the {len(batch)} profiles, not "
+                f"{model}: grades must return one number for each of the {len(batch)} profiles, not "
                 f"{_describe_array(found)}"
             )
         grades[part] = found
@@ -159,7 +159,9 @@ def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) ->
 def _require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
     found = _to_array(model, what, given)
     if found.shape != shape or found.dtype.kind not in "iu":
-        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_describe_array(found)}")
+        raise InputError(
+            f"{model}: {what} must return whole numbers of shape {shape}, not {_describe_array(found)}"
+        )
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
@@ -167,7 +169,7 @@ def _to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{model}: {what} must give an array of numbers: {first_line(error)}") from error
+        raise InputError(f"{model}: {what} must return an array of numbers: {first_line(error)}") from error
 
 
 def _describe_array(found: npt.NDArray[Any]) -> str:

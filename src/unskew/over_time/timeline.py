@@ -132,8 +132,8 @@ def timeline(
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
-            "of passes before it was solved or certified; the rows have what it reached: allow more "
-            f"{option('max_passes')} or a larger {option('tol')}",
+            "of passes before it converged, and the rows hold what it had reached: raise "
+            f"{option('max_passes')} or {option('tol')}",
             UnskewWarning,
             stacklevel=2,
         )

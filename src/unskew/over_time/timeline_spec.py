@@ -117,13 +117,13 @@ class TimelineSpec:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
-                f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
+                f"the reference date {at} is not a time of this log, which runs from {self.log.first} to "
                 f"{self.log.last}",
                 remedy=remedy,
             ) from None
         if before:
             raise PolicyError(
-                f"the date of the reference, {at}, is before the log begins, which runs from {self.log.first} to "
+                f"the reference date {at} is before the log begins: it runs from {self.log.first} to "
                 f"{self.log.last}",
                 remedy=remedy,
             )

@@ -195,7 +195,7 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     what = "None" if target is None else f"a {type(target).__name__}"
     raise InputError(
-        f"{name} is {what}, which is no recommender",
+        f"{name} is {what}, which is not a recommender",
         remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
         f"{KNOWN['knn']}",
     )
