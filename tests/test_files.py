@@ -130,6 +130,6 @@ def test_a_table_is_csv_if_the_name_says_so(tmp_path: Path) -> None:
     assert [row[2] for row in rows] == ["5", "", "7"]
     assert [json.loads(row[3]) for row in rows] == lists
     with pytest.raises(
-        FileError, match=r"t.CSV is CSV, which has no room for how a table was made: write and use a"
+        FileError, match=r"t.CSV is CSV, which has no room for how a table was made: write a Parquet file"
     ):
         read_parquet(tmp_path / "t.CSV")

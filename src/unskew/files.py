@@ -119,7 +119,7 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     if is_csv(path):
         raise FileError(
             f"{path} is CSV, which has no room for how a table was made",
-            remedy="write and use a Parquet file, which has",
+            remedy="write a Parquet file, and use that",
         )
     try:
         table = pq.read_table(path, partitioning=None)
