@@ -142,7 +142,7 @@ def test_dates_are_told_as_text(tmp_path: Path) -> None:
         (["--items", "1"], "items is 1"),
         (["--seed", "-1"], "--seed"),
         (["--campaign-at", "501"], "day 501"),
-        (["--campaign-at", "-1"], "day is -1"),
+        (["--campaign-at", "-1"], "--campaign-at is -1, but must be"),
         (["--campaign-at", "soon"], "--campaign-at 'soon' is not a day of a simulated world"),
         (["--holdout", "2"], "holdout is 2"),
         (["--holdout", "nan"], "holdout is nan"),

@@ -296,7 +296,7 @@ def test_a_reference_or_a_snapshot_of_another_policy_is_refused_with_the_differe
     with pytest.raises(PolicyError, match="made with min_items=1, not min_items=2"):
         us.fit_weights(log.at(9), log.at(4).marginal(), min_items=2)
     result = us.fit_weights(log.at(9), log.at(4))
-    with pytest.raises(PolicyError, match="p_item is 'uniform' there and 'recency:3' here"):
+    with pytest.raises(PolicyError, match="made with p_item='uniform', not p_item='recency:3'"):
         log.at(9, p_item=us.Recency(3)).marginal(result)
 
 
