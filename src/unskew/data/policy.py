@@ -63,5 +63,5 @@ def _describe(name: str, value: Any) -> str:
     if name == "held":
         return {"profiles": "whole profiles", "later": "what users took later"}.get(value, str(value))
     if value == "given":
-        return f"numbers for {option(name)}"
+        return f"numbers given for {option(name)}"
     return option(name, value.removeprefix("column ") if isinstance(value, str) else value)
