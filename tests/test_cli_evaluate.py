@@ -220,7 +220,7 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
 
 def test_a_time_split_that_does_not_fit_before_the_reference_is_refused(log: str) -> None:
     said = refused("evaluate", log, "--at", "99", "--after", "20", "--reference", "49", "-r", "popular")
-    assert "the same time before 49 is before the log begins" in said
+    assert "the same length of time before 49 would begin before the log does" in said
 
 
 def test_a_sample_is_drawn_from_its_seed(log: str, weights: str) -> None:
@@ -328,7 +328,7 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["-r", "popular", "--sample", "-4"], "--sample is -4"),
         (["-r", "popular", "--leave-out", "0"], "--leave-out is 0"),
         (["-r", "popular", "--leave-out", "2", "--after", "50"], "--after"),
-        (["-r", "popular", "--after", "99"], "nothing was taken after 99"),
+        (["-r", "popular", "--after", "99"], "--after 99 is not before --at 99"),
         (["-r", "popular", "--after", "-3"], "nothing had happened yet at -3"),
         (["-r", "popular", "--after", "soon"], "'soon'"),
         (["-r", "popular", "--level", "2"], "between 0 and 1"),
@@ -363,7 +363,7 @@ def test_weights_made_under_another_policy_are_refused(
     output = tmp_path / "t.parquet"
     arguments = [str(output) if a == "OUT" else a for a in command[1:]]
     said = refused(command[0], log, "--at", "99", "--weights", weights, "--p-item", "recency:10", *arguments)
-    assert "another policy" in said
+    assert "made with --p-item uniform, not --p-item recency:10" in said
     assert "recency:10" in said
     assert not output.exists()
 
@@ -381,7 +381,7 @@ def test_something_else_than_weights_is_refused(log: str, tmp_path: Path) -> Non
     [
         ("np.full((len(profiles), k), 10**6)", "recommends the item code 1000000, which does not exist"),
         ("np.zeros((len(profiles), k), dtype=int)", "for user"),
-        ("np.zeros((len(profiles), k))", "must give whole numbers"),
+        ("np.zeros((len(profiles), k))", "must return whole numbers"),
         ("[].pop()", "failed in recommend(): IndexError: pop from empty list"),
     ],
 )
@@ -605,7 +605,7 @@ def test_without_a_terminal_nothing_is_shown_but_counted(capsys: pytest.CaptureF
 
 def test_a_sample_beyond_memory_is_refused(log: str, tmp_path: Path) -> None:
     many = "99999999999"
-    told = "is 99999999999; how many pairs to draw: give a whole number of at most 100000000"
+    told = "is 99999999999, but must be at most 100000000 (how many pairs to draw)"
     assert f"sample {told}" in refused("evaluate", log, "--at", "99", "-r", "popular", "--sample", many)
     output = str(tmp_path / "s.parquet")
     assert f"n {told}" in refused("sample", log, "--at", "99", "-n", many, "-o", output)

@@ -96,7 +96,7 @@ def test_campaigns_can_be_said_on_the_command_line(tmp_path: Path) -> None:
 def test_campaigns_are_injected_into_a_base_log(base: str, tmp_path: Path) -> None:
     done = run("simulate", str(tmp_path / "w"), "--base", base, "--json")
     told = json.loads(done.stdout)
-    assert "folded" in done.stderr
+    assert "merged" in done.stderr
     assert told["campaigns"] == [65, 85]
     world = us.World.load(tmp_path / "w")
     check_history(world)
@@ -142,7 +142,7 @@ def test_dates_are_told_as_text(tmp_path: Path) -> None:
         (["--items", "1"], "items is 1"),
         (["--seed", "-1"], "--seed"),
         (["--campaign-at", "501"], "day 501"),
-        (["--campaign-at", "-1"], "day is -1"),
+        (["--campaign-at", "-1"], "--campaign-at is -1, but must be"),
         (["--campaign-at", "soon"], "--campaign-at 'soon' is not a day of a simulated world"),
         (["--holdout", "2"], "holdout is 2"),
         (["--holdout", "nan"], "holdout is nan"),

@@ -98,7 +98,7 @@ def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_pa
     assert values[0] == pytest.approx(values[1], abs=1e-12)
     first = answer("timeline", log, "--reference", mix, "--every", "30", "-r", "popular", "--p-item", "recency:20")
     assert [row["at"] for row in first["rows"][::2]] == [50, 80, 99]
-    assert "made under another policy" in refused(
+    assert "made with --p-item recency:20, not --p-item uniform" in refused(
         "timeline", log, "--reference", mix, "-r", "popular", "--from", "80"
     )
 
@@ -202,14 +202,14 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        (["--resume"], "--resume goes on with a file: name it with -o"),
+        (["--resume"], "--resume continues a file: give it with -o"),
         (["--probabilities", "p.parquet"], "--probabilities needs --items"),
-        (["--probabilities", "p.parquet", "--items", "1"], "the file of the rows: name it with -o"),
+        (["--probabilities", "p.parquet", "--items", "1"], "the file of the rows: give that with -o"),
         (["--sample", "99999999999"], "at most 100000000"),
         (["--reference", "10000"], "the reference 10000 is after the last date, 95: say where"),
         (["--items", "1,999"], "items: the log has no item 999"),
         (["--items", "one"], "--items 'one': the items of this log are int64"),
-        (["--items", "1", "--resume", "-o", "t.parquet"], "of their probabilities: name it with --probabilities"),
+        (["--items", "1", "--resume", "-o", "t.parquet"], "of their probabilities: give it with --probabilities"),
         (["-o", "no/folder/t.parquet"], "the folder no/folder does not exist"),
         (["--every", "0"], "the step is 0; it must be positive"),
         (["--every", "1w"], "'1w' is a step of the calendar"),
@@ -225,7 +225,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--min-items", "0"], "--min-items is 0"),
         (["--max-passes", "1"], "--max-passes is 1"),
         (["--tol", "-1"], "--tol is -1"),
-        (["--min-items", "999"], "at 50: no user with at least 999 items is left"),
+        (["--min-items", "999"], "at 50: no user has at least 999 items at the reference date 50"),
         (["--level", "2"], "level of an interval"),
     ],
 )
@@ -264,8 +264,8 @@ def test_resume_with_other_options_names_the_one_that_differs(grid: list[str], t
     assert run(*grid, "-o", output).exit_code == 0
     before = Path(output).read_bytes()
     told = refused(*grid, "-o", output, "--resume", "--tol", "0.01")
-    assert "tol is 0.01 here and 0.0001 there" in told
-    assert "or begin again in another file" in told
+    assert "made with --tol 0.0001, not --tol 0.01" in told
+    assert "or write to another file" in told
     assert Path(output).read_bytes() == before
 
 

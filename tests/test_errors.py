@@ -84,15 +84,18 @@ def test_numbers_and_names_are_checked_in_the_same_words_everywhere() -> None:
     assert one_of("way", "up", ("up", "down")) == "up"
     assert sample_size("n", MOST_DRAWS) == MOST_DRAWS
     for attempt, told in (
-        (lambda: whole_number("k", 0, "a length"), "k is 0; a length: give a whole number of at least 1"),
-        (lambda: whole_number("k", True, "a length"), "k is True; a length: give a whole number of at least 1"),
+        (lambda: whole_number("k", 0, "a length"), "k is 0, but must be a whole number of at least 1 (a length)"),
+        (
+            lambda: whole_number("k", True, "a length"),
+            "k is True, but must be a whole number of at least 1 (a length)",
+        ),
         (
             lambda: number("x", 3, "a share", 0, 2),
-            "x is 3; a share: give a finite number of at least 0 and at most",
+            "x is 3, but must be a finite number of at least 0 and at most",
         ),
-        (lambda: number("x", "1", "a size", 0), "x is '1'; a size: give a finite number of at least 0"),
-        (lambda: one_of("way", "left", ("up", "down")), "way is 'left'; it must be one of up, down"),
-        (lambda: sample_size("n", MOST_DRAWS + 1), f"give a whole number of at most {MOST_DRAWS}"),
+        (lambda: number("x", "1", "a size", 0), "x is '1', but must be a finite number of at least 0 (a size)"),
+        (lambda: one_of("way", "left", ("up", "down")), "way is 'left', but must be one of up, down"),
+        (lambda: sample_size("n", MOST_DRAWS + 1), f"but must be at most {MOST_DRAWS}"),
     ):
         with pytest.raises(PolicyError) as found:
             attempt()

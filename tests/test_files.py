@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 from pathlib import Path
 
@@ -10,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import check_readable, check_writable, read_parquet, replace_file, write_parquet
+from unskew.files import check_readable, check_writable, read_parquet, replace_file, write_parquet, write_table
 
 
 def names(folder: Path) -> list[str]:
@@ -112,3 +114,22 @@ def test_damaged_words_about_a_file_are_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"unskew": b"{half"}), tmp_path / "a.parquet")
     with pytest.raises(FileError, match="damaged"):
         read_parquet(tmp_path / "a.parquet")
+
+
+def test_a_table_is_csv_if_the_name_says_so(tmp_path: Path) -> None:
+    lists = [["a", "b, c"], [], ['"', "é"]]
+    table = pa.table(
+        {"item": ["x", "y, z", 'q"'], "weight": [0.1, 1 / 3, 1e-300], "top": [5, None, 7], "held": lists}
+    )
+    write_table(tmp_path / "t.CSV", table, "sample", {})
+    with (tmp_path / "t.CSV").open(encoding="utf-8", newline="") as file:
+        head, *rows = csv.reader(file)
+    assert head == ["item", "weight", "top", "held"]
+    assert [row[0] for row in rows] == ["x", "y, z", 'q"']
+    assert [float(row[1]) for row in rows] == [0.1, 1 / 3, 1e-300]
+    assert [row[2] for row in rows] == ["5", "", "7"]
+    assert [json.loads(row[3]) for row in rows] == lists
+    with pytest.raises(
+        FileError, match=r"t.CSV is CSV, which has no room for how a table was made: write a Parquet file"
+    ):
+        read_parquet(tmp_path / "t.CSV")

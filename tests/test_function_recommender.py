@@ -54,8 +54,8 @@ def test_any_sequence_will_do_and_the_first_k_count(given: Any) -> None:
         ([20, 99], r"pick, for user 'ann', recommends 99: the log has no such item \(it has"),
         (["20"], "for user 'ann', recommends '20'"),
         ([20, "x"], "for user 'ann'.*several types"),
-        (None, "for user 'ann', gives None: it must give a list"),
-        ("20", "gives '20': it must give a list"),
+        (None, "for user 'ann', returned None: it must return a list"),
+        ("20", "returned '20': it must return a list"),
     ],
 )
 def test_what_is_wrong_is_named(given: Any, message: str) -> None:

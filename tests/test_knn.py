@@ -231,7 +231,7 @@ def test_one_user_or_one_item_is_enough_to_be_fitted_and_nothing_is_found(profil
 def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
     log = snapshot_of([[1, 2, 3], [2, 3, 1]]).log
     pairs = all_pairs(log.at(2))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 2.*exact=False"):
+    with pytest.raises(PolicyError, match=r"fitted at another date than 2.*turn its parameter exact off"):
         ItemKNN().fit(log.at(1)).held_out_ranks(pairs, 5)
     assert ItemKNN(exact=False).fit(log.at(1)).held_out_ranks(pairs, 5).any()
 
@@ -254,15 +254,15 @@ def test_it_is_written_as_on_the_command_line() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"neighbours": 0}, "neighbours is 0; .* at least 1"),
+        ({"neighbours": 0}, "neighbours is 0, .* at least 1"),
         ({"neighbours": 2.5}, "neighbours is 2.5"),
         ({"neighbours": True}, "neighbours is True"),
-        ({"similarity": "pearson"}, "'pearson'; it must be one of cosine, jaccard, cooccurrence, bm25"),
-        ({"exact": "profile"}, "exact is 'profile'; it must be true or false"),
-        ({"similarity": "bm25", "exact": True}, "not possible with similarity='bm25'"),
+        ({"similarity": "pearson"}, "'pearson', but must be one of cosine, jaccard, cooccurrence, bm25"),
+        ({"exact": "profile"}, "exact is 'profile', but must be true or false"),
+        ({"similarity": "bm25", "exact": True}, "not possible with the similarity 'bm25'"),
         ({"k1": -1.0}, "k1 is -1.0"),
         ({"k1": float("nan")}, "k1 is nan"),
-        ({"b": 1.5}, "b is 1.5; .* at most 1"),
+        ({"b": 1.5}, "b is 1.5, .* at most 1"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:

@@ -105,7 +105,7 @@ def test_a_plain_parquet_file_is_a_marginal_of_unknown_policy(tmp_path: Path) ->
 def test_a_file_of_weights_is_not_taken_for_a_marginal(tmp_path: Path) -> None:
     log = us.read_log(TABLE)
     us.fit_weights(log.at(2), reference=log.at(1), new_items="keep").save(tmp_path / "weights.parquet")
-    with pytest.raises(InputError, match="holds weights, not a marginal"):
+    with pytest.raises(InputError, match="holds item weights, not a marginal"):
         us.Marginal.load(tmp_path / "weights.parquet")
 
 

@@ -316,7 +316,7 @@ def test_what_a_function_makes_is_looked_at_when_it_is_fitted() -> None:
 
 @pytest.mark.parametrize("batch", [0, 1.5, True])
 def test_a_batch_is_a_whole_number(batch: Any) -> None:
-    with pytest.raises(PolicyError, match="how many rows are scored at a time: give a whole number of at least 1"):
+    with pytest.raises(PolicyError, match=r"batch is .*, but must be a whole number of at least 1"):
         MatrixModel(Together(), batch=batch)
 
 
@@ -334,7 +334,7 @@ def test_a_batch_is_a_whole_number(batch: Any) -> None:
 def test_scores_of_another_shape_or_kind_are_refused(scores: Any, seen: str) -> None:
     snapshot = random_log().at(AT)
     model = MatrixModel(Together(), scores).fit(snapshot)
-    with pytest.raises(InputError, match=rf"scores must give numbers of shape \(256, 12\), .*, not {seen}"):
+    with pytest.raises(InputError, match=rf"scores must return numbers of shape \(256, 12\), .*, not {seen}"):
         model.recommend(leave_one_out(snapshot), 3)
 
 

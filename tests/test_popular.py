@@ -111,7 +111,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
 def test_pairs_of_another_date_cannot_be_taken_out_of_the_counts() -> None:
     log = snapshot_of([[1, 2], [2, 3]]).log
     pairs = all_pairs(log.at(1))
-    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*exact=False"):
+    with pytest.raises(PolicyError, match=r"fitted at another date than 1.*turn its parameter exact off"):
         Popular().fit(log.at(0)).held_out_ranks(pairs, 5)
     assert Popular(exact=False).fit(log.at(0)).held_out_ranks(pairs, 5).any()
 
@@ -128,5 +128,5 @@ def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
 
 @pytest.mark.parametrize("exact", ["none", None, 3])
 def test_it_is_exact_or_it_is_not(exact: Any) -> None:
-    with pytest.raises(PolicyError, match=f"exact is {exact!r}; it must be true or false"):
+    with pytest.raises(PolicyError, match=f"exact is {exact!r}, but must be true or false"):
         Popular(exact=exact)

@@ -178,7 +178,7 @@ def test_a_half_life_that_is_none_is_refused(half_life: Any) -> None:
 
 @pytest.mark.parametrize("p_item", [3, [1, 2], np.array([1.0, 2.0]), {"a": 1}, us.Recency])
 def test_a_p_item_that_is_none_is_refused(p_item: Any) -> None:
-    with pytest.raises(InputError, match="it can be None, Recency"):
+    with pytest.raises(InputError, match="give None, Recency"):
         read().at(3, p_item=p_item)
 
 

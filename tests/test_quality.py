@@ -225,7 +225,7 @@ def test_a_function_that_gives_no_numbers_is_told_what_it_did(function: Any, tol
 
 def test_a_hit_is_0_or_1() -> None:
     assert us.Quality("own", lambda rank, _: rank == 2, is_hit=True)(np.array([1, 2])).tolist() == [0, 1]
-    with pytest.raises(InputError, match=r"'own' gave 0\.5 for rank 2 .*is_hit it must give 0 or 1"):
+    with pytest.raises(InputError, match=r"'own' returned 0\.5 for rank 2 .*is_hit it must return 0 or 1"):
         us.Quality("own", lambda rank, _: np.where(rank == 2, 0.5, 0), is_hit=True)(np.array([1, 2]))
 
 

@@ -190,13 +190,16 @@ def test_a_constant_list_has_the_same_ranks_however_items_are_left_out(leave_out
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (np.zeros((4, 2), dtype=int), r"fixed: recommend must give whole numbers of shape \(4, 3\), not int64 of"),
+        (
+            np.zeros((4, 2), dtype=int),
+            r"fixed: recommend must return whole numbers of shape \(4, 3\), not int64 of",
+        ),
         (np.zeros((3, 3), dtype=int), r"of shape \(4, 3\), not int64 of shape \(3, 3\)"),
         (np.zeros(12, dtype=int), r"of shape \(4, 3\), not int64 of shape \(12,\)"),
         (np.zeros((4, 3)), r"whole numbers of shape \(4, 3\), not float64"),
         (np.full((4, 3), "x"), r"whole numbers of shape \(4, 3\), not <U1"),
         (None, r"whole numbers of shape \(4, 3\), not object"),
-        ([[1], [1, 2], [], []], "fixed: recommend must give an array of numbers"),
+        ([[1], [1, 2], [], []], "fixed: recommend must return an array of numbers"),
     ],
 )
 def test_an_answer_of_another_shape_or_kind_is_refused(answer: Any, told: str) -> None:
@@ -209,14 +212,14 @@ def test_an_answer_of_another_shape_or_kind_is_refused(answer: Any, told: str) -
     [
         (
             np.array([1, 4, 0, 0]),
-            r"fixed, for user 'ann' with item 'y' held out: held_out_ranks gives 4, .* 0 and 3",
+            r"fixed, for user 'ann' with item 'y' held out: held_out_ranks returned 4, .* 0 and 3",
         ),
-        (np.array([1, 1, 0, -1]), "for user 'bob' with item 'z' held out: held_out_ranks gives -1"),
+        (np.array([1, 1, 0, -1]), "for user 'bob' with item 'z' held out: held_out_ranks returned -1"),
         (
             np.array([1, 1, 0]),
-            r"held_out_ranks must give whole numbers of shape \(4,\), not int64 of shape \(3,\)",
+            r"held_out_ranks must return whole numbers of shape \(4,\), not int64 of shape \(3,\)",
         ),
-        (np.array([1.0, 1, 0, 0]), "held_out_ranks must give whole numbers"),
+        (np.array([1.0, 1, 0, 0]), "held_out_ranks must return whole numbers"),
     ],
 )
 def test_ranks_that_cannot_be_are_refused_with_the_pair(answer: Any, told: str) -> None:
@@ -293,7 +296,7 @@ def test_grades_are_those_of_the_held_out_items() -> None:
 )
 def test_grades_that_are_no_numbers_are_refused(given: Any, told: str) -> None:
     model = Fixed(lambda batch, k: np.full((len(batch), k), -1), grades=lambda batch, items: given)
-    with pytest.raises(InputError, match=f"fixed: grades must give {told}"):
+    with pytest.raises(InputError, match=f"fixed: grades must return {told}"):
         us.rank_held_out(model, LOG.at(3), qualities=[lambda rank, grade: grade])
 
 

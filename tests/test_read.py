@@ -147,7 +147,7 @@ def test_a_removal_between_two_ticks_takes_effect_at_the_next(gone: list[float |
 
 def test_a_removal_before_the_arrival_is_refused_with_user_item_and_times() -> None:
     with pytest.raises(
-        ColumnError, match=r"'gone': item 7 left the profile of user 'a' at 3, before it came at 4"
+        ColumnError, match=r"'gone': item 7 left the profile of user 'a' at 3, before it was added at 4"
     ):
         us.read_log({"user": ["a"], "item": [7], "time": [4], "gone": [3]}, removed="gone")
 

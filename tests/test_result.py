@@ -110,12 +110,12 @@ def test_the_figures_of_the_certificate_are_those_of_the_profiles(seed: int) -> 
 def test_each_status_has_its_words() -> None:
     _, log = history(3, users=60)
     solved = us.fit_weights(log.at(9), log.at(4), users="both")
-    assert solved.explanation == "the weighted item mix is that of the reference date to within 0.0001"
+    assert solved.explanation == "the weighted mix matches the reference date to within 0.0001"
     some = us.fit_weights(log.at(9), log.at(4), top=2, method="lbfgs")
     assert "the gradient of D over these 2 weights is at most 0.0001" in some.explanation
     with pytest.warns(us.ConvergenceWarning):
         unfinished = us.fit_weights(log.at(9), log.at(4), users="both", tol=1e-15, max_passes=3)
-    assert f"TV is {unfinished.report.residual:.2g}" in unfinished.explanation
+    assert f"{unfinished.report.residual:.2g} away from the target" in unfinished.explanation
 
 
 def test_the_repr_shows_status_passes_figures_and_what_was_left_out() -> None:

@@ -156,9 +156,9 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("knn?zzz=50", "knn has no parameter 'zzz'; it has neighbours, similarity, exact"),
         ("knn?neighbours=many", "knn: neighbours=many must be a whole number"),
         ("knn?neighbours=1.5", "knn: neighbours=1.5 must be a whole number"),
-        ("knn?neighbours", r"cannot read 'neighbours'; parameters are written as in knn\?name=value"),
+        ("knn?neighbours", r"cannot read 'neighbours': write parameters as in knn\?name=value"),
         ("knn?neighbours=1&neighbours=2", "gives 'neighbours' twice"),
-        ("knn?similarity=cosin", "it must be one of cosine"),
+        ("knn?similarity=cosin", "must be one of cosine"),
         ("ease?l2=much", "ease: l2=much must be a number"),
         ("ease?max_items=few", "max_items=few must be none or a whole number"),
         ("als?factor=3", "als has no parameter 'factor'; did you mean 'factors'"),
@@ -175,8 +175,8 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("json:JSONEncode", "json' has no 'JSONEncode'; did you mean 'JSONEncoder'"),
         ("json:", "must be written as package.module:Class"),
         (":Model", "must be written as package.module:Class"),
-        ("math:pi", "math:pi is a float, which is no recommender"),
-        ("decimal:Decimal", "decimal:Decimal is a Decimal, which is no recommender"),
+        ("math:pi", "math:pi is a float, which is not a recommender"),
+        ("decimal:Decimal", "decimal:Decimal is a Decimal, which is not a recommender"),
     ],
 )
 def test_a_spec_that_means_nothing_says_why(spec: str, message: str) -> None:
@@ -491,7 +491,7 @@ def test_objects_classes_functions_and_models_of_implicit_are_taken_as_they_are(
 
 @pytest.mark.parametrize("wrong", [None, 3, ["popular"]])
 def test_what_is_no_recommender_is_refused(wrong: Any) -> None:
-    with pytest.raises(InputError, match="is no recommender: give an object with fit and recommend"):
+    with pytest.raises(InputError, match="is not a recommender: give an object with fit and recommend"):
         recommender(wrong)
 
 

@@ -388,6 +388,30 @@ def test_eight_digits_are_a_number_where_times_are_numbers(axis: TimeAxis) -> No
     assert axis.moment("20130601").tick == 20130601
 
 
+@pytest.mark.parametrize("times", [[1370000000, 1370086400], [15000, 16000], [0.5, 330.0]])
+def test_eight_digits_outside_the_log_are_taken_for_a_date_and_refused(times: list[Any]) -> None:
+    log = us.read_log({"user": [1, 2], "item": [1, 2], "time": times})
+    told = "20130601.* is a number outside the log, .*: if it is a date, write 2013-06-01 and say with time_unit"
+    for eight in (20130601, "20130601"):
+        with pytest.raises(TimeError, match=told):
+            log.at(eight)
+    with pytest.raises(TimeError, match=told):
+        us.timeline(log, "popular", reference=times[0], end=20130601)
+    epoch = us.read_log({"user": [1, 2], "item": [1, 2], "time": [1370000000, 1370086400]}, time_unit="s")
+    with pytest.raises(TimeError, match=r"if it is a date, write 2013-06-01$"):
+        epoch.at(20130601)
+
+
+def test_eight_digits_are_taken_at_their_word_where_times_are_like_that_or_it_is_no_date() -> None:
+    compact = us.read_log({"user": [1, 2], "item": [1, 2], "time": [20130601, 20130701]})
+    assert compact.at(20130601).tick == 20130601
+    with pytest.raises(EmptyError, match="nothing had happened yet at 20130501"):
+        compact.at(20130501)
+    seconds = us.read_log({"user": [1, 2], "item": [1, 2], "time": [1370000000, 1370086400]})
+    with pytest.raises(EmptyError, match="nothing had happened yet at 20131301"):
+        seconds.at(20131301)
+
+
 def test_a_day_of_times_with_one_offset_ends_in_that_offset() -> None:
     log = read(["2013-06-01T23:30:00-03:00", "2013-06-02T00:30:00-03:00"])
     assert taken(log, "2013-06-01") == {0}

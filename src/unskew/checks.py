@@ -16,7 +16,7 @@ MOST_DRAWS = 100_000_000
 def whole_number(name: str, value: Any, what: str, least: int = 1) -> int:
     """`value` as an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise PolicyError(f"{name} is {value!r}; {what}: give a whole number of at least {least}")
+        raise PolicyError(f"{name} is {value!r}, but must be a whole number of at least {least} ({what})")
     return int(value)
 
 
@@ -25,21 +25,21 @@ def number(name: str, value: Any, what: str, low: float, high: float = math.inf)
     known = isinstance(value, Real) and not isinstance(value, bool)
     if not known or not math.isfinite(value) or not low <= value <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
-        raise PolicyError(f"{name} is {value!r}; {what}: give a finite number of at least {low:g}{upper}")
+        raise PolicyError(f"{name} is {value!r}, but must be a finite number of at least {low:g}{upper} ({what})")
     return float(value)
 
 
 def one_of(name: str, value: Any, known: Collection[str]) -> str:
     """`value`, which must be one of the `known` names."""
     if not isinstance(value, str) or value not in known:
-        raise PolicyError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
+        raise PolicyError(f"{name} is {value!r}, but must be one of {', '.join(known)}")
     return value
 
 
 def true_or_false(name: str, value: Any) -> bool:
     """`value`, which must be one of the two."""
     if not isinstance(value, bool):
-        raise PolicyError(f"{name} is {value!r}; it must be true or false")
+        raise PolicyError(f"{name} is {value!r}, but must be true or false")
     return value
 
 
@@ -47,7 +47,5 @@ def sample_size(name: str, value: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
     wanted = whole_number(name, value, "how many pairs to draw")
     if wanted > MOST_DRAWS:
-        raise PolicyError(
-            f"{name} is {value}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}"
-        )
+        raise PolicyError(f"{name} is {value}, but must be at most {MOST_DRAWS} (how many pairs to draw)")
     return wanted

@@ -1,7 +1,8 @@
 """What unskew raises and warns about. Everything else in the package imports from here.
 
 A message says what was wrong and where; its `remedy` says what to do about it. Where either names an option, it
-does so with `option`, so that Python users read ``users='both'`` and those of the command line ``--users both``.
+does so with `option`, so that Python users read ``users='both'`` and those of the command line ``--users both``;
+likewise `function`, for ``fit_weights()`` and ``unskew weights``.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ _BEGIN, _BETWEEN, _END = (
     "\ue001",
     "\ue002",
 )  # of an option within a message
-_OPTION = re.compile(f"{_BEGIN}(\\w+){_BETWEEN}([^{_END}]*){_END}")
+_OPTION = re.compile(f"{_BEGIN}([\\w.()]+){_BETWEEN}([^{_END}]*){_END}")
 
 NameOption = Callable[[str, Any], str]
 """How an option is written, from its name in Python and a value for it or None."""
@@ -29,6 +30,15 @@ def option(name: str, value: Any = None) -> str:
     "leave out top, or use method='descent'"
     """
     return f"{_BEGIN}{name}{_BETWEEN}{'' if value is None else repr(value)}{_END}"
+
+
+def function(name: str) -> str:
+    """A function inside a message; those of the command line read the name of the command that does the same.
+
+    >>> str(InputError("log.csv is not a file of item weights", remedy=f"make one with {function('fit_weights')}"))
+    'log.csv is not a file of item weights: make one with fit_weights()'
+    """
+    return option(f"{name}()")
 
 
 def name_in_python(name: str, value: Any) -> str:

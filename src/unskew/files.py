@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
-from unskew.errors import FileError
+from unskew.errors import FileError, InputError
 from unskew.text import first_line
 
 ARROW_MAGIC = b"ARROW1"
@@ -23,6 +24,15 @@ ARROW_MAGIC = b"ARROW1"
 
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
+_FORMAT = 2  # of the metadata; raised when a file that was written before cannot be read any more
+_KINDS = {
+    "weights": "item weights",
+    "marginal": "a marginal",
+    "timeline": "a timeline",
+    "probabilities": "probabilities of a timeline",
+    "sample": "a test set",
+}
+"""What files hold, in words."""
 
 
 @contextlib.contextmanager
@@ -54,11 +64,11 @@ def check_writable(path: Path) -> None:
     except OSError as error:
         raise FileError(f"cannot write {shorten_path(path)}: {error.strerror}") from None
     if path.is_dir():
-        raise FileError(f"cannot write {path}: it is a folder; give the name of a file")
+        raise FileError(f"cannot write {path}: it is a folder", remedy="give the name of a file")
     if there and not path.is_file():
-        raise FileError(f"cannot write {path}: it is not an ordinary file, and would be replaced by one")
+        raise FileError(f"cannot write {path}: it is not an ordinary file", remedy="give another name")
     if not folder.is_dir():
-        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist")
+        raise FileError(f"cannot write {path}: the folder {path.parent} does not exist", remedy="make it first")
     if not os.access(folder, os.W_OK) or (there and not os.access(path, os.W_OK)):
         raise FileError(f"cannot write {path}: permission denied")
 
@@ -74,18 +84,46 @@ def write_parquet(
 
     `arrays` are kept beside it, as a second Arrow table in the metadata.
     """
-    metadata = {_KEY: json.dumps({"kind": kind, "format": 2, **about}, allow_nan=False).encode()}
+    metadata = {_KEY: json.dumps({"kind": kind, "format": _FORMAT, **about}, allow_nan=False).encode()}
     if arrays is not None:
         metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
     with replace_file(path) as temporary:
         pq.write_table(table.replace_schema_metadata(metadata), temporary)
 
 
+def write_table(
+    path: Path, table: pa.Table, kind: str, about: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """The same, but as CSV if the name of the file says so: for people and other programs.
+
+    CSV has no room for how a table was made, so unskew does not read such a file again. Lists are written as JSON.
+    """
+    if not is_csv(path):
+        write_parquet(path, table, kind, about, arrays)
+        return
+    for k, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [json.dumps(value, ensure_ascii=False, default=str) for value in table.column(k).to_pylist()]
+            table = table.set_column(k, field.name, pa.array(texts, type=pa.string()))
+    with replace_file(path) as temporary:
+        pc.write_csv(table, temporary)
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is CSV."""
+    return path.suffix.lower() == ".csv"
+
+
 def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """A table and its metadata; the metadata are empty for a file that unskew did not write."""
     check_readable(path)
     if path.is_dir():
-        raise FileError(f"{path} is a folder: give the name of a file")
+        raise FileError(f"{path} is a folder", remedy="give the name of a file")
+    if is_csv(path):
+        raise FileError(
+            f"{path} is CSV, which has no room for how a table was made",
+            remedy="write a Parquet file, and use that",
+        )
     try:
         table = pq.read_table(path, partitioning=None)
     except (pa.ArrowException, OSError) as error:
@@ -103,6 +141,26 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     except ValueError as error:
         raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
     return result if isinstance(result, dict) else {}
+
+
+def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:
+    """Refuse a file with other content; `remedy` says how to make one."""
+    found, wanted = about.get("kind"), _KINDS[kind]
+    if found is None:
+        raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
+    if found != kind:
+        raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)
+
+
+def require_format(path: Path, about: Mapping[str, Any], remedy: str) -> None:
+    """Refuse a file of another version of unskew; `remedy` says how to make one."""
+    version = about.get("format")
+    if version != _FORMAT:
+        newer = isinstance(version, int) and version > _FORMAT
+        raise InputError(
+            f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",
+            remedy="update unskew" if newer else remedy,
+        )
 
 
 def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:

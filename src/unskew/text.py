@@ -42,6 +42,11 @@ def count(n: int, what: str) -> str:
     return f"{n} {what}{'s' * (n != 1)}"
 
 
+def with_article(noun: str) -> str:
+    """``a Parquet file``, ``an Arrow file``."""
+    return f"{'an' if noun[0] in 'AEIOaeio' else 'a'} {noun}"
+
+
 def enumerate_words(parts: Sequence[str]) -> str:
     """a, b and c."""
     if len(parts) <= 1:

@@ -15,8 +15,15 @@ from unskew.errors import Interruption, UnskewError, UnskewWarning
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
-_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by"}
+_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by", "day": "--campaign-at"}
 """What options of Python are called on the command line, where no command has one of that name."""
+_COMMANDS = {
+    "Snapshot.marginal()": "unskew marginal",
+    "fit_weights()": "unskew weights",
+    "simulate()": "unskew simulate",
+    "timeline()": "unskew timeline",
+}
+"""The commands that do what functions of Python do."""
 
 
 def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -39,6 +46,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
         reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
+        said: set[str] = set()
 
         def name_option(name: str, value: Any) -> str:
             return _write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
@@ -53,7 +61,9 @@ class CommandGroup(click.Group):
         ) -> None:
             progress().close()
             text = message.render(name_option) if isinstance(message, UnskewWarning) else message
-            click.echo(f"warning: {text}", err=True)
+            if str(text) not in said:  # the same may hold at both dates
+                click.echo(f"warning: {text}", err=True)
+            said.add(str(text))
 
         try:
             with warnings.catch_warnings(), reporting(reporter):
@@ -87,7 +97,14 @@ def _end(ctx: click.Context, reporter: Progress, message: str, code: int) -> Non
 
 
 def _write_flag(command: click.Command | None, name: str, value: Any) -> str:
-    """An option of the library as the command has it: ``--users both`` for users='both'."""
+    """An option of the library as the command has it: ``--users both`` for users='both'.
+
+    Of a function, the command that does the same.
+    """
+    if name in _COMMANDS:
+        return f"'{_COMMANDS[name]}'"
     own = [param for param in (command.params if command else []) if param.name == name]
     flag = own[0].opts[0] if own else _FLAGS.get(name, "--" + name.replace("_", "-"))
+    if isinstance(value, list):
+        return " ".join(f"{flag} {one}" for one in value)
     return flag if value is None or value is True else f"{flag} {value}"

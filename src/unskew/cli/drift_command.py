@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 @log_options
 @reference_option
 @at_option
-@click.option("--top", default=20, show_default=True, type=click.IntRange(min=1), help="How many items to list.")
+@click.option(
+    "--top", default=20, show_default=True, type=click.IntRange(min=1), metavar="N", help="How many items to list."
+)
 @names_option
 @show_options
 def drift(source: LogOptions, reference: str, at: str, top: int, names: str | None, as_json: bool) -> None:

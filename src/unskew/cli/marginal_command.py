@@ -13,9 +13,21 @@ from unskew.text import thousands
 @log_options
 @click.option("--at", required=True, metavar="T0", help="The date; a bare date is the end of that day.")
 @click.option(
-    "--min-items", default=1, show_default=True, type=click.IntRange(min=1), help="Only users with so many items."
+    "--min-items",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only users with at least N items.",
 )
-@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write; CSV if it ends in .csv.",
+)
 @show_options
 def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: bool) -> None:
     """Save the item mix at a date, so that the old log is not needed later.

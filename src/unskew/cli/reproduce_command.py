@@ -26,10 +26,16 @@ from unskew.errors import InputError, option
     default=5,
     show_default=True,
     type=click.IntRange(min=1, max=100),
-    help="In how many worlds to check the claims: this one and the same with the next seeds.",
+    metavar="N",
+    help="How many worlds to check the claims in: this one, and the same with the next seeds.",
 )
 @click.option(
-    "--every", default=1, show_default=True, type=click.IntRange(min=1), help="Days between points of a curve."
+    "--every",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Days between points of a curve.",
 )
 @show_options
 def reproduce(

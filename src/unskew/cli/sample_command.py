@@ -16,11 +16,20 @@ from unskew.text import percent, thousands
     "--weights",
     type=FILE,
     metavar="FILE",
-    help="Weights from 'unskew weights'; without, a raw sample.",
+    help="Weights from 'unskew weights'; without them, an unweighted sample.",
 )
-@click.option("-n", "sample", default=20_000, show_default=True, type=int, help="How many pairs to draw.")
+@click.option(
+    "-n", "sample", default=20_000, show_default=True, type=int, metavar="N", help="How many pairs to draw."
+)
 @seed_option
-@click.option("-o", "--output", required=True, type=FILE, metavar="FILE", help="Parquet file to write.")
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write; CSV if it ends in .csv.",
+)
 @show_options
 def sample(
     source: LogOptions, at: str, weights: str | None, sample: int, seed: int, output: str, as_json: bool

@@ -32,10 +32,12 @@ _LOG_OPTIONS = [
     click.option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns", "day"]),
-        help="Read integer times as so many units since 1970, so that dates work on them.",
+        help="Treat integer times as counts of this unit since 1970, so that dates work on them.",
     ),
     click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
-    click.option("--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing."),
+    click.option(
+        "--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing the file."
+    ),
     click.option(
         "--p-user", metavar="COLUMN", help="Column with P(u), the importance of the user.  [default: uniform]"
     ),
@@ -52,13 +54,22 @@ at_option = click.option(
     "--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day."
 )
 names_option = click.option(
-    "--names", type=FILE, metavar="FILE", help="File with the names of items: column item and one of text."
+    "--names", type=FILE, metavar="FILE", help="File with the names of items: a column item and a column of text."
 )
 seed_option = click.option(
-    "--seed", default=0, show_default=True, type=click.IntRange(min=0), help="Seed of everything that is random."
+    "--seed",
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="S",
+    help="Seed of everything that is random.",
 )
-sample_option = click.option("--sample", type=int, metavar="N", help="Draw N pairs instead of taking all.")
-level_option = click.option("--level", default=0.95, show_default=True, type=float, help="Level of the intervals.")
+sample_option = click.option(
+    "--sample", type=int, metavar="N", help="Score a random sample of N pairs instead of all."
+)
+level_option = click.option(
+    "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
+)
 _SCORE_OPTIONS = [
     click.option(
         "-r",
@@ -84,23 +95,23 @@ _SHARED_FIT_OPTIONS = [
     click.option(
         "--tol", type=float, metavar="TOL", help="Tolerance of the fit, in score units.  [default: 0.0001]"
     ),
-    click.option("--max-passes", type=int, metavar="N", help="Give up after so many sweeps over the data."),
+    click.option("--max-passes", type=int, metavar="N", help="Stop after N passes over the data."),
     click.option(
         "--new-items",
         type=click.Choice(["drop", "keep"]),
-        help="What to do with items that T0 lacks.  [default: drop]",
+        help="What to do with items that nobody had at T0.  [default: drop]",
     ),
     click.option(
-        "--min-items", type=int, metavar="N", help="Only users with so many items, at both dates.  [default: 1]"
+        "--min-items", type=int, metavar="N", help="Only users with at least N items, at both dates.  [default: 1]"
     ),
     click.option(
         "--users",
         type=click.Choice(["all", "both"]),
-        help="Evaluate all users, or those of both dates only.  [default: all]",
+        help="Evaluate all users, or only those with a profile at both dates.  [default: all]",
     ),
 ]
 _FIT_OPTIONS = [
-    click.option("--top", type=int, metavar="P", help="Fit only the P items of largest change."),
+    click.option("--top", type=int, metavar="P", help="Fit only the P items whose probability changed most."),
     click.option("--items", metavar="A,B,...", help="Fit only these items."),
     click.option(
         "--method",
@@ -153,7 +164,7 @@ class LogOptions:
         progress().close()  # what follows stays on the terminal
         if log.reading.folded:
             click.echo(
-                f"folded {log.reading.folded} repeated rows into the earliest of their user and item", err=True
+                f"merged {log.reading.folded} repeated rows into the first of the same user and item", err=True
             )
         if log.reading.dropped:
             click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
@@ -169,13 +180,15 @@ class LogOptions:
             check_writable(path)
         if not given:
             return
-        used = [(path, "a file of the log") for path in expand(self.path)]
-        used += [(Path(name), "read as well") for name in inputs if name is not None and _is_file(name)]
-        for path in given:
-            for other, what in used:
-                if _is_same(path, other):
-                    raise InputError(f"{path} is {what} and would be lost: write to another file")
-            used.append((path, "written twice"))
+        read = [*expand(self.path), *(Path(name) for name in inputs if name is not None and _is_file(name))]
+        for k, path in enumerate(given):
+            if any(_is_same(path, other) for other in read):
+                raise InputError(
+                    f"{path} is an input of this command and would be overwritten",
+                    remedy="choose another output file",
+                )
+            if any(_is_same(path, other) for other in given[:k]):
+                raise InputError(f"{path} would be written twice", remedy="choose two output files")
 
     def snapshot(self, log: Log, at: str) -> Snapshot:
         """The profiles at a date, with the P(u) and P(i|u) asked for."""
@@ -309,4 +322,6 @@ def _item_prior(text: str | None) -> ItemPrior:
     try:
         return Recency(float(text.removeprefix("recency:")))
     except ValueError:
-        raise InputError(f"--p-item {text!r}: give a number after the colon, such as recency:30") from None
+        raise InputError(
+            f"--p-item is {text!r}", remedy="give a number after the colon, such as recency:30"
+        ) from None

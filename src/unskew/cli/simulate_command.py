@@ -45,10 +45,8 @@ Examples:
     type=click.Choice(list(SUMMARIES)),
     help="Which world; see above.",
 )
-@click.option("--users", type=int, metavar="N", help="How many users.  [default: that of the world, 34 448]")
-@click.option(
-    "--items", type=int, metavar="N", help="How many items.  [default: that of the world, mostly 35 741]"
-)
+@click.option("--users", type=int, metavar="N", help="How many users.  [default: the world's own, 34 448]")
+@click.option("--items", type=int, metavar="N", help="How many items.  [default: the world's own, mostly 35 741]")
 @seed_option
 @click.option("--base", type=FILE, metavar="LOG", help="Inject the campaigns into this log instead.")
 @click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
@@ -57,7 +55,7 @@ Examples:
 @click.option(
     "--time-unit",
     type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    help="Read integer times of the base log as so many units since 1970.",
+    help="Treat integer times of the base log as counts of this unit since 1970.",
 )
 @click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
 @click.option(
@@ -65,13 +63,13 @@ Examples:
     "campaigns",
     multiple=True,
     metavar="T",
-    help="When to recommend, at the end of a bare date; repeat for several.",
+    help="When to recommend; a bare date is the end of that day. Repeat for several.",
 )
 @click.option("--recommender", metavar="SPEC", help="What makes the lists.  [default: a neighbourhood model]")
 @click.option("--reach", type=float, metavar="SHARE", help="Share of the users who get a list.  [default: 1]")
 @click.option("--shown", type=int, metavar="N", help="Length of a list.  [default: 10]")
 @click.option(
-    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if large)."
+    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if P is large)."
 )
 @click.option("--holdout", type=float, metavar="SHARE", help="Share of the users who are never shown anything.")
 @click.option(

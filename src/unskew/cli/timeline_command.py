@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     "--top",
     multiple=True,
     metavar="P,...",
-    help="Also with weights of the P items of largest change alone; several with commas, or repeated.",
+    help="Also weight only the P items that changed most; several with commas, or repeat the option.",
 )
 @click.option(
     "--method",
@@ -57,14 +57,16 @@ if TYPE_CHECKING:
 @seed_option
 @level_option
 @shared_fit_options
-@click.option("--items", multiple=True, metavar="A,B,...", help="Record the probability of these items.")
-@click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these to.")
+@click.option("--items", multiple=True, metavar="A,B,...", help="Also record the probabilities of these items.")
+@click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these probabilities to.")
 @click.option(
     "--resume",
     is_flag=True,
-    help="Go on with the file of -o: compute only the dates that it lacks; those it has stay.",
+    help="Continue the file given with -o: compute only the missing dates.",
 )
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to.")
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to; CSV if it ends in .csv."
+)
 @show_options
 def timeline(
     source: LogOptions,
@@ -89,8 +91,8 @@ def timeline(
     """Score recommenders on a grid of dates, raw and weighted to the item mix of T0.
 
     The table has one row for each date, recommender, quality and weighting: none, all items, and the P items
-    of largest change for each --top. It is written every few seconds, so that --resume can go on after an
-    interruption; without it a file that is there is replaced once all dates are done. SPEC is as for 'unskew
+    of largest change for each --top. It is written every few seconds, so that --resume can continue after an
+    interruption; without --resume an existing file is replaced once all dates are done. SPEC is as for 'unskew
     evaluate'.
 
     \b
@@ -135,7 +137,7 @@ def _number(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InputError(f"--top {text!r}: give a whole number of items, such as 20") from None
+        raise InputError(f"--top is {text!r}", remedy="give a whole number of items, such as 20") from None
 
 
 def _show(made: Timeline, output: str | None) -> None:

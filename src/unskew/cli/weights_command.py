@@ -31,10 +31,22 @@ if TYPE_CHECKING:
 @at_option
 @fit_options
 @click.option(
-    "--show", "listed", default=10, show_default=True, type=click.IntRange(min=0), help="How many items to list."
+    "--show",
+    "listed",
+    default=10,
+    show_default=True,
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="How many items to list.",
 )
 @names_option
-@click.option("-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the weights to.")
+@click.option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write the weights to; CSV if it ends in .csv.",
+)
 @show_options
 def weights(
     source: LogOptions,
@@ -104,7 +116,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             (
                 "least possible",
                 f"{r.bound_least:.4f}",
-                f"distance from the target of any weighting of these profiles ({r.residual:.4f} reached)",
+                f"smallest distance from the target that any weighting can reach (this one: {r.residual:.4f})",
             ),
             (
                 "divergence",

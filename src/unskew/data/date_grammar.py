@@ -8,7 +8,8 @@
 ====================================  ===============================================================
 
 White space around it and one space before the offset do not matter, and 24:00 is midnight at the end of the day.
-Everything else is refused, above all 20130601, which is a number, and the weeks of ISO 8601 (2013-W22-6).
+Everything else is refused, above all the weeks of ISO 8601 (2013-W22-6) and 20130601. In a log whose times are
+numbers that is a number, which is refused if it lies outside the log and so must be meant as a date.
 
 The patterns are regular expressions that Python and DuckDB read alike. They do not know how long a month is: that
 a day exists is checked by `parse_time` here and by a cast in DuckDB.
@@ -33,6 +34,7 @@ HOW_TO_WRITE = "write dates as 2013-06-01 and datetimes as 2013-06-01T10:30:00"
 
 _TIME = re.compile(f"{DAY}({CLOCK}({OFFSET})?)?")
 _OFFSET = re.compile(OFFSET)
+_COMPACT = re.compile("((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})")
 
 
 class WrittenTime(NamedTuple):
@@ -56,6 +58,17 @@ def parse_time(text: str) -> WrittenTime | None:
         return _add_clock(day, found) if found["hour"] or found["midnight"] else WrittenTime(day)
     except (ValueError, OverflowError):  # there is no such day, or it is beyond the years 1 to 9999
         return None
+
+
+def parse_compact_date(number: int | float | str) -> date | None:
+    """The date that a number is, read as 20130601; None if it is none of the years 1900 to 2099.
+
+    >>> parse_compact_date(20130601), parse_compact_date(20131301), parse_compact_date(330)
+    (datetime.date(2013, 6, 1), None, None)
+    """
+    found = _COMPACT.fullmatch(str(number).removesuffix(".0"))
+    written = parse_time("-".join(found.groups())) if found else None
+    return written.value if written else None
 
 
 def parse_offset(text: str) -> timezone | None:

@@ -84,7 +84,7 @@ class Ids:
     def require_codes(self, wanted: Iterable[Any] | pa.Array, what: str) -> npt.NDArray[np.int64]:
         """The codes of items that must be here; `what` says in an error who asks for them."""
         if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
-            raise InputError(f"{what}: {wanted!r} is not a list of items: put it into one")
+            raise InputError(f"{what}: {wanted!r} is not a list of items", remedy="put it into one")
         listed = wanted if isinstance(wanted, pa.Array) else list(wanted)
         codes = self.codes(listed)
         if (codes < 0).any():
@@ -134,7 +134,7 @@ def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:
         wanted = wanted.combine_chunks()
     if not isinstance(wanted, pa.Array):
         if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
-            raise InputError(f"{wanted!r} is not a list of ids: put it into one")
+            raise InputError(f"{wanted!r} is not a list of ids", remedy="put it into one")
         listed = wanted if isinstance(wanted, np.ndarray) else list(wanted)
         try:
             wanted = as_array(listed)

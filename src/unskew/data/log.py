@@ -24,7 +24,7 @@ from unskew.data.ids import Ids
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label, Moment, TimeAxis
+from unskew.data.times import Label, Moment, TimeAxis, refuse_compact_date
 from unskew.data.window import Window
 from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
 
@@ -158,7 +158,7 @@ class Log:
         """
         last = end if isinstance(end, Snapshot) else self.at(end)
         if last.log.item is not self.item:
-            raise InputError(f"{last} is of another log or view: give a time, or a snapshot of this log")
+            raise InputError(f"{last} is of another log or view", remedy="give a time, or a snapshot of this log")
         return Window.of(last, self._moment(start))
 
     def column(self, name: str) -> Floats:
@@ -166,7 +166,8 @@ class Log:
         if name not in self.extra:
             have = ", ".join(map(repr, self.extra)) or "none"
             raise ColumnError(
-                f"no column {name!r} was read with the log (read: {have}): name it in {option('columns')}"
+                f"no column {name!r} was read with the log (read: {have})",
+                remedy=f"name it with {option('columns')}",
             )
         return self.extra[name]
 
@@ -175,7 +176,8 @@ class Log:
         if name not in self.labels:
             have = ", ".join(map(repr, self.labels)) or "none"
             raise ColumnError(
-                f"no labels {name!r} were read with the log (read: {have}): name it in {option('labels')}"
+                f"no labels {name!r} were read with the log (read: {have})",
+                remedy=f"name it with {option('labels')}",
             )
         return self.labels[name]
 
@@ -217,6 +219,7 @@ class Log:
 
     def _check_range(self, moment: Moment) -> None:
         first, last = self._span
+        refuse_compact_date(self.axis, moment, self._span)
         if moment.tick < first:
             raise EmptyError(
                 f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}"

@@ -13,8 +13,8 @@ import pyarrow as pa
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.data.times import Label
-from unskew.errors import ColumnError, InputError
-from unskew.files import read_parquet, write_parquet
+from unskew.errors import ColumnError, InputError, function
+from unskew.files import read_parquet, require_kind, write_table
 from unskew.frames import numbers_by_id, to_native
 
 
@@ -48,8 +48,7 @@ class Marginal:
         if bad.any():
             k = int(np.argmax(bad))
             raise InputError(
-                f"the probability of item {self.items[k].as_py()!r} is {p[k]}: it must be a number that is "
-                "not negative"
+                f"the probability of item {self.items[k].as_py()!r} is {p[k]}, but must be a number of at least 0"
             )
         if pa.types.is_nested(self.items.type):
             raise InputError(f"items cannot be {self.items.type}: an id must be one number or one text")
@@ -80,18 +79,17 @@ class Marginal:
     def load(cls, path: str | Path) -> Marginal:
         """Read what `save` wrote, or any Parquet file with columns item and probability."""
         table, about = read_parquet(Path(path))
-        kind = about.get("kind", "marginal")
-        if kind != "marginal":
-            raise InputError(f"{path} holds {kind}, not a marginal: make one with 'unskew marginal'")
+        if about:
+            require_kind(Path(path), about, "marginal", f"make one with {function('Snapshot.marginal')}")
         plain = cls.of(table)
         saved = about.get("policy")
         policy = Policy.from_dict(saved) if isinstance(saved, dict) else None
         return cls(plain.items, plain.probabilities, about.get("at"), policy)
 
     def save(self, path: str | Path) -> None:
-        """Write item and probability as Parquet; date and policy go into the schema's metadata."""
+        """Write item and probability as Parquet, with date and policy in the metadata; or a ``.csv`` file."""
         about = {"at": self.at, "policy": self.policy.to_dict()} if self.policy else {"at": self.at}
-        write_parquet(Path(path), self.to_arrow(), "marginal", about)
+        write_table(Path(path), self.to_arrow(), "marginal", about)
 
     def __len__(self) -> int:
         return len(self.probabilities)

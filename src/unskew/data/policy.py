@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from unskew.errors import PolicyError
+from unskew.errors import PolicyError, option
+from unskew.text import enumerate_words
 
 
 @dataclass(frozen=True)
@@ -43,13 +44,24 @@ class Policy:
 
     def require_same(self, other: Policy, what: str) -> None:
         """Refuse a reference that was made under another policy than this one."""
-        differences = [
-            f"{f.name} is {getattr(other, f.name)!r} there and {getattr(self, f.name)!r} here"
-            for f in fields(self)
-            if getattr(self, f.name) != getattr(other, f.name)
-        ]
-        if differences:
-            raise PolicyError(
-                f"{what} was made under another policy: {'; '.join(differences)}. "
-                "Make it again with the options used here, or use the options it was made with"
+        names = [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
+        if names:
+            theirs, ours = (
+                enumerate_words([_describe(name, getattr(policy, name)) for name in names])
+                for policy in (other, self)
             )
+            raise PolicyError(
+                f"{what} was made with {theirs}, not {ours}",
+                remedy="make it again with the options used here, or use the options it was made with",
+            )
+
+
+def _describe(name: str, value: Any) -> str:
+    """One choice in words, as whoever made it would write it."""
+    if name == "view":
+        return f"the {value!r} view of the log"
+    if name == "held":
+        return {"profiles": "whole profiles", "later": "what users took later"}.get(value, str(value))
+    if value == "given":
+        return f"numbers given for {option(name)}"
+    return option(name, value.removeprefix("column ") if isinstance(value, str) else value)

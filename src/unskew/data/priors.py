@@ -15,7 +15,7 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Floats
 from unskew.data.ids import require_mapping_codes
 from unskew.data.times import plain
-from unskew.errors import ColumnError, InputError
+from unskew.errors import ColumnError, InputError, option
 
 if TYPE_CHECKING:
     from unskew.data.slice import Slice
@@ -53,7 +53,7 @@ def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
     if isinstance(prior, str):
         return _check_shares(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
     if isinstance(prior, Mapping):
-        codes, numbers = require_mapping_codes(log.users, prior, "p_user")
+        codes, numbers = require_mapping_codes(log.users, prior, option("p_user"))
         shares = np.full(len(log.users), np.nan)
         known = codes >= 0
         shares[codes[known]] = numbers[known]
@@ -61,23 +61,23 @@ def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
         if missing.any():
             first = log.users[int(np.argmax(missing))]
             raise InputError(
-                f"p_user has no number for {int(missing.sum())} of the users, such as {first!r}: "
-                "give every user of the snapshot one"
+                f"{option('p_user')} has no number for {int(missing.sum())} of the users, such as {first!r}",
+                remedy="give every user of the snapshot one",
             )
         return _check_shares(snapshot, np.where(np.isnan(shares), 0.0, shares)), "given"
     if hasattr(prior, "index") and hasattr(prior, "to_dict"):
         raise InputError(
-            "p_user is a Series, whose order may not be that of log.users: give p_user.to_dict() if its index is "
-            "the user, or p_user.to_numpy() if it is in that order"
+            f"{option('p_user')} is a Series, whose order may not be that of log.users",
+            remedy="give its to_dict() if the index is the user, or its to_numpy() if it is in that order",
         )
     try:
         shares = np.asarray(prior, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"p_user must be numbers: {error}") from None
+        raise InputError(f"{option('p_user')} must be numbers: {error}") from None
     if shares.shape != (len(log.users),):
         raise InputError(
-            f"p_user has shape {shares.shape}, but the log has {len(log.users)} users: "
-            "give one number per user, in the order of log.users"
+            f"{option('p_user')} has shape {shares.shape}, but the log has {len(log.users)} users",
+            remedy="give one number per user, in the order of log.users",
         )
     return _check_shares(snapshot, shares.copy()), "given"
 
@@ -106,10 +106,13 @@ def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
             entry = int(np.argmax(bad))
             raise ColumnError(
                 f"column {prior!r} cannot be P(i|u): {int(bad.sum())} values are not positive numbers, such as "
-                f"{values[entry]} for item {log.items[int(p.item[entry])]!r}. Drop such rows from the log"
+                f"{values[entry]} for item {log.items[int(p.item[entry])]!r}",
+                remedy="drop such rows from the log",
             )
         return values, f"column {prior}"
-    raise InputError(f"p_item is {prior!r}; it can be None, Recency(half_life) or the name of a column")
+    raise InputError(
+        f"{option('p_item')} is {prior!r}", remedy="give None, Recency(half_life) or the name of a column"
+    )
 
 
 def _constant_per_user(snapshot: Slice, column: str) -> Floats:
@@ -151,7 +154,8 @@ def _check_shares(snapshot: Slice, shares: Floats) -> Floats:
     most = float(shares[here].max(initial=0.0))
     if not most > 0:
         raise InputError(
-            f"P(u) is zero for every user who holds anything at {snapshot.at}: give at least one a positive number"
+            f"P(u) is zero for every user who holds anything at {snapshot.at}",
+            remedy="give at least one a positive number",
         )
     scaled: Floats = np.where(here, shares, 0.0) / most  # so that the sum of huge numbers is finite
     return scaled

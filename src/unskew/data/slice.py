@@ -27,7 +27,7 @@ from unskew.data.policy import Policy
 from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
 from unskew.data.times import Label
 from unskew.data.weighting import AppliesToSlice, Weighting, Weights
-from unskew.errors import EmptyError, InputError
+from unskew.errors import EmptyError, InputError, option
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
@@ -135,7 +135,9 @@ class Slice:
 
         enough = self if min_items <= 1 else self.restrict(self.sizes() >= min_items)
         if enough.n_users == 0:
-            raise EmptyError(f"no user has {min_items} items at {self.at}: relax min_items")
+            raise EmptyError(
+                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
+            )
         q = enough.probabilities(weights)
         here = np.flatnonzero(q > 0)
         return Marginal(
@@ -193,25 +195,30 @@ class Slice:
             return Weighting(self, theta)
         if isinstance(weights, Weighting):
             if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
-                raise InputError(f"these weights are those of {weights.part}, and not of {self}: weigh this one")
+                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             if weights.part.tick != self.tick or type(weights.part) is not type(self):
-                raise InputError(f"these weights are those of {weights.part}, and not of {self}: weigh this one")
+                raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             return weights
         if not isinstance(weights, Mapping):
             if not isinstance(weights, AppliesToSlice) or hasattr(weights, "iloc"):  # a frame has an apply as well
                 raise InputError(
-                    f"weights is a {type(weights).__name__}; give fitted weights or a mapping {{item: weight}}"
+                    f"{option('weights')} is a {type(weights).__name__}",
+                    remedy="give fitted weights or a mapping {item: weight}",
                 )
             return weights.apply(self)
-        codes, values = require_mapping_codes(self.log.items, weights, "weights")
+        codes, values = require_mapping_codes(self.log.items, weights, option("weights"))
         for item, code, value in zip(weights, codes, values, strict=True):
             if code < 0:
-                raise InputError(f"weights: the log has no item {item!r} (it has {self.log.items.examples()})")
+                raise InputError(
+                    f"{option('weights')}: the log has no item {item!r} (it has {self.log.items.examples()})"
+                )
             if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"the weight of item {item!r} is {value}: it must be finite and not negative")
+                raise InputError(f"the weight of item {item!r} is {value}, but must be finite and not negative")
         with np.errstate(divide="ignore"):
             theta[codes] = np.log(values)
         part = self.restrict(self.kept_sizes(theta > -np.inf) > 0)
         if not part.shares().any():
-            raise EmptyError(f"with these weights nobody holds anything at {self.at}: leave some item a weight")
+            raise EmptyError(
+                f"with these weights nobody holds anything at {self.at}", remedy="give some item a positive weight"
+            )
         return Weighting(part, theta, "weighted")

@@ -19,7 +19,7 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_offset, parse_time
+from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_offset, parse_time
 from unskew.errors import InputError, TimeError, option
 
 Kind = Literal["integer", "float", "date", "datetime", "epoch"]
@@ -194,6 +194,23 @@ def check_time_unit(unit: str | None) -> None:
     """Refuse a time unit that is none of those documented."""
     if unit is not None and unit not in TIME_UNITS:
         raise InputError(f"{option('time_unit')} is {unit!r}; it can be {', '.join(TIME_UNITS)}")
+
+
+def refuse_compact_date(axis: TimeAxis, moment: Moment, span: tuple[int | float, int | float]) -> None:
+    """Refuse 20130601 where times are other numbers and it lies outside the log, whose ends `span` has."""
+    if axis.kind not in ("integer", "float", "epoch") or span[0] <= moment.tick <= span[1]:
+        return
+    day = parse_compact_date(moment.label)
+    if day is None or any(parse_compact_date(tick) for tick in span):
+        return
+    remedy = f"if it is a date, write {day.isoformat()}"
+    if not axis.is_calendar:
+        remedy += f" and say with {option('time_unit')} what the times of the log count since 1970"
+    raise TimeError(
+        f"{moment.label} is a number outside the log, which runs from {axis.show(span[0])} to "
+        f"{axis.show(span[1])}",
+        remedy=remedy,
+    )
 
 
 def plain(value: Any) -> Any:

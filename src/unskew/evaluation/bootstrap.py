@@ -177,7 +177,10 @@ def _count_users(snapshot: Slice, times: Codes) -> Slice:
     """The snapshot with every user counted so many times."""
     shares = snapshot.shares() * times
     if not shares.any():
-        raise EmptyError(f"in a repetition nobody who holds anything at {snapshot.at} was drawn: too few users")
+        raise EmptyError(
+            f"a repetition of the bootstrap drew nobody who holds anything at {snapshot.at}",
+            remedy="there are too few users for a bootstrap",
+        )
     return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))
 
 

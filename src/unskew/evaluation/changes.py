@@ -260,7 +260,9 @@ def explain_change(
         whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
     wanted = named_quality(quality)
     if (now.sample is None) != (reference.sample is None):
-        raise PolicyError("one date was sampled and the other not", remedy="rank both with sample, or neither")
+        raise PolicyError(
+            "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"
+        )
     again = bootstrap_if_possible(
         [now] if baseline is None else [now, baseline],
         reference.snapshot,

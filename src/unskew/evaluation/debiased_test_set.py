@@ -14,7 +14,7 @@ from unskew.data.weighting import Weights
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.pairs import pairs_of
-from unskew.files import write_parquet
+from unskew.files import write_table
 from unskew.frames import to_native
 
 
@@ -52,8 +52,8 @@ class TestSet:
         return to_native(self.table, self.frames)
 
     def save(self, path: str | Path) -> None:
-        """Write the table as Parquet, with how it was made in the metadata."""
-        write_parquet(Path(path), self.table, "sample", self.about)
+        """Write the table as Parquet, with how it was made in the metadata; as CSV to a ``.csv`` file."""
+        write_table(Path(path), self.table, "sample", self.about)
 
 
 def sample_pairs(snapshot: Snapshot, weights: Weights = None, *, sample: int = 20_000, seed: int = 0) -> TestSet:

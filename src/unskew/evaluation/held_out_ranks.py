@@ -88,8 +88,8 @@ class HeldOutRanks:
         wanted = named_quality(quality)
         if wanted.depth > self.depth:
             raise PolicyError(
-                f"ranks were computed down to {self.depth}, but {wanted.name} looks down to {wanted.depth}: name "
-                f"it in {option('qualities')} of rank_held_out"
+                f"ranks were computed down to {self.depth}, but {wanted.name} looks down to {wanted.depth}",
+                remedy=f"name it in {option('qualities')} of rank_held_out",
             )
         return wanted(self.ranks, self.grades)
 
@@ -182,8 +182,9 @@ class HeldOutRanks:
         labels = np.asarray(labels)
         if labels.shape != self.snapshot.profiles.item.shape:
             raise InputError(
-                f"labels have shape {labels.shape}; give one for each of the {len(self.snapshot.profiles.item)} "
-                "places of snapshot.profiles.item"
+                f"labels have shape {labels.shape}",
+                remedy=f"give one for each of the {len(self.snapshot.profiles.item)} places of "
+                "snapshot.profiles.item",
             )
         found, codes = np.unique(labels[self.entries], return_inverse=True)
         order = np.argsort(codes, kind="stable")

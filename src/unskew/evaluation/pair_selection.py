@@ -74,8 +74,9 @@ class PairSelection:
         check_selection_options(sample, seed, leave_out, after, folds)
         if not isinstance(snapshot, Snapshot):
             raise InputError(
-                f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date); to hold out "
-                f"what users took later, use {option('after')}"
+                f"{snapshot!r} is not a snapshot",
+                remedy="give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+                f"{option('after')}",
             )
         part: Slice = snapshot
         whole: Slice = snapshot
@@ -113,7 +114,9 @@ class PairSelection:
     def require_all(self) -> None:
         """Refuse what needs every pair, if only a sample was taken."""
         if self.sample is not None:
-            raise PolicyError(f"this needs every pair, but only a sample was ranked: leave out {option('sample')}")
+            raise PolicyError(
+                "this needs every pair, but only a sample was ranked", remedy=f"leave out {option('sample')}"
+            )
 
     def places_of_draws(self, weighting: Weighting) -> Codes:
         """The place of each draw under a weighting among the pairs."""
@@ -125,7 +128,8 @@ class PairSelection:
         place = np.minimum(np.searchsorted(entries, drawn), len(entries) - 1)
         if (entries[place] != drawn).any():
             raise PolicyError(
-                f"these weights were not named when the sample was drawn: give them in {option('weights')}"
+                "these weights were not named when the sample was drawn",
+                remedy=f"give them in {option('weights')}",
             )
         return place
 
@@ -149,8 +153,8 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
     weighting = part.weigh(weights)
     if not weighting.part.shares().any():
         raise EmptyError(
-            f"nobody is evaluated at {part.at} under these weights: no user holds enough of the items that they "
-            "know; fit them to this snapshot"
+            f"nobody is evaluated at {part.at} under these weights: no user holds enough of their items",
+            remedy="fit weights to this date",
         )
     return weighting
 
@@ -164,15 +168,15 @@ def check_selection_options(
     whole_number(option("seed"), seed, "where the draws begin", 0)
     whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
     if folds is not None:
-        whole_number("folds", folds, "into how many parts pairs are dealt", 2)
+        whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2)
         for name, given in (("after", after is not None), ("leave_out", leave_out > 1)):
             if given:
                 raise PolicyError(
-                    f"{option('folds')} holds out pairs one at a time from the profiles of one date: leave out "
-                    f"{option(name)}"
+                    f"{option('folds')} holds out pairs one at a time from the profiles of one date",
+                    remedy=f"leave out {option(name)}",
                 )
     if after is not None and leave_out > 1:
         raise PolicyError(
-            f"{option('leave_out')} takes items out of profiles, and with {option('after')} none is taken out: "
-            "give one of the two"
+            f"{option('leave_out')} takes items out of profiles, but with {option('after')} none is taken out",
+            remedy="give one of the two",
         )

@@ -64,7 +64,9 @@ class Quality:
     def __post_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if not whole or self.depth < 1:
-            raise InputError(f"quality {self.name!r}: depth is {self.depth!r}; it must be a whole number above 0")
+            raise InputError(
+                f"quality {self.name!r}: depth is {self.depth!r}, but must be a whole number of at least 1"
+            )
 
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
         """The quality of each held-out item."""
@@ -75,21 +77,21 @@ class Quality:
             values = np.asarray(self.function(within, grades), dtype=np.float64)
         except Exception as error:
             raise InputError(
-                f"quality {self.name!r} failed: {type(error).__name__}: {first_line(error)}. It is given all "
-                "ranks and all grades at once, as arrays, and must give an array of numbers"
+                f"quality {self.name!r} failed: {type(error).__name__}: {first_line(error)}",
+                remedy="it gets all ranks and all grades at once, as arrays, and must return an array of numbers",
             ) from error
         if values.shape != within.shape:
             raise InputError(
-                f"quality {self.name!r} gave an array of shape {values.shape} for {len(rank)} ranks: it must give "
-                "one number for each"
+                f"quality {self.name!r} returned an array of shape {values.shape} for {len(rank)} ranks: it must "
+                "return one number for each"
             )
         good = (values == 0) | (values == 1) if self.is_hit else np.isfinite(values)
         if not good.all():
             k = int(np.argmin(good))
-            why = "; with is_hit it must give 0 or 1" if self.is_hit else ""
+            why = "; with is_hit it must return 0 or 1" if self.is_hit else ""
             why += " (NaN: the recommender gives no grade)" if np.isnan(grades[k]) else ""
             raise InputError(
-                f"quality {self.name!r} gave {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
+                f"quality {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
             )
         return values
 
@@ -127,7 +129,7 @@ def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list
         raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
     found = [quality(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
     if not found:
-        raise InputError("no quality was given: name at least one, such as hit@5")
+        raise InputError("no quality was given", remedy="name at least one, such as hit@5")
     return found
 
 
@@ -137,7 +139,7 @@ def distinct_qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]
     names = [quality.name for quality in wanted]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"quality {name!r} is given twice: give each once")
+            raise InputError(f"quality {name!r} is given twice", remedy="give each once")
     return wanted
 
 
@@ -154,7 +156,8 @@ def _named(name: str) -> Quality:
         known = [*_KNOWN, *_ALSO]
         hint = did_you_mean(re.split(r"[@(]", name.lower())[0], known, "{}@5")
         raise InputError(
-            f"there is no quality {name!r}: give one of {', '.join(known)} with @k, such as hit@5{hint}"
+            f"there is no quality {name!r}",
+            remedy=f"give one of {', '.join(known)} with @k, such as hit@5{hint}",
         )
     depth = int(parts[3]) if parts[3] else _DEPTH
     if depth < 1:

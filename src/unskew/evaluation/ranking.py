@@ -59,8 +59,9 @@ def rank_pairs(
     depth = min(depth, snapshot.profiles.n_items)
     if held.together > 1 and traits.exact:
         warnings.warn(
-            f"{model} leaves a pair out of its model only when items are held out one at a time; with "
-            f"{option('leave_out', held.together)} they leave the profile alone, and scores are higher",
+            f"{model} leaves a pair out of its model only when items are held out one at a time: with "
+            f"{option('leave_out', held.together)} the items leave the profile but not the model, so scores "
+            "are too high",
             UnskewWarning,
             stacklevel=4,
         )
@@ -72,8 +73,8 @@ def rank_pairs(
         ranks = _rank_in_lists(model, held, pairs, depth)
     if traits.made_elsewhere and len(ranks) and not ranks.any():
         warnings.warn(
-            f"{model} recommends none of the held-out items to anyone: lists from which what users hold was "
-            "filtered out cannot; make them for the profiles without the held-out item (column held_out), or use "
+            f"{model} recommends none of the held-out items to anyone, as happens when lists leave out what users "
+            "already hold: make them from profiles without the held-out item (column held_out), or use "
             f"{option('after')}",
             UnskewWarning,
             stacklevel=4,
@@ -97,8 +98,8 @@ def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Code
             log = pairs.snapshot.log
             user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
             raise InputError(
-                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks gives {found[k]}, which "
-                f"must lie between 0 and {depth}"
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned {found[k]}, "
+                f"which must lie between 0 and {depth}"
             )
         ranks[at:end] = found
         progress().advance(end - at)
@@ -147,7 +148,7 @@ def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) ->
         found = _to_array(model, "grades", given)
         if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
             raise InputError(
-                f"{model}: grades must give one number for each of the {len(batch)} profiles, not "
+                f"{model}: grades must return one number for each of the {len(batch)} profiles, not "
                 f"{_describe_array(found)}"
             )
         grades[part] = found
@@ -158,7 +159,9 @@ def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) ->
 def _require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
     found = _to_array(model, what, given)
     if found.shape != shape or found.dtype.kind not in "iu":
-        raise InputError(f"{model}: {what} must give whole numbers of shape {shape}, not {_describe_array(found)}")
+        raise InputError(
+            f"{model}: {what} must return whole numbers of shape {shape}, not {_describe_array(found)}"
+        )
     return np.ascontiguousarray(found, dtype=np.int64)
 
 
@@ -166,7 +169,7 @@ def _to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
     try:
         return np.asarray(given)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{model}: {what} must give an array of numbers: {first_line(error)}") from error
+        raise InputError(f"{model}: {what} must return an array of numbers: {first_line(error)}") from error
 
 
 def _describe_array(found: npt.NDArray[Any]) -> str:

@@ -30,7 +30,7 @@ from unskew.evaluation.intervals import critical
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.evaluation.score import Score
-from unskew.evaluation.time_split import TimeSplit
+from unskew.evaluation.time_split import TimeSplit, require_before
 from unskew.frames import to_native
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
@@ -163,7 +163,7 @@ def report(
     (2, 2)
     """
     if not isinstance(log, Log):
-        raise InputError(f"{log!r} is not a log: read one with read_log")
+        raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
     fit = FitOptions.of(options, changes)
     check_report_options(
         reference,
@@ -242,14 +242,15 @@ class _Evaluation:
         if self.after is None:
             return None, None
         start = self.now.log.axis.moment(self.after)
+        require_before(start, self.now)
         if not isinstance(self.reference, Snapshot):
             return start, None
         log, tick = self.reference.log, self.reference.tick - (self.now.tick - start.tick)
         if tick < log.time.min():
             raise InputError(
-                f"{self.after} is so long before {self.now.at} that the same time before {self.reference.at} is "
-                f"before the log begins at {log.first}",
-                remedy=f"take a later {option('after')} or a later {option('reference')}",
+                f"{self.after} is so long before {self.now.at} that the same length of time before "
+                f"{self.reference.at} would begin before the log does, at {log.first}",
+                remedy=f"choose a later {option('after')} or a later {option('reference')}",
             )
         return start, Moment(tick, log.axis.show(tick))
 
@@ -409,12 +410,12 @@ def check_report_options(
         if reference is None:
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
         if sample is not None and refit:
-            raise PolicyError(f"{option('refit')} needs every pair: leave out {option('sample')}")
+            raise PolicyError(f"{option('refit')} needs every pair", remedy=f"leave out {option('sample')}")
     if baseline is not None and reference is None:
         raise PolicyError(
             f"{option('baseline')} is what ran at the reference date", remedy=f"give {option('reference')}"
         )
     if by is not None and sample is not None:
-        raise PolicyError(f"{option('by')} needs every pair: leave out {option('sample')}")
+        raise PolicyError(f"{option('by')} needs every pair", remedy=f"leave out {option('sample')}")
     if fit_option is not None and reference is None:
         raise PolicyError(f"{option(fit_option)} is about fitting weights: it needs {option('reference')}")

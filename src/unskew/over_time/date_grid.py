@@ -19,7 +19,7 @@ from typing import Any
 
 from unskew.data.date_grammar import parse_time
 from unskew.data.log import Log
-from unskew.data.times import Label, Moment, TimeAxis, plain
+from unskew.data.times import Label, Moment, TimeAxis, plain, refuse_compact_date
 from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning, option
 
 MOST = 100_000
@@ -154,6 +154,8 @@ def grid_of(
         found = _read_dates(log.axis, dates)
     else:
         first, last = log.axis.moment(_or(start, _or(otherwise, log.first))), log.axis.moment(_or(end, log.last))
+        for moment in (first, last):
+            refuse_compact_date(log.axis, moment, (log.time.min(), log.time.max()))
         if start is None and otherwise is not None and first.tick > last.tick:
             end_of = "the end of the log" if end is None else "the last date"
             raise TimeError(

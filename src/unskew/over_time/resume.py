@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.data.times import Label
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, option
 from unskew.over_time.scored_date import Starts
 from unskew.over_time.timeline_spec import Files, TimelineSpec
 from unskew.over_time.timeline_table import Timeline, damaged
@@ -45,8 +46,8 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
     difference = find_difference(found.options, options)
     if difference is not None:
         raise PolicyError(
-            f"{path} cannot be resumed: {difference}. Use the options it was made with, or begin again in another "
-            "file"
+            f"{path} cannot be continued: it {difference}",
+            remedy="use the options it was made with, or write to another file",
         )
     if files.probabilities is not None:
         found = Timeline.load(path, probabilities=files.probabilities)
@@ -61,8 +62,8 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
             raise damaged(path, f"the rows at {at} are not those of its options")
         if [row[1:4] for row in shares.get(at, [])] != share_names:
             raise InputError(
-                f"{files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
-                "that was written with it, or remove both to begin again"
+                f"{files.probabilities} has no probabilities at {at}, but {path} has scores there",
+                remedy="give the file that was written with it, or remove both to begin again",
             )
         try:
             tick = spec.log.axis.moment(at).tick
@@ -73,18 +74,31 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
 
 
 def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:
-    """The first option in which a timeline differs from what is asked for, in words; None if none does."""
+    """How a timeline was made otherwise than is asked for now, in words; None if it was not."""
     for name, wanted in options.items():
         had = made_with.get(name)
         if had != wanted:
-            how = "is another" if name == "log" else f"is {_format(wanted)} here and {_format(had)} there"
-            return f"{name} {how}"
+            if name in ("log", "view"):
+                return f"was computed from another {name}"
+            theirs, ours = _describe(name, had), _describe(name, wanted)
+            if theirs == ours:
+                return f"was made when {theirs} had other content"
+            return f"was made with {theirs}, not {ours}"
     return None
 
 
-def _format(value: Any) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list | dict) else str(value)
-    return text or "none"
+def _describe(name: str, value: Any) -> str:
+    """An option as it was given: without the check sums that tell apart what has the same name."""
+    if value is None or value == []:
+        return f"no {option(name)}"
+    if isinstance(value, list):
+        return option(name, [_strip_hash(one) for one in value])
+    value = _strip_hash(value)
+    return option(name, value.removeprefix("column ") if name in ("p_user", "p_item") else value)
+
+
+def _strip_hash(value: Any) -> Any:
+    return re.sub(r" \([^()]*[0-9a-f]{32}\)$", "", value) if isinstance(value, str) else value
 
 
 def _group_by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:

@@ -21,6 +21,7 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.times import Moment
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.files import is_csv
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.resume import DoneDate, read_done_dates
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
@@ -131,8 +132,8 @@ def timeline(
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
-            "of passes before it was solved or certified; the rows have what it reached: allow more "
-            f"{option('max_passes')} or a larger {option('tol')}",
+            "of passes before it converged, and the rows hold what it had reached: raise "
+            f"{option('max_passes')} or {option('tol')}",
             UnskewWarning,
             stacklevel=2,
         )
@@ -257,7 +258,7 @@ class _Run:
                 f"{self.files.rows} was left unchanged, since it is replaced only once all dates are done; use "
                 f"{option('resume', True)} to continue it"
             ]
-        return [
-            f"{there} of {count(len(self.grid), 'date')} are in {self.files.rows}; use "
-            f"{option('resume', True)} to do the rest"
-        ]
+        done_so_far = f"{there} of {count(len(self.grid), 'date')} are in {self.files.rows}"
+        if is_csv(self.files.rows):
+            return [done_so_far]
+        return [f"{done_so_far}; use {option('resume', True)} to do the rest"]

@@ -22,7 +22,7 @@ from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
-from unskew.files import check_writable, hash_bytes, hash_files
+from unskew.files import check_writable, hash_bytes, hash_files, is_csv
 from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
@@ -79,7 +79,7 @@ class TimelineSpec:
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
-            raise InputError(f"{log!r} is not a log: read one with read_log")
+            raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
         critical(level)
         if sample is not None:
             sample_size(option("sample"), sample)
@@ -114,13 +114,13 @@ class TimelineSpec:
             before = self.log.axis.moment(at).tick < self.log.axis.moment(self.log.first).tick
         except InputError:
             raise PolicyError(
-                f"the date of the reference, {at}, is not a time of this log, which runs from {self.log.first} to "
+                f"the reference date {at} is not a time of this log, which runs from {self.log.first} to "
                 f"{self.log.last}",
                 remedy=remedy,
             ) from None
         if before:
             raise PolicyError(
-                f"the date of the reference, {at}, is before the log begins, which runs from {self.log.first} to "
+                f"the reference date {at} is before the log begins: it runs from {self.log.first} to "
                 f"{self.log.last}",
                 remedy=remedy,
             )
@@ -199,21 +199,28 @@ class Files:
         if probabilities is not None and output is None:
             raise PolicyError(
                 "a file of probabilities goes with the file of the rows",
-                remedy=f"name it with {option('output')}",
+                remedy=f"give that with {option('output')}",
             )
         if resume and output is None:
-            raise PolicyError(f"{option('resume')} goes on with a file", remedy=f"name it with {option('output')}")
+            raise PolicyError(f"{option('resume')} continues a file", remedy=f"give it with {option('output')}")
+        if resume and any(path is not None and is_csv(Path(path)) for path in (output, probabilities)):
+            raise PolicyError(
+                f"{option('resume')} continues Parquet files: CSV has no room for what it needs",
+                remedy="give names that end in .parquet",
+            )
         if resume and items and probabilities is None:
             raise PolicyError(
                 f"{option('resume')} with {option('items')} needs the file of their probabilities",
-                remedy=f"name it with {option('probabilities')}",
+                remedy=f"give it with {option('probabilities')}",
             )
         files = [None if path is None else Path(path) for path in (output, probabilities)]
         for path in files:
             if path is not None:
                 check_writable(path)
         if files[0] is not None and files[1] is not None and files[0].resolve() == files[1].resolve():
-            raise PolicyError(f"rows and probabilities cannot both be written to {files[0]}: name two files")
+            raise PolicyError(
+                f"rows and probabilities cannot both be written to {files[0]}", remedy="name two files"
+            )
         return cls(*files)
 
 
@@ -231,7 +238,7 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
     tops = [whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
     for one in tops:
         if tops.count(one) > 1:
-            raise InputError(f"{option('top')} {one} is given twice: give each once")
+            raise InputError(f"{option('top', one)} is given twice", remedy="give each once")
     return [everything, *(replace(everything, top=one, method=subset) for one in tops)]
 
 
@@ -241,14 +248,14 @@ def _several(top: int | Iterable[int]) -> Iterable[int]:
 
 def _codes(log: Log, items: Iterable[Any]) -> Codes:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
-        raise InputError(f"items: {items!r} is not a list of items: put it into one")
+        raise InputError(f"{option('items')}: {items!r} is not a list of items", remedy="put it into one")
     wanted = items.to_pylist() if isinstance(items, pa.Array) else list(items)
     codes = log.items.codes(wanted)
     for item, code in zip(wanted, codes, strict=True):
         if code < 0:
-            raise InputError(f"items: the log has no item {item!r} (it has {log.items.examples()})")
+            raise InputError(f"{option('items')}: the log has no item {item!r} (it has {log.items.examples()})")
         if np.count_nonzero(codes == code) > 1:
-            raise InputError(f"items: {item!r} is given twice: give each once")
+            raise InputError(f"{option('items')}: {item!r} is given twice", remedy="give each once")
     return codes
 
 
@@ -278,6 +285,6 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
         return name
     numbers = np.asarray(prior, dtype=np.float64) if not isinstance(prior, Mapping) else np.zeros(len(log.users))
     if isinstance(prior, Mapping):
-        codes, values = require_mapping_codes(log.users, prior, "p_user")
+        codes, values = require_mapping_codes(log.users, prior, option("p_user"))
         numbers[codes[codes >= 0]] = values[codes >= 0]
     return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"

@@ -17,11 +17,12 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.times import Label
-from unskew.errors import InputError
-from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.errors import InputError, function
+from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
 from unskew.frames import to_native
 from unskew.text import count, first_line
 
+_MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
     ("recommender", pa.string()),
     ("quality", pa.string()),
@@ -104,16 +105,16 @@ class Timeline:
         }
 
     def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
-        """Write the rows as Parquet, and the probabilities of items to a file of their own."""
+        """Write the rows as Parquet, and the probabilities of items to a file of their own; or ``.csv`` files."""
         if probabilities is not None:  # first: the file of the rows says which dates are done
-            write_parquet(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
+            write_table(Path(probabilities), self.probabilities, "probabilities", {"options": self.options})
         about = {
             "options": self.options,
             "unfinished": self.unfinished,
             "complete": self.complete,
         }
         starts = {_start_name(top): pa.array(theta) for top, theta in self.starts.items()}
-        write_parquet(Path(path), self.rows, "timeline", about, starts)
+        write_table(Path(path), self.rows, "timeline", about, starts)
 
     @classmethod
     def load(cls, path: str | Path, *, probabilities: str | Path | None = None) -> Timeline:
@@ -129,7 +130,7 @@ class Timeline:
         """
         table, about = _read(Path(path), "timeline")
         if any(name not in about for name in ("options", "unfinished", "complete")):
-            raise InputError(f"{path} was written by another version of unskew: make the timeline again")
+            raise InputError(f"{path} was written by another version of unskew", remedy=_MAKE_AGAIN)
         with _undamaged(path):
             starts = _read_starts(table.schema)
             table = table.replace_schema_metadata(None)
@@ -149,8 +150,8 @@ class Timeline:
         table, about = _read(Path(probabilities), "probabilities")
         if about.get("options") != self.options:
             raise InputError(
-                f"{probabilities} was not written together with {path}, but with other options: name the file "
-                "that was, or remove both to begin again"
+                f"{probabilities} was made with other options than {path}",
+                remedy="give the file that was written with it, or remove both to begin again",
             )
         table = table.replace_schema_metadata(None)
         with _undamaged(probabilities):
@@ -161,7 +162,7 @@ class Timeline:
 
 def damaged(path: str | Path, what: object) -> InputError:
     """The error about a file that does not hold what it should."""
-    return InputError(f"{path} is damaged ({what}): remove it to begin again")
+    return InputError(f"{path} is damaged ({what})", remedy="remove it to begin again")
 
 
 @contextlib.contextmanager
@@ -214,8 +215,6 @@ def _table(rows: list[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
 
 def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
     table, about = read_parquet(path)
-    if about.get("kind") != kind:
-        had = str(about.get("kind") or "something else")
-        what = had if had in ("something else", "probabilities", "weights") else f"a {had}"
-        raise InputError(f"{path} holds {what}, not the {kind} of 'unskew timeline'")
+    require_kind(path, about, kind, _MAKE_AGAIN)
+    require_format(path, about, _MAKE_AGAIN)
     return table, about

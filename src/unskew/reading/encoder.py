@@ -160,7 +160,7 @@ class Encoder:
         for row in bad.to_pylist():
             raise ColumnError(
                 f"column {self.removed!r}: item {row['i']!r} left the profile of user {row['u']!r} at "
-                f"{when.axis.show(row['r'])}, before it came at {when.axis.show(row['t'])}"
+                f"{when.axis.show(row['r'])}, before it was added at {when.axis.show(row['t'])}"
             )
 
     def _three(self) -> tuple[str, str, str]:
@@ -225,7 +225,7 @@ class Encoder:
     def _collect(self, folded: str, when: TimeColumn) -> Log:
         users, items = self._ids("users", self.names.user), self._ids("items", self.names.item)
         if len(users) == 0:
-            raise EmptyError(f"{self.source.name}: every item left its profile the moment it came")
+            raise EmptyError(f"{self.source.name}: every item left its profile the moment it was added")
         sizes = np.zeros(len(users), dtype=np.int64)
         counted = self.sql.sql(
             f"SELECT k.rank, count(*) FROM {folded} f JOIN users_rank k ON f.u = k.code GROUP BY ALL"
@@ -288,7 +288,7 @@ def _warn_of_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str
         one, other = twins[1]
         warnings.warn(
             f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, such as "
-            f"{one!r} and {other!r}: each spelling is taken as an id of its own; trim them if they are the same",
+            f"{one!r} and {other!r}: each spelling counts as a separate id; trim them if they mean the same",
             UnskewWarning,
             stacklevel=4,
         )

@@ -20,6 +20,7 @@ from unskew.files import ARROW_MAGIC
 from unskew.reading.columnar_files import open_arrow, open_parquet
 from unskew.reading.csv_files import CsvForm, open_csv
 from unskew.reading.json_files import open_json
+from unskew.text import with_article
 
 COMPRESSED = (".gz", ".zst")
 """Endings that may follow that of a format."""
@@ -115,10 +116,8 @@ def find_format(path: Path) -> Format:
         raise FileError(f"{path} is empty")
     real = next((one for one in FORMATS if one.magic and head.startswith(one.magic)), None)
     if named is not None and real is not named and (real is not None or named.magic):
-        content = "is not" if real is None else f"is {real.name}"
-        raise FileError(
-            f"{path} has the ending of {named.name}, but its content {content}", remedy="rename it to what it is"
-        )
+        content = ("not " if real is None else "") + with_article(f"{(real or named).name} file")
+        raise FileError(f"{path} ends in {endings[-1]} but is {content}", remedy="rename it")
     found = named or real
     if found is None:
         known = ", ".join(ending for one in FORMATS for ending in one.endings)

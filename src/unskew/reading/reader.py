@@ -106,7 +106,7 @@ def _choose_columns(source: Source, given: dict[str, str | None]) -> Columns:
         default = next((d for d in _DEFAULTS[role] if d in source.columns), _DEFAULTS[role][0])
         chosen[role] = _require(source, name or default, role)
     if len(set(chosen.values())) < 3:
-        raise ColumnError(f"user, item and time must be three columns, not {', '.join(chosen.values())}")
+        raise ColumnError(f"user, item and time must be three different columns, not {', '.join(chosen.values())}")
     return Columns(**chosen)
 
 

@@ -159,7 +159,7 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     if not isinstance(source, str | Path):
         return [path for one in source for path in expand(one)]
     if str(source) == "":
-        raise FileError("the name of a file is empty", remedy="is a variable of the shell not set?")
+        raise FileError("the name of a file is empty", remedy="is a shell variable unset?")
     path = Path(source)
     try:
         is_folder, exists = path.is_dir(), path.exists()

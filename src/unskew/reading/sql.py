@@ -15,7 +15,7 @@ from unskew.text import first_line
 
 _REASONS = (
     (r"CSV Error on Line: (\d+)", "line {}"),
-    (r"Expected Number of Columns: (\d+ Found: \d+)", "expected {} columns"),
+    (r"Expected Number of Columns: (\d+) Found: (\d+)", "expected {} columns, found {}"),
     (r"(unterminated quote)", "a quote is opened and never closed"),
     (r"(not utf-8 encoded)", "it is not UTF-8: save it as UTF-8"),
     (r"(Maximum line size of \d+ bytes exceeded)", "{}"),
@@ -50,7 +50,5 @@ def translate_errors(name: str) -> Iterator[None]:
 def _explain(error: duckdb.Error) -> str:
     message = str(error)
     found = [(re.search(pattern, message), shown) for pattern, shown in _REASONS]
-    told = [
-        shown.format(match[1].replace(" Found", ", found").replace(":", "")) for match, shown in found if match
-    ]
+    told = [shown.format(*match.groups()) for match, shown in found if match]
     return ": ".join(told) if told else re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", first_line(error))

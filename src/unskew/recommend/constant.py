@@ -46,13 +46,13 @@ class Constant:
 
     def __post_init__(self) -> None:
         if isinstance(self.items, str | bytes) or not isinstance(self.items, Iterable):
-            raise InputError(f"constant: {self.items!r} is not a list of items: put it into one")
+            raise InputError(f"constant: {self.items!r} is not a list of items", remedy="put it into one")
         items = tuple(self.items)
         if not items:
-            raise InputError("constant: the list of items is empty: name at least one")
+            raise InputError("constant: the list of items is empty", remedy="name at least one")
         for place, item in enumerate(items):
             if item in items[:place]:
-                raise InputError(f"constant: item {item!r} is in the list twice: name each once")
+                raise InputError(f"constant: item {item!r} is in the list twice", remedy="name each once")
         object.__setattr__(self, "items", items)
 
     def __repr__(self) -> str:

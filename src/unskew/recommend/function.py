@@ -74,7 +74,8 @@ class FunctionRecommender:
     def _require_list(self, given: Any, profiles: Batch, row: int) -> list[Any]:
         if isinstance(given, str | bytes) or not isinstance(given, Iterable):
             raise InputError(
-                f"{self}, for user {self._user(profiles, row)!r}, gives {given!r}: it must give a list of item ids"
+                f"{self}, for user {self._user(profiles, row)!r}, returned {given!r}: it must return a list of "
+                "item ids"
             )
         return list(given)
 

@@ -108,8 +108,8 @@ class ItemKNN:
             object.__setattr__(self, "exact", not weighted)
         if true_or_false("exact", self.exact) and weighted:
             raise PolicyError(
-                "exact=True is not possible with similarity='bm25', whose statistics are of the whole log",
-                remedy="leave exact out, or use another similarity",
+                "exact removal is not possible with the similarity 'bm25', whose statistics are of the whole log",
+                remedy="leave out exact, or choose another similarity",
             )
 
     @property

@@ -199,8 +199,8 @@ class MatrixModel:
         if found.shape != shape or found.dtype.kind not in "biuf":
             what = self.scores if isinstance(self.scores, str) else "scores"
             raise InputError(
-                f"{self}: {what} must give numbers of shape {shape}, a row for each profile and a column for each "
-                f"item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
+                f"{self}: {what} must return numbers of shape {shape}, a row for each profile and a column for "
+                f"each item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
             )
         if sparse.issparse(found):
             return _fill_in(found)

@@ -29,7 +29,8 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
         key, equals, value = (unquote(text.strip()) for text in part.partition("="))
         if not key or not equals:
             raise InputError(
-                f"{spec!r}: cannot read {part!r}; parameters are written as in {name}?name=value&other=2"
+                f"{spec!r}: cannot read {part!r}",
+                remedy=f"write parameters as in {name}?name=value&other=2",
             )
         if key in given:
             raise InputError(f"{spec!r} gives {key!r} twice")

@@ -27,6 +27,6 @@ def require_same_date(recommender: Any, tick: int | float, snapshot: Slice) -> N
     """Refuse pairs of another date than that of the fit: what was not counted cannot leave the counts."""
     if snapshot.tick != tick:
         raise PolicyError(
-            f"{recommender} was fitted at another date than {snapshot.at}, from which the held-out pairs are",
-            remedy="fit it there, or take them out of the profile alone with exact=False",
+            f"{recommender} was fitted at another date than {snapshot.at}, where the pairs are held out",
+            remedy="fit it there, or turn its parameter exact off to take them out of the profile alone",
         )

@@ -109,6 +109,7 @@ def require_shipped(spec: str) -> None:
 
 def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
     """One or several recommenders by the names that they have in results, each of which must come once."""
+    several: list[Any] = []
     if isinstance(given, Mapping):
         wrong = [name for name in given if not isinstance(name, str)]
         if wrong:
@@ -116,16 +117,15 @@ def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
         named = [(name, recommender(one)) for name, one in given.items()]
     else:
         alone = isinstance(given, str | Recommender) or callable(given)
-        several: list[Any] = list(given) if isinstance(given, Iterable) and not alone else [given]
+        several = list(given) if isinstance(given, Iterable) and not alone else [given]
         named = [(str(model), model) for model in map(recommender, several)]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
     models = dict(named)
     for name in models:
         if sum(name == other for other, _ in named) > 1:
-            raise InputError(
-                f"recommender {name!r} is given twice", remedy="give each once, or give them names with a mapping"
-            )
+            rename = "" if all(isinstance(one, str) for one in several) else ", or give them names with a mapping"
+            raise InputError(f"recommender {name!r} is given twice", remedy=f"give each once{rename}")
     return models
 
 
@@ -195,7 +195,7 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     what = "None" if target is None else f"a {type(target).__name__}"
     raise InputError(
-        f"{name} is {what}, which is no recommender",
+        f"{name} is {what}, which is not a recommender",
         remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
         f"{KNOWN['knn']}",
     )

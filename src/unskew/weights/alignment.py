@@ -113,13 +113,15 @@ class Alignment:
     def of(cls, snapshot: Slice, reference: Reference, options: FitOptions) -> Alignment:
         """Apply the policy at both dates, of profiles on this machine."""
         if not isinstance(snapshot, Slice):
-            raise InputError(f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date)")
+            raise InputError(
+                f"{snapshot!r} is not a snapshot", remedy="give the profiles at a date, such as log.at(date)"
+            )
         if isinstance(reference, Slice):
             return cls.of_populations(LocalPopulation(snapshot), LocalPopulation(reference), options)
         if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
             raise InputError(
-                f"the reference is a {type(reference).__name__}; give a snapshot such as log.at(date), a "
-                "Marginal, a mapping or a dataframe"
+                f"{option('reference')} is a {type(reference).__name__}",
+                remedy="give a snapshot such as log.at(date), a Marginal, a mapping or a dataframe",
             )
         marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
         return cls.of_populations(LocalPopulation(snapshot), marginal, options)
@@ -136,7 +138,7 @@ class Alignment:
         p_before = everyone.marginal()
         held = p_before > 0
         if not ((mix.known > 0) & held).any():
-            raise InputError(_nothing_shared(everyone, reference))
+            raise _nothing_shared(everyone, reference)
         if now.is_empty():
             raise _nobody(options, str(everyone.at))
         return cls(
@@ -163,7 +165,7 @@ class Alignment:
         if not known.any():
             raise InputError(
                 "no user who is evaluated holds any item of the reference",
-                remedy=f"relax {option('min_items')} or {option('users')}",
+                remedy=f"lower {option('min_items')}, or use {option('users', 'all')}",
             )
         known /= known.sum()
         if not keep_new:
@@ -239,7 +241,7 @@ def _meet_marginal(everyone: Population, marginal: Marginal, options: FitOptions
     if options.users == "both":
         raise PolicyError(
             f"{option('users', 'both')} needs to know who had a profile at the reference date, which a marginal "
-            "does not tell",
+            "does not say",
             remedy="give the date of the reference instead",
         )
     if marginal.policy is not None:
@@ -251,24 +253,26 @@ def _meet_marginal(everyone: Population, marginal: Marginal, options: FitOptions
 
 
 def _nobody(options: FitOptions, when: str) -> PolicyError:
-    who = "has a profile at both dates" if options.users == "both" else "is left"
-    more = f" with at least {options.min_items} items" if options.min_items > 1 else ""
-    return PolicyError(
-        f"no user{more} {who} at {when}", remedy=f"relax {option('min_items')} or {option('users')}"
-    )
+    has = "a profile" if options.min_items == 1 else f"at least {options.min_items} items"
+    lower = [f"lower {option('min_items')}"] * (options.min_items > 1)
+    if options.users == "both":
+        widen = [*lower, f"use {option('users', 'all')}"]
+        return PolicyError(f"no user has {has} at both dates", remedy=", or ".join(widen))
+    return PolicyError(f"no user has {has} at {when}", remedy="".join(lower) or "choose another date")
 
 
-def _nothing_shared(everyone: Population, reference: Population | Marginal) -> str:
+def _nothing_shared(everyone: Population, reference: Population | Marginal) -> InputError:
     theirs, ours = reference.items, everyone.items
     if isinstance(reference, Marginal):
         theirs = Ids.of(reference.items)
     one, other = kind_of(theirs.values.type), kind_of(ours.values.type)
     hint = (
-        f"the ids there are {one} and here {other}: make them the same type"
+        f"the ids there are {one} and here {other}; make them the same type"
         if one != other
         else "are they ids of the same catalogue?"
     )
-    return (
-        f"the reference and the log share no item: the reference has {theirs.examples()}, "
-        f"the log has {ours.examples()}; {hint}"
+    return InputError(
+        f"the reference and the log share no item (the reference has {theirs.examples()}, the log has "
+        f"{ours.examples()})",
+        remedy=hint,
     )

@@ -17,9 +17,11 @@ def explain_fit(report: FitReport, options: FitOptions) -> str:
         had = "should get {} of the fitted mix" if fitted_only else "had {} of the mass at the reference date"
         return explain_certificate(report.certificate, had)
     if report.status != "solved":
+        known = report.bound_least > options.tol
+        least = f", and no weighting can get below {report.bound_least:.2g}" if known else ""
         return (
-            f"the fit stopped after {report.passes} passes: TV is {report.residual:.2g}, and all that is known is "
-            f"that no weighting gets below {report.bound_least:.2g}; give more passes or a larger tol"
+            f"the fit stopped after {report.passes} passes, {report.residual:.2g} away from the target{least}: "
+            "allow more passes or a larger tolerance"
         )
     if options.is_subset and report.residual > options.tol:
         return (
@@ -28,18 +30,18 @@ def explain_fit(report: FitReport, options: FitOptions) -> str:
         )
     if keeps_new:
         return (
-            f"among the items of the reference date the weighted mix is that of then to within {options.tol:g}; "
-            f"the {report.new_items.count} new items keep their mass, so that nothing is claimed for scores at "
-            "that date beyond the bound"
+            f"among the items of the reference date the weighted mix matches that date to within {options.tol:g}; "
+            f"the {report.new_items.count} new items keep their mass, so scores are comparable with "
+            "that date only up to the bound"
         )
     if report.vanished_items.mass > options.tol:
         gone = report.vanished_items
         return (
-            f"among the items left the weighted mix is that of the reference date to within {options.tol:g}; "
+            f"among the items left the weighted mix matches the reference date to within {options.tol:g}; "
             f"{gone.count} vanished items had {short_percent(gone.mass)} of the mass then, "
             "which no weighting brings back"
         )
-    return f"the weighted item mix is that of the reference date to within {options.tol:g}"
+    return f"the weighted mix matches the reference date to within {options.tol:g}"
 
 
 def explain_certificate(certificate: Certificate, had: str = "had {} of the mass at the reference date") -> str:

@@ -100,7 +100,7 @@ class FitOptions:
             self._set("items", _listed(self.items))
         if self.method == "scaling" and self.is_subset:
             raise PolicyError(
-                "scaling fits all items at once; on a subset it would solve another problem than minimising D",
+                "scaling fits all items at once; on a subset it would not minimise D",
                 remedy=f"for the weights of some items alone use {option('method', 'descent')} or "
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )

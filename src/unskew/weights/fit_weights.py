@@ -207,9 +207,9 @@ def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> 
         return np.sort(alignment.by_change[: options.top])
     if options.items is not None:
         ids = alignment.everyone.items
-        codes = np.unique(ids.require_codes(options.items, "items"))
+        codes = np.unique(ids.require_codes(options.items, option("items")))
         if len(codes) == 0:
-            raise InputError(f"{option('items')} is empty: name at least one")
+            raise InputError(f"{option('items')} is empty", remedy="name at least one")
         lost = codes[~(target[codes] > 0)]
         if len(lost):
             raise InputError(f"item {ids[int(lost[0])]!r} cannot be fitted: it does not exist at both dates")
@@ -223,12 +223,13 @@ def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Flo
         codes, logs = ids.codes(warm_start.items), warm_start.log_weights
     elif not isinstance(warm_start, Mapping):
         raise InputError(
-            f"warm_start is a {type(warm_start).__name__}; give fitted weights or a mapping {{item: weight}}"
+            f"{option('warm_start')} is a {type(warm_start).__name__}",
+            remedy="give fitted weights or a mapping {item: weight}",
         )
     else:
-        codes, values = require_mapping_codes(ids, warm_start, "warm_start")
+        codes, values = require_mapping_codes(ids, warm_start, option("warm_start"))
         if not (np.isfinite(values) & (values > 0)).all():
-            raise InputError("the weights of warm_start must be positive numbers")
+            raise InputError(f"the weights of {option('warm_start')} must be positive numbers")
         logs = np.log(values)
     usable = (codes >= 0) & np.isfinite(logs)
     given = np.zeros(len(ids))

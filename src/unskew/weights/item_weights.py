@@ -194,7 +194,7 @@ class ItemWeights:
         }
 
     def save(self, path: str | Path) -> None:
-        """Write the weights as Parquet, all the rest in the schema's metadata."""
+        """Write the weights as Parquet, all the rest in the metadata; the table alone to a ``.csv`` file."""
         write_weights(self, Path(path))
 
     @classmethod
@@ -223,8 +223,9 @@ class ItemWeights:
         theta = np.where(codes >= 0, self.log_weights[codes], unknown)
         if not (theta > -np.inf).any():
             raise InputError(
-                f"the weights and the log share no item: the weights have {self._ids.examples()}, the log has "
-                f"{ids.examples()}"
+                f"the weights and the log share no item (the weights have {self._ids.examples()}, the log has "
+                f"{ids.examples()})",
+                remedy="are they ids of the same catalogue?",
             )
         cohort = None
         if self.policy.users == "both":

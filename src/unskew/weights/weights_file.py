@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
-from unskew.errors import FileError, InputError
-from unskew.files import read_arrays, read_parquet, write_parquet
+from unskew.errors import FileError, InputError, function
+from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
 from unskew.frames import as_array
 from unskew.text import first_line
 from unskew.weights.fit_options import FitOptions
@@ -31,7 +31,7 @@ _CHOSEN = "chosen"  # items that the options name: ids of any type, which JSON m
 
 
 def write_weights(weights: ItemWeights, path: Path) -> None:
-    """Write the weights as Parquet."""
+    """Write the weights as Parquet; the table alone as CSV to a ``.csv`` file."""
     about = {
         "reference": weights.reference,
         "at": weights.at,
@@ -42,19 +42,18 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
     arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
     if weights.options.items is not None:
         arrays[_CHOSEN] = as_array(list(weights.options.items))
-    write_parquet(path, weights.to_arrow(), _KIND, about, arrays)
+    write_table(path, weights.to_arrow(), _KIND, about, arrays)
 
 
 def read_weights(path: Path) -> dict[str, Any]:
     """The fields of what `write_weights` wrote."""
     table, about = read_parquet(path)
-    kind = about.get("kind")
-    if kind != _KIND:
-        what = f"a {kind}" if kind else "something else"
-        raise InputError(f"{path} holds {what}, not item weights: make them with 'unskew weights'")
+    remedy = f"make one with {function('fit_weights')}"
+    require_kind(path, about, _KIND, remedy)
+    require_format(path, about, remedy)
     arrays = read_arrays(table.schema)
     if any(name not in about for name in _ABOUT) or any(name not in arrays for name in _ARRAYS):
-        raise InputError(f"{path} was written by another version of unskew: fit the weights again")
+        raise InputError(f"{path} was written by another version of unskew", remedy=remedy)
 
     def column(name: str) -> Floats:
         return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
@@ -74,7 +73,7 @@ def read_weights(path: Path) -> dict[str, Any]:
             "policy": Policy.from_dict(about["policy"]),
         }
     except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{path} is damaged ({first_line(error)})", remedy="fit the weights again") from error
+        raise FileError(f"{path} is damaged ({first_line(error)})", remedy=remedy) from error
 
 
 def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:

@@ -11,7 +11,7 @@ from string import ascii_lowercase
 from typing import Any
 
 from unskew.checks import number, one_of, whole_number
-from unskew.errors import InputError, PolicyError
+from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
 from unskew.recommend.specs import require_shipped
@@ -59,9 +59,9 @@ class Campaign:
                 f"recommender is {self.recommender!r}", remedy="give the text of a spec, such as 'popular'"
             )
         recommender(self.recommender)
-        number("reach", self.reach, "a share of the users", 0, 1)
-        whole_number("shown", self.shown, "the length of a list")
-        number("acceptance", self.acceptance, "a probability", 0, 1)
+        number(option("reach"), self.reach, "a share of the users", 0, 1)
+        whole_number(option("shown"), self.shown, "the length of a list")
+        number(option("acceptance"), self.acceptance, "a probability", 0, 1)
         number("catalogue", self.catalogue, "a share of the items", 0, 1)
         whole_number("excluded", self.excluded, "one in so many items", 0)
         number("delay", self.delay, "a number of days", 0)
@@ -122,7 +122,7 @@ class Loop:
         if not isinstance(self.quality, str):
             raise InputError(f"quality is {self.quality!r}", remedy="give its name, such as 'hit@5'")
         named_quality(self.quality)
-        one_of("chosen_by", self.chosen_by, CHOSEN_BY)
+        one_of(option("chosen_by"), self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
             one_of("incumbent", self.incumbent, self.candidates)
         whole_number("first", self.first, "days since the launch", 0)
@@ -201,8 +201,8 @@ class Recipe:
     loop: Loop | None = None
 
     def __post_init__(self) -> None:
-        whole_number("users", self.users, "how many people there are")
-        whole_number("items", self.items, "how many items there are", 2)
+        whole_number(option("users"), self.users, "how many people there are")
+        whole_number(option("items"), self.items, "how many items there are", 2)
         whole_number("days", self.days, "how many days the log covers", 2)
         whole_number("largest", self.largest, "the largest profile")
         whole_number("topics", self.topics, "a number of topics")
@@ -221,7 +221,7 @@ class Recipe:
         for value in self.affinity:
             number("affinity", value, "how much a user likes an item", 0, 1)
         for name in ("taste", "first", "late", "trickle", "births", "holdout"):
-            number(name, getattr(self, name), "a share", 0, 1)
+            number(option(name), getattr(self, name), "a share", 0, 1)
         if self.anyway is not None:
             number("anyway", self.anyway, "a probability", 0, 1)
         object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))

@@ -70,18 +70,20 @@ def simulate(
     (2019, 2035)
     """
     name, recipe = _find_recipe(world)
-    seed = whole_number("seed", seed, "where the random numbers begin", 0)
+    seed = whole_number(option("seed"), seed, "where the random numbers begin", 0)
     if campaigns is not None:
         recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
-        recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
+        recipe = replace(recipe, holdout=number(option("holdout"), holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
         if recipe.loop is None:
             raise PolicyError(
                 f"{option('chosen_by')} is about a closed loop, which the world {name!r} is not",
                 remedy="leave it out",
             )
-        recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=one_of("chosen_by", chosen_by, CHOSEN_BY)))
+        recipe = replace(
+            recipe, loop=replace(recipe.loop, chosen_by=one_of(option("chosen_by"), chosen_by, CHOSEN_BY))
+        )
     if base is not None:
         if users is not None or items is not None:
             raise PolicyError(
@@ -100,7 +102,7 @@ def simulate(
 def _find_recipe(world: str | Recipe) -> tuple[str, Recipe]:
     if isinstance(world, Recipe):
         return "own", world
-    one_of("world", world, WORLDS)
+    one_of(option("world"), world, WORLDS)
     return world, WORLDS[world]
 
 
@@ -139,7 +141,7 @@ def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
 
 
 def _day(campaign: Campaign) -> int:
-    return whole_number("day", campaign.day, "days since the launch", 0)
+    return whole_number(option("day"), campaign.day, "days since the launch", 0)
 
 
 def _make_table(events: Events, exposed: Any = None) -> pa.Table:

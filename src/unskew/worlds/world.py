@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import unskew
 from unskew.data.log import Log
-from unskew.errors import FileError, InputError
+from unskew.errors import FileError, InputError, function, render
 from unskew.files import check_readable, read_metadata, read_parquet, write_parquet
 from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Recipe, check_recommenders
@@ -91,7 +91,10 @@ class World:
         """What it was made from, if it was not injected into a log."""
         if "base" in self.about:
             raise InputError(f"this world was injected into {self.about['base']}: it has campaigns, but no recipe")
-        return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when it was loaded
+        try:
+            return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when loaded
+        except InputError as error:  # what is wrong there is no option of whoever reads it
+            raise type(error)(f"{_ABOUT}: {render(error.message)}", remedy=error.remedy) from None
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the tables (Parquet) and world.json into a folder; returns the paths.
@@ -181,7 +184,7 @@ def _read_about(folder: Path) -> dict[str, Any]:
         raise FileError(f"{path} cannot be read as JSON: {error}") from None
     known = isinstance(about, dict) and {"world", "seed", "parameters"} <= about.keys()
     if not known or not isinstance(about["parameters"], dict):
-        raise InputError(f"{path} does not describe a world", remedy="make one with 'unskew simulate'")
+        raise InputError(f"{path} does not describe a world", remedy=f"make one with {function('simulate')}")
     return dict(about)
 
 
