@@ -184,7 +184,7 @@ def test_a_format_is_added_with_one_entry(tmp_path: Path, monkeypatch: pytest.Mo
     assert held(us.read_log(str(tmp_path / "*.pairs")), 5) == HELD
     assert held(us.read_log([tmp_path / "b.pairs", write(tmp_path / "log.csv")]), 5) == HELD
     (tmp_path / "b.pairs").rename(tmp_path / "b.csv")
-    with pytest.raises(FileError, match="ends in .csv but is a pairs file"):
+    with pytest.raises(FileError, match=r"ends in \.csv but is a pairs file"):
         us.read_log(tmp_path / "b.csv")
 
 
