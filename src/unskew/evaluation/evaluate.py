@@ -61,8 +61,8 @@ def evaluate(
         A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
         later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported.
     folds
-        Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them: what
-        it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
+        Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them:
+        what it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
         everything but the held-out item.
     level
         Of the interval.
