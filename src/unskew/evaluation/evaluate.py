@@ -53,7 +53,7 @@ def evaluate(
     quality
         ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, or a `Quality` of one's own.
     sample
-        Draw so many pairs (users by P(u) with repetition, then one item each) instead of taking all.
+        Draw this many pairs (users by P(u) with repetition, then one item each) instead of taking all.
     seed
         Of the draws.
     leave_out
@@ -62,8 +62,8 @@ def evaluate(
         A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
         later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported.
     folds
-        Deal the pairs into so many folds, fit the recommender once for each without its pairs, and rank them: what
-        it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
+        Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them:
+        what it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
         everything but the held-out item.
     level
         Of the interval.

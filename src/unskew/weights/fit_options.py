@@ -60,7 +60,7 @@ class FitOptions:
         above what any weighting of the profiles can reach (and, while passes are left, D within 30 times this
         of its least).
     max_passes
-        Give up after so many sweeps over the data. By default 500 for scaling, 2000 for the others.
+        Stop after this many passes over the data. By default 500 for scaling, 2000 for the others.
     new_items
         ``drop`` (the default): items that the reference does not have get weight 0, and a user left with
         nothing is left out. ``keep``: they keep their present mass, and nothing is claimed about t0. With `top` or
