@@ -144,9 +144,9 @@ def report(
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
-        Draw users this many times at both dates together and fit the weights again each time: intervals of weighted
-        scores and changes then know that the weights were fitted. Recommenders are not fitted again. By default
-        this is done 50 times, for changes alone; 0 takes the weights as given.
+        Draw users this many times at both dates together and fit the weights again each time: intervals of
+        weighted scores and changes then know that the weights were fitted. Recommenders are not fitted again. By
+        default this is done 50 times, for changes alone; 0 takes the weights as given.
     p_user, p_item
         As for `Log.at`.
     options, **changes
