@@ -322,7 +322,7 @@ def test_the_grid_begins_at_the_date_of_a_reference_that_is_no_snapshot(log: us.
     ):
         us.timeline(late, "popular", reference=mix)
     with pytest.raises(
-        us.UnskewError, match=r"the reference, 2024-01-01, is not a time of this log.* with start$"
+        us.UnskewError, match=r"the reference date 2024-01-01 is not a time of this log.* with start$"
     ):
         us.timeline(log, "popular", reference=replace(mix, at="2024-01-01"))
     end = r"the reference 10000 is after the end of the log, \d+: .*a later end"
