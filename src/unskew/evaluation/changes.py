@@ -11,7 +11,7 @@ from unskew.data.slice import Slice
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, difference_interval, number_users
-from unskew.evaluation.intervals import by_bootstrap
+from unskew.evaluation.intervals import interval_from_repeats
 from unskew.evaluation.quality import quality as named_quality
 from unskew.weights.item_weights import ItemWeights
 
@@ -111,9 +111,11 @@ def explain_change(
 
 def refit_change(found: Change, now: Floats, raw: Floats, reference: Floats) -> Change:
     """The same change with intervals from bootstrap repetitions in which the weights were fitted again."""
-    rest = by_bootstrap(found.unexplained, now - reference, found.level)
-    whole = by_bootstrap(found.raw - found.reference, raw - reference, found.level)
-    return replace(found, low=rest.low, high=rest.high, raw_low=whole.low, raw_high=whole.high, method=rest.method)
+    rest = interval_from_repeats(found.unexplained, now - reference, found.level)
+    whole = interval_from_repeats(found.raw - found.reference, raw - reference, found.level)
+    low, high = rest if rest.low < rest.high else (found.low, found.high)  # nothing was found in any repetition
+    raw_low, raw_high = whole if whole.low < whole.high else (found.raw_low, found.raw_high)
+    return replace(found, low=low, high=high, raw_low=raw_low, raw_high=raw_high, method=rest.method)
 
 
 def keep_eligible(weights: ItemWeights, now: Slice, reference: Slice) -> tuple[Mask, Mask]:

@@ -26,7 +26,7 @@ from unskew.evaluation.changes import Change, explain_change, refit_change
 from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.evaluate import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.evaluation.score import Score
@@ -329,15 +329,16 @@ class _Evaluation:
             for j, quality in enumerate(self.qualities)
         }
         return (
-            [_refit_score(score, again, place[score.recommender, score.quality]) for score in scores],
+            [self._refit_score(score, again, place[score.recommender, score.quality]) for score in scores],
             [_refit_change(change, again, place[change.recommender, change.quality]) for change in changes],
         )
 
-
-def _refit_score(score: Score, again: Repetitions, place: tuple[int, int]) -> Score:
-    if score.weighting != "weighted" or score.segment is not None:
-        return score
-    return replace_interval(score, again.now[:, place[0], place[1]], target_known=again.target_known)
+    def _refit_score(self, score: Score, again: Repetitions, place: tuple[int, int]) -> Score:
+        if score.weighting != "weighted" or score.segment is not None:
+            return score
+        i, j = place
+        bounds = self.qualities[j].bounds
+        return replace_interval(score, again.now[:, i, j], target_known=again.target_known, bounds=bounds)
 
 
 def _refit_change(change: Change, again: Repetitions, place: tuple[int, int]) -> Change:
@@ -367,7 +368,7 @@ def check_report_options(
     level: float,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
-    critical(level)
+    check_level(level)
     check_selection_options(sample, seed, leave_out, after, folds)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")

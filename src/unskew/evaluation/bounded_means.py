@@ -1,0 +1,203 @@
+"""Limits of means of values between 0 and 1, however rare and however unevenly weighted. Arrays only.
+
+A mean ``L = sum_u s_u x_u`` of shares s that sum to 1 and values x in [0, 1] tells as much as n draws of a coin,
+``n = L (1 - L) / v`` with v its variance. Its limits are Wilson's of that n: they ask which p are so far from L that L
+would be rare, with the variance ``p (1 - p) / n`` that p itself would give. Where nothing was found p = L would have none.
+
+v is the product of three things that are known with different ease:
+
+- ``1 / units = sum_u s_u^2``, from the shares alone (Kish's effective number of units);
+- the size of a hit, ``sum_u s_u (x_u - L)^2 / (L (1 - L))``: 1 where every x is 0 or 1, whoever it belongs to; less where
+  units are means of several values, or values are graded. With few hits it is drawn towards 1;
+- how uneven the error is, ``sum_u s_u^2 (x_u - L)^2`` over what the two above give: not 1 where those with large shares
+  do better or worse. It rests on few units, and so has its full say only where there are many hits.
+
+Below `RARE` hits (or misses) the limit on their side is the exact one of Clopper and Pearson: there Wilson's is too bold.
+
+A difference of two means is taken apart into what went up and what went down, ``D = A - B``: both are such means, and
+where the two agree everywhere both are 0 and have limits. Their limits are put together by the method of variance
+estimates recovery (Zou and Donner 2008; Newcombe 1998).
+
+Sums run over the last axis, so that many samples can be looked at together.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import betaincinv, stdtrit
+
+Array = npt.NDArray[Any]
+
+RARE = 10.0
+"""Hits below which a limit is exact. For a mean of 5 hits or more this changes nothing: Wilson's lower limit of 9 is below 5."""
+DRAWN = 10.0
+"""The size of a hit is drawn towards 1 with the part ``DRAWN / (DRAWN + hits^2)``."""
+EVEN = 20.0
+"""How uneven the error is enters with the power ``hits / (hits + EVEN)``."""
+
+_ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The lowest and the highest value that a quality can have, and so its mean."""
+
+    lowest: float = 0.0
+    highest: float = 1.0
+
+    @property
+    def known(self) -> bool:
+        """Whether there are any."""
+        return math.isfinite(self.lowest) and math.isfinite(self.highest) and self.lowest < self.highest
+
+    @property
+    def width(self) -> float:
+        """How far the highest is from the lowest."""
+        return self.highest - self.lowest
+
+    def share(self, mass: Array, total: Array) -> tuple[Array, Array]:
+        """Masses and totals (mass times value) as shares of the whole and values between 0 and 1."""
+        everything = float(mass.sum())
+        share = mass / everything
+        return share, np.clip((total - self.lowest * mass) / (self.width * everything), 0.0, share)
+
+
+class Evidence(NamedTuple):
+    """What is known about a mean.
+
+    Attributes
+    ----------
+    mean
+        Itself, between 0 and 1.
+    n
+        How many draws of a coin tell as much.
+    units
+        How many units of equal share there would be; at least 2.
+    hits
+        How many hits of equal size were found.
+    """
+
+    mean: Array
+    n: Array
+    units: Array
+    hits: Array
+
+
+class DifferenceEvidence(NamedTuple):
+    """What is known about a difference ``up.mean - down.mean``, and how `up` and `down` go together."""
+
+    up: Evidence
+    down: Evidence
+    correlation: Array
+
+
+def weigh_evidence(share: Array, total: Array) -> Evidence:
+    """What shares (they sum to 1) and each unit's share times value tell about the mean."""
+    mean = total.sum(-1)
+    mean = np.where(mean > 1 - _ROUNDING, 1.0, mean)
+    units = count_units(share)
+    spread = _spread(share, total, mean)
+    size = _measure_size(spread, mean * (1 - mean), units)
+    seen = _sum_squares(total - mean[..., None] * share)
+    rarer = _count_hits(np.minimum(mean, 1 - mean), size, units)
+    n = _divide(units, _draw_to_one(size, rarer) * _unevenness(seen, spread / units, rarer), np.inf)
+    return Evidence(mean, n, units, _count_hits(mean, size, units))
+
+
+def weigh_difference(share: Array, total: Array, other_share: Array, other_total: Array) -> DifferenceEvidence:
+    """The same about ``total - other_total``; the two are paired by place, and their shares may differ."""
+    gained = total - other_total
+    up, down = np.maximum(gained, 0.0), np.maximum(-gained, 0.0)
+    a, b = up.sum(-1), down.sum(-1)
+    units_a, units_b = count_units(share), count_units(other_share)
+    units = np.minimum(units_a, units_b)
+    shared = (share * other_share).sum(-1)
+    spread_a, spread_b = _spread(share, up, a), _spread(other_share, down, b)
+    possible_a, possible_b = a * (1 - a), b * (1 - b)
+    # one size for both directions: where only one was seen, the other is not taken to be of another kind
+    size = _measure_size(spread_a + spread_b, possible_a + possible_b, units)
+    hits = _count_hits(a + b, size, units)
+    level, other_level = total.sum(-1)[..., None], other_total.sum(-1)[..., None]
+    seen = _sum_squares(gained - level * share + other_level * other_share)
+    uneven = _unevenness(seen, spread_a / units_a + spread_b / units_b + 2 * a * b * shared, hits)
+    size = _draw_to_one(size, hits)
+    errors = size * np.sqrt(possible_a * possible_b / (units_a * units_b))
+    correlation = -np.minimum(_divide(a * b * shared, errors, 0.0), 1.0)
+    n_a, n_b = (_divide(u, size * uneven, np.inf) for u in (units_a, units_b))
+    return DifferenceEvidence(Evidence(a, n_a, units, hits), Evidence(b, n_b, units, hits), correlation)
+
+
+def find_limits(known: Evidence, tail: float) -> tuple[Array, Array]:
+    """The limits of a mean that leave out `tail` on each side."""
+    mean, n, units, _ = known
+    quantile = -stdtrit(units - 1, tail)
+    return _lower(mean, n, quantile, tail), 1 - _lower(1 - mean, n, quantile, tail)
+
+
+def find_difference_limits(known: DifferenceEvidence, tail: float) -> tuple[Array, Array]:
+    """The limits of a difference that leave out `tail` on each side."""
+    up, down = (find_limits(part, tail) for part in (known.up, known.down))
+    a, b = known.up.mean, known.down.mean
+    low = a - b - _add_lengths(a - up[0], down[1] - b, known.correlation)
+    high = a - b + _add_lengths(up[1] - a, b - down[0], known.correlation)
+    return np.maximum(low, -1.0), np.minimum(high, 1.0)
+
+
+def count_units(share: Array) -> Array:
+    """How many units of equal share tell as much: ``1 / sum s^2``; at least 2."""
+    return np.asarray(np.maximum(1.0 / _sum_squares(share), 2.0))
+
+
+def _lower(mean: Array, n: Array, quantile: Array, tail: float) -> Array:
+    widening = quantile * quantile / n
+    half = quantile * np.sqrt(np.maximum(mean * (1 - mean), 0.0) / n + widening / (4 * n))
+    wilson = np.clip((mean + widening / 2 - half) / (1 + widening), 0.0, 1.0)
+    hits = mean * n
+    some = (hits > 0) & (hits < RARE)
+    exact = betaincinv(np.where(some, hits, 1.0), np.where(some, n - hits + 1, 1.0), tail)
+    return np.where(mean > 0, np.where(some, np.minimum(exact, wilson), wilson), 0.0)
+
+
+def _measure_size(spread: Array, possible: Array, units: Array) -> Array:
+    """The size of a hit, free of the bias that both of its parts have in small samples."""
+    size = _divide(spread, possible, 1.0)
+    return np.clip(_divide(size, 1 - 1 / units + size / units, 1.0), 0.0, 1.0)
+
+
+def _count_hits(mean: Array, size: Array, units: Array) -> Array:
+    return _divide(mean * units, size, np.where(mean > 0, np.inf, 0.0))
+
+
+def _draw_to_one(size: Array, hits: Array) -> Array:
+    return size + (1 - size) * DRAWN / (DRAWN + hits * hits)
+
+
+def _unevenness(seen: Array, modelled: Array, hits: Array) -> Array:
+    trust = np.where(np.isfinite(hits), _divide(hits, hits + EVEN, 0.0), 1.0)
+    return np.asarray(np.maximum(_divide(seen, modelled, 1.0), 1e-12) ** trust)
+
+
+def _spread(share: Array, total: Array, mean: Array) -> Array:
+    """The variance of values by share, ``sum s (x - mean)^2``."""
+    values = _divide(total, share, 0.0)
+    return np.asarray((share * (values - mean[..., None]) ** 2).sum(-1))
+
+
+def _add_lengths(one: Array, other: Array, correlation: Array) -> Array:
+    return np.asarray(np.sqrt(one * one + other * other - 2 * correlation * one * other))
+
+
+def _sum_squares(values: Array) -> Array:
+    return np.asarray((values * values).sum(-1))
+
+
+def _divide(a: Array, b: Array, otherwise: Array | float) -> Array:
+    """``a / b``, or `otherwise` where b is 0, infinite or as good as nothing."""
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    usable = np.isfinite(b) & (b > 1e-300)
+    return np.where(usable, a / np.where(usable, b, 1.0), otherwise)
