@@ -41,6 +41,9 @@ EVEN = 20.0
 """How uneven the error is enters with the power ``hits / (hits + EVEN)``."""
 
 _ROUNDING = 1e-12
+_NOTHING = 1e-100  # whose square is no number any more
+_MANY = 1e30
+"""Draws that leave no doubt: all values are the same."""
 
 
 @dataclass(frozen=True)
@@ -99,13 +102,13 @@ class DifferenceEvidence(NamedTuple):
 def weigh_evidence(share: Array, total: Array) -> Evidence:
     """What shares (they sum to 1) and each unit's share times value tell about the mean."""
     mean = total.sum(-1)
-    mean = np.where(mean > 1 - _ROUNDING, 1.0, mean)
+    mean = np.where(mean > 1 - _ROUNDING, 1.0, np.where(mean < _NOTHING, 0.0, mean))
     units = count_units(share)
     spread = _spread(share, total, mean)
     size = _measure_size(spread, mean * (1 - mean), units)
     seen = _sum_squares(total - mean[..., None] * share)
     rarer = _count_hits(np.minimum(mean, 1 - mean), size, units)
-    n = _divide(units, _draw_to_one(size, rarer) * _unevenness(seen, spread / units, rarer), np.inf)
+    n = _divide(units, _draw_to_one(size, rarer) * _unevenness(seen, spread / units, rarer), _MANY)
     return Evidence(mean, n, units, _count_hits(mean, size, units))
 
 
@@ -128,7 +131,7 @@ def weigh_difference(share: Array, total: Array, other_share: Array, other_total
     size = _draw_to_one(size, hits)
     errors = size * np.sqrt(possible_a * possible_b / (units_a * units_b))
     correlation = -np.minimum(_divide(a * b * shared, errors, 0.0), 1.0)
-    n_a, n_b = (_divide(u, size * uneven, np.inf) for u in (units_a, units_b))
+    n_a, n_b = (_divide(u, size * uneven, _MANY) for u in (units_a, units_b))
     return DifferenceEvidence(Evidence(a, n_a, units, hits), Evidence(b, n_b, units, hits), correlation)
 
 
@@ -158,7 +161,7 @@ def _lower(mean: Array, n: Array, quantile: Array, tail: float) -> Array:
     half = quantile * np.sqrt(np.maximum(mean * (1 - mean), 0.0) / n + widening / (4 * n))
     wilson = np.clip((mean + widening / 2 - half) / (1 + widening), 0.0, 1.0)
     hits = mean * n
-    some = (hits > 0) & (hits < RARE)
+    some = (hits > 0) & (hits < RARE - _ROUNDING * n)
     exact = betaincinv(np.where(some, hits, 1.0), np.where(some, n - hits + 1, 1.0), tail)
     return np.where(mean > 0, np.where(some, np.minimum(exact, wilson), wilson), 0.0)
 
@@ -170,7 +173,7 @@ def _measure_size(spread: Array, possible: Array, units: Array) -> Array:
 
 
 def _count_hits(mean: Array, size: Array, units: Array) -> Array:
-    return _divide(mean * units, size, np.where(mean > 0, np.inf, 0.0))
+    return _divide(mean * units, size, np.where(mean > 0, _MANY, 0.0))
 
 
 def _draw_to_one(size: Array, hits: Array) -> Array:
@@ -178,8 +181,7 @@ def _draw_to_one(size: Array, hits: Array) -> Array:
 
 
 def _unevenness(seen: Array, modelled: Array, hits: Array) -> Array:
-    trust = np.where(np.isfinite(hits), _divide(hits, hits + EVEN, 0.0), 1.0)
-    return np.asarray(np.maximum(_divide(seen, modelled, 1.0), 1e-12) ** trust)
+    return np.asarray(_divide(seen, modelled, 1.0) ** (hits / (hits + EVEN)))
 
 
 def _spread(share: Array, total: Array, mean: Array) -> Array:
@@ -197,7 +199,6 @@ def _sum_squares(values: Array) -> Array:
 
 
 def _divide(a: Array, b: Array, otherwise: Array | float) -> Array:
-    """``a / b``, or `otherwise` where b is 0, infinite or as good as nothing."""
-    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
-    usable = np.isfinite(b) & (b > 1e-300)
+    """``a / b``, or `otherwise` where b is as good as 0."""
+    usable = b > 1e-300
     return np.where(usable, a / np.where(usable, b, 1.0), otherwise)
