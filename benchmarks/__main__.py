@@ -1,4 +1,4 @@
-"""``python -m benchmarks [fit|evaluation|timeline|coverage] [SIZE...]``: everything, or one part at given sizes."""
+"""``python -m benchmarks [fit|evaluation|timeline|coverage] [SIZE...]``: everything, or one part at some sizes."""
 
 from __future__ import annotations
 

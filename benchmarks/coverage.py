@@ -1,12 +1,13 @@
-"""``python -m benchmarks coverage [SAMPLES]``: how often intervals hold the truth, however rare and uneven the hits.
+"""``python -m benchmarks coverage [SAMPLES]``: how often intervals hold the truth, where hits are rare and uneven.
 
-Samples of users are drawn from a law whose truth is known, on a grid of hit rates, numbers of users, weights P(u) and
-what a user's quality is the mean of; an interval of level 95 % should hold the truth in 95 % of them. The same for
-differences of two recommenders that mostly agree. Cells with 5 effective expected hits or more should each be covered in
-93 % or more, and in 94 to 96 % on average; below that, where scores are marked as having too few hits, in 95 % or more.
+Samples of users are drawn from a law whose truth is known, on a grid of hit rates, numbers of users, weights
+P(u) and what a user's quality is the mean of; an interval of level 95 % should hold the truth in 95 % of them.
+The same for differences of two recommenders that mostly agree. Cells with 5 effective expected hits or more
+should each be covered in 93 % or more, and in 94 to 96 % on average; below that, where scores are marked as
+having too few hits, in 95 % or more.
 
-The constants of `unskew.evaluation.bounded_means` were chosen on seeds below 10; what is reported has seeds from `SEED`.
-Beside it stands Student's interval of the mean, to see that this can tell.
+The constants of `unskew.evaluation.bounded_means` were chosen on seeds below 10; what is reported has seeds
+from `SEED`. Beside it stands Student's interval of the mean, to see that this can tell.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from unskew.evaluation.intervals import FEW
 Array = npt.NDArray[np.float64]
 
 SEED = 1000
-SAMPLES = 2000
+SAMPLES = 1600
 BLOCK = 4_000_000
 """Pairs that are simulated at a time."""
 LEVEL = 0.95
@@ -91,9 +92,9 @@ class Design(NamedTuple):
         return f"{self.pairs} pairs, " + (f"lognormal, sigma {self.inside:g}" if self.inside else "equal")
 
 
-KINDS: tuple[tuple[int, float, bool], ...] = ((1, 0, False), (5, 0, False), (5, 1, False), (5, 2, False), (1, 0, True))
+KINDS: tuple[tuple[int, float, bool], ...] = ((1, 0, False), (5, 0, False), (5, 2, False), (1, 0, True))
 DESIGNS = [Design(n, s, *kind) for kind in KINDS for s in (0, 1, 2) for n in USERS]
-PAIRED = [Design(n, s, *kind) for kind in KINDS[::2] for s in (0, 1, 2) for n in USERS]
+PAIRED = [Design(n, s, *kind) for kind in (KINDS[0], KINDS[2], KINDS[3]) for s in (0, 1, 2) for n in USERS]
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ class Cell:
 
 
 class Drawn(NamedTuple):
-    """Samples: the share of each user, the shares of its pairs inside it, what decides each pair, and its grade."""
+    """Samples: the share of each user, those of its pairs inside it, what decides each pair, and its grade."""
 
     share: Array
     inside: npt.NDArray[np.float32]
@@ -214,7 +215,7 @@ def run(samples: int, console: Console) -> None:
             ("scores", study_scores, DESIGNS),
             ("differences of two recommenders", study_differences, PAIRED),
         ):
-            counts = [max(samples // 2, 2) if d.users > 10_000 else samples for d in designs]
+            counts = [max(samples // 4, 2) if d.users > 10_000 else samples for d in designs]
             found = pool.map(study, designs, counts, [SEED] * len(designs))
             console.print(_tabulate(title, [cell for cells in found for cell in cells], samples))
     console.print(f"{time.perf_counter() - began:.0f} s", style="dim")
@@ -225,10 +226,20 @@ def _tabulate(title: str, cells: list[Cell], samples: int) -> Table:
     table = Table(
         "quality of a user",
         "P(u)",
-        title=f"Coverage of intervals of level 95 %, in %: {title} ({samples} samples a cell, half for {USERS[-1]} "
+        title=f"Coverage of intervals of level 95 %, in %: {title} ({samples} samples a cell, a quarter of it for {USERS[-1]} "
         f"users; Monte Carlo error {100 * error:.1f}; {FEW:g} effective expected hits or more, and fewer)",
     )
-    for head in ("cells", "mean", "least", "Student: mean", "least", "cells, fewer", "mean", "least", "Student: least"):
+    for head in (
+        "cells",
+        "mean",
+        "least",
+        "Student: mean",
+        "least",
+        "cells, fewer",
+        "mean",
+        "least",
+        "Student: least",
+    ):
         table.add_column(head, justify="right")
     for (quality, weights), group in _group(cells):
         table.add_row(quality, weights, *_summarise(group))

@@ -20,13 +20,16 @@ from unskew.evaluation.bounded_means import (
     count_units,
     find_difference_limits,
     find_limits,
+    find_p_value,
     weigh_difference,
     weigh_evidence,
 )
 
 Floats = npt.NDArray[np.float64]
 LEVELS = [0.8, 0.95, 0.99]
-VALUES = st.lists(st.tuples(st.floats(0.01, 100), st.integers(0, 1000).map(lambda k: k / 1000)), min_size=2, max_size=15)
+VALUES = st.lists(
+    st.tuples(st.floats(0.01, 100), st.integers(0, 1000).map(lambda k: k / 1000)), min_size=2, max_size=15
+)
 
 
 def limits(mass: Floats, value: Floats, level: float = 0.95) -> tuple[float, float]:
@@ -107,16 +110,45 @@ def test_values_that_hardly_differ_have_students_interval_with_few_users_too() -
     assert limits(np.ones(6), value) == pytest.approx((theirs.low, theirs.high), abs=2e-6)
 
 
-@pytest.mark.parametrize(("up", "down"), [(12, 30), (15, 15), (40, 11)])
-def test_a_difference_of_hits_is_put_together_from_scipys_limits_of_both_directions(up: int, down: int) -> None:
-    n = 300
+@pytest.mark.parametrize(("up", "down"), [(12, 30), (15, 15), (40, 11), (60, 0)])
+def test_a_difference_of_hits_is_as_far_away_as_the_score_test_by_brute_force_says(up: int, down: int) -> None:
+    """Rare ups a = b + d and downs b: the likeliest for a difference d, found on a grid."""
+    n = 3000
     one, other = first(up, n), np.roll(first(down, n), -down)
-    a, b = up / n, down / n
-    (la, ua), (lb, ub) = (wilson(k, n, 0.95) for k in (up, down))
-    correlation = -math.sqrt(a * b / ((1 - a) * (1 - b)))
-    low = a - b - math.sqrt((a - la) ** 2 + (ub - b) ** 2 - 2 * correlation * (a - la) * (ub - b))
-    high = a - b + math.sqrt((ua - a) ** 2 + (b - lb) ** 2 - 2 * correlation * (ua - a) * (b - lb))
-    assert difference(np.ones(n), one, other) == pytest.approx((low, high), abs=1e-12)
+    found = difference(np.ones(n), one, other)
+    quantile = stats.t.ppf(0.975, n - 1)
+    for true in (*(x * 0.999 + (up - down) / n * 0.001 for x in found), *found):
+        b = np.linspace(max(-true, 0.0), max(-true, 0.0) + 2 * (up + down) / n, 400_001)[1:]
+        likely = up * np.log(b + true) + down * np.log(b) - n * (2 * b + true)
+        b_best = float(b[np.argmax(likely)])
+        error = math.sqrt((2 * b_best + true - true**2) / n)
+        assert abs((up - down) / n - true) / error == pytest.approx(quantile, rel=2e-3)
+
+
+@pytest.mark.parametrize(("up", "down"), [(12, 30), (15, 15), (7, 1), (1, 0), (0, 0)])
+def test_the_p_value_of_no_difference_of_hits_is_mcnemars(up: int, down: int) -> None:
+    n = 300
+    share = np.full(n, 1 / n)
+    known = weigh_difference(share, share * first(up, n), share, share * np.roll(first(down, n), -down))
+    score = abs(up - down) / math.sqrt(max(up + down, 1))
+    assert find_p_value(known) == pytest.approx(2 * stats.t.sf(score, n - 1), rel=1e-9)
+
+
+@LAW
+@given(VALUES, st.floats(0.5, 0.99))
+def test_the_p_value_is_small_exactly_where_the_limits_leave_out_0(
+    units: list[tuple[float, float]], level: float
+) -> None:
+    mass, value = np.array(units).T
+    share = mass / mass.sum()
+    known = weigh_difference(share, share * value, share, share * value[::-1])
+    quantile_limits = find_difference_limits(known, 0.5 - level / 2)
+    p = float(find_p_value(known))
+    if p < (1 - level) * (1 - 1e-6) and float(known.units * (known.up + known.down)) > 2 * RARE:
+        assert not quantile_limits[0] <= 0 <= quantile_limits[1]
+    if p > (1 - level) * (1 + 1e-6):
+        assert quantile_limits[0] <= 1e-12
+        assert quantile_limits[1] >= -1e-12
 
 
 def test_a_difference_of_graded_values_of_many_users_has_the_interval_of_the_paired_t_test() -> None:
@@ -128,17 +160,17 @@ def test_a_difference_of_graded_values_of_many_users_has_the_interval_of_the_pai
 
 
 def test_scores_of_other_people_differ_by_what_both_are_uncertain_about() -> None:
-    """Nobody is shared: the limits are those of two independent proportions (Newcombe's hybrid of Wilson's)."""
-    share, other_share = np.append(np.full(200, 1 / 200), np.zeros(300)), np.append(np.zeros(200), np.full(300, 1 / 300))
-    value, other = first(40, 500), np.roll(first(90, 500), 200)
-    known = weigh_difference(share, share * value, other_share, other_share * other)
-    low, high = find_difference_limits(known, 0.025)
-    level = students_level(0.95, 200)  # the error is known as well as that of the smaller one
-    (la, ua), (lb, ub) = (
-        stats.binomtest(k, n).proportion_ci(level, method="wilson") for k, n in ((40, 200), (90, 300))
+    """Nobody is shared: with many of them, the limits are those of two independent proportions."""
+    rng = np.random.default_rng(5)
+    n, m = 20_000, 30_000
+    value, other = (rng.random(n) < 0.2).astype(float), (rng.random(m) < 0.3).astype(float)
+    share, other_share = np.append(np.full(n, 1 / n), np.zeros(m)), np.append(np.zeros(n), np.full(m, 1 / m))
+    known = weigh_difference(
+        share, share * np.append(value, np.zeros(m)), other_share, other_share * np.append(np.zeros(n), other)
     )
-    assert low == pytest.approx(-0.1 - math.hypot(0.2 - la, ub - 0.3), abs=1e-12)
-    assert high == pytest.approx(-0.1 + math.hypot(ua - 0.2, 0.3 - lb), abs=1e-12)
+    theirs = stats.ttest_ind(value, other, equal_var=False).confidence_interval(0.95)
+    low, high = find_difference_limits(known, 0.025)
+    assert (low, high) == pytest.approx((theirs.low, theirs.high), abs=0.01 * (theirs.high - theirs.low))
 
 
 @pytest.mark.parametrize("n", [12, 60, 400])
@@ -188,7 +220,9 @@ def test_limits_depend_neither_on_the_scale_of_the_masses_nor_on_who_is_who(
 
 @LAW
 @given(VALUES)
-def test_misses_mirror_hits_and_a_difference_turned_round_changes_its_sign(units: list[tuple[float, float]]) -> None:
+def test_misses_mirror_hits_and_a_difference_turned_round_changes_its_sign(
+    units: list[tuple[float, float]],
+) -> None:
     mass, value = np.array(units).T
     low, high = limits(mass, value)
     assert limits(mass, 1 - value) == pytest.approx((1 - high, 1 - low), abs=1e-6)
@@ -210,7 +244,7 @@ def test_a_hit_that_hardly_counts_is_as_good_as_none() -> None:
 
 
 def test_hits_are_counted_in_hits_of_equal_size() -> None:
-    """Of users with one pair each, hits; of users with ten pairs each, of which one in ten hits, about ten times that."""
+    """Seven users who were found count seven, with one pair each or with one of ten found."""
     share = np.full(500, 1 / 500)
     assert weigh_evidence(share, share * first(7, 500)).hits == pytest.approx(7)
     found = weigh_evidence(share, share * 0.1 * first(7, 500))

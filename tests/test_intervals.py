@@ -24,7 +24,6 @@ from unskew.evaluation.intervals import (
     interval_from_repeats,
     interval_from_units,
     p_value,
-    p_value_from_limits,
     standard_error,
 )
 
@@ -241,15 +240,6 @@ def test_the_p_value_is_small_exactly_where_the_interval_leaves_out_0(
     low, high = interval_around(difference, error, n, level)
     p = p_value(difference, error, n)
     assert (low <= 0 <= high) == (p >= 1 - level) or p == pytest.approx(1 - level, rel=1e-9)
-
-
-def test_a_p_value_from_limits_is_where_they_reach_0() -> None:
-    for shift in (-3.0, -0.5, 0.8, 6.0):
-        found = p_value_from_limits(lambda tail, at=shift: (at + stats.norm.ppf(tail), at - stats.norm.ppf(tail)))
-        assert found == pytest.approx(2 * stats.norm.sf(abs(shift)), rel=1e-6)
-    assert p_value_from_limits(lambda tail: (-1.0, 1.0)) == 1
-    assert 0 < p_value_from_limits(lambda tail: (0.5, 1.0)) < 1e-299
-    assert math.isnan(p_value_from_limits(lambda tail: (math.nan, math.nan)))
 
 
 def test_p_values_at_the_edges() -> None:

@@ -65,7 +65,8 @@ from unskew.cli.shared_options import (
     is_flag=False,
     flag_value=200,
     metavar="[N]",
-    help="Bootstrap users at both dates N times, fitting the weights again; models are not refitted.  [200 if no N is given]",
+    help="Bootstrap users at both dates N times, fitting the weights again; models are not refitted.  "
+    "[200 if no N is given]",
 )
 @level_option
 @show_options

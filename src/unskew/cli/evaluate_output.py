@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
 
 TOO_FEW_HITS = (
-    "Too few hits: the score rests on fewer than 5 effective hits. Its interval is conservative; for a score that can "
-    "be compared, take more users or a longer list."
+    "Too few hits: the score rests on fewer than 5 effective hits, and its interval is conservative. Take more users "
+    "or a longer list for a score that can be compared."
 )
 _INTERVALS = {
     "users": "users are the independent units, weights and models taken as given",
     "draws": "draws of a sample, about the score of all pairs",
     "bootstrap": "weighted: users drawn again at both dates, weights fitted again, models not refitted",
-    "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the target "
-    "taken as known",
+    "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the "
+    "target taken as known",
 }
 """What the intervals of each method are about."""
 

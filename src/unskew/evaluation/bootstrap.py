@@ -16,7 +16,7 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, InputError, PolicyError
-from unskew.evaluation.bounded_means import Bounds
+from unskew.evaluation.bounded_means import UNIT, Bounds
 from unskew.evaluation.changes import keep_eligible
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import number_users, require_same_pairs
@@ -105,9 +105,7 @@ def bootstrap(
     return Repetitions(now, raw, then if sums_before else None, there is None)
 
 
-def replace_interval(
-    score: Score, repeats: Floats, *, target_known: bool = False, bounds: Bounds = Bounds()
-) -> Score:
+def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False, bounds: Bounds = UNIT) -> Score:
     """The same score, of a quality with these bounds, with the interval of its bootstrap repetitions.
 
     Few hits can be drawn again in few ways: where they are too few, the interval holds that of the users as well.

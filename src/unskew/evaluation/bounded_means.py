@@ -1,22 +1,27 @@
 """Limits of means of values between 0 and 1, however rare and however unevenly weighted. Arrays only.
 
-A mean ``L = sum_u s_u x_u`` of shares s that sum to 1 and values x in [0, 1] tells as much as n draws of a coin,
-``n = L (1 - L) / v`` with v its variance. Its limits are Wilson's of that n: they ask which p are so far from L that L
-would be rare, with the variance ``p (1 - p) / n`` that p itself would give. Where nothing was found p = L would have none.
+A mean ``L = sum_u s_u x_u`` of shares s that sum to 1 and values x in [0, 1] tells as much as n draws of a
+coin, ``n = L (1 - L) / v`` with v its variance. Its limits are Wilson's of that n: they ask which p are so far
+from L that L would be rare, with the variance ``p (1 - p) / n`` that p itself would give. Where nothing was
+found p = L would have none.
 
 v is the product of three things that are known with different ease:
 
 - ``1 / units = sum_u s_u^2``, from the shares alone (Kish's effective number of units);
-- the size of a hit, ``sum_u s_u (x_u - L)^2 / (L (1 - L))``: 1 where every x is 0 or 1, whoever it belongs to; less where
-  units are means of several values, or values are graded. With few hits it is drawn towards 1;
-- how uneven the error is, ``sum_u s_u^2 (x_u - L)^2`` over what the two above give: not 1 where those with large shares
-  do better or worse. It rests on few units, and so has its full say only where there are many hits.
+- the size of a hit, ``sum_u s_u (x_u - L)^2 / (L (1 - L))``: 1 where every x is 0 or 1, whoever it belongs to;
+  less where units are means of several values, or values are graded. With few hits it is drawn towards 1;
+- how uneven the error is, ``sum_u s_u^2 (x_u - L)^2`` over what the two above give: not 1 where those with
+  large shares do better or worse. It rests on few units, and so has its full say only where there are many
+  hits.
 
-Below `RARE` hits (or misses) the limit on their side is the exact one of Clopper and Pearson: there Wilson's is too bold.
+Below `RARE` hits (or misses) the limit on their side is the exact one of Clopper and Pearson: there Wilson's is
+too bold.
 
-A difference of two means is taken apart into what went up and what went down, ``D = A - B``: both are such means, and
-where the two agree everywhere both are 0 and have limits. Their limits are put together by the method of variance
-estimates recovery (Zou and Donner 2008; Newcombe 1998).
+A difference of two means is taken apart into what went up and what went down, ``D = A - B``, both such means.
+Its limits are the d so far from D that D would be rare, as above: the variance is that of the ups a and downs b
+that are likeliest if ``a - b = d``, which for rare ones have ``a + b = ((A + B) + sqrt((A + B)^2 + 4 d (d -
+D))) / 2``. With hits and equal shares these are Tango's limits (1998), and the test of no difference is
+McNemar's.
 
 Sums run over the last axis, so that many samples can be looked at together.
 """
@@ -29,12 +34,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betaincinv, stdtrit
+from scipy.special import betaincinv, stdtr, stdtrit
 
 Array = npt.NDArray[Any]
 
 RARE = 10.0
-"""Hits below which a limit is exact. For a mean of 5 hits or more this changes nothing: Wilson's lower limit of 9 is below 5."""
+"""Hits below which a limit is exact. Where 5 or more are expected this changes nothing: Wilson's limit of 9 is below 5."""
 DRAWN = 10.0
 """The size of a hit is drawn towards 1 with the part ``DRAWN / (DRAWN + hits^2)``."""
 EVEN = 20.0
@@ -42,6 +47,8 @@ EVEN = 20.0
 
 _ROUNDING = 1e-12
 _NOTHING = 1e-100  # whose square is no number any more
+_HALVINGS = 60
+_FAR = 1e50  # of which p-values near 0 ask
 _MANY = 1e30
 """Draws that leave no doubt: all values are the same."""
 
@@ -70,6 +77,10 @@ class Bounds:
         return share, np.clip((total - self.lowest * mass) / (self.width * everything), 0.0, share)
 
 
+UNIT = Bounds()
+"""From 0 to 1, as of hits."""
+
+
 class Evidence(NamedTuple):
     """What is known about a mean.
 
@@ -92,11 +103,41 @@ class Evidence(NamedTuple):
 
 
 class DifferenceEvidence(NamedTuple):
-    """What is known about a difference ``up.mean - down.mean``, and how `up` and `down` go together."""
+    """What is known about a difference ``up - down``.
 
-    up: Evidence
-    down: Evidence
-    correlation: Array
+    Attributes
+    ----------
+    up, down
+        What was gained and what was lost.
+    up_error, down_error
+        What the variance is per ``a (1 - a)`` of an up of a, and per ``b (1 - b)`` of a down of b.
+    together
+        What it is besides per ``2 a b``: who goes up does not go down.
+    units
+        How many units of equal share there would be; at least 2.
+    """
+
+    up: Array
+    down: Array
+    up_error: Array
+    down_error: Array
+    together: Array
+    units: Array
+
+    @property
+    def value(self) -> Array:
+        """The difference."""
+        return self.up - self.down
+
+    def variance(self, true: Array | float) -> Array:
+        """The variance that it would have if `true` were the difference."""
+        both = self.up + self.down
+        both = (both + np.sqrt(np.maximum(both * both + 4 * true * (true - self.value), 0.0))) / 2
+        a, b = np.clip((both + true) / 2, 0.0, 1.0), np.clip((both - true) / 2, 0.0, 1.0)
+        return np.asarray(
+            self.up_error * a * (1 - a) + self.down_error * b * (1 - b) + 2 * self.together * a * b,
+            dtype=np.float64,
+        )
 
 
 def weigh_evidence(share: Array, total: Array) -> Evidence:
@@ -121,34 +162,47 @@ def weigh_difference(share: Array, total: Array, other_share: Array, other_total
     units = np.minimum(units_a, units_b)
     shared = (share * other_share).sum(-1)
     spread_a, spread_b = _spread(share, up, a), _spread(other_share, down, b)
-    possible_a, possible_b = a * (1 - a), b * (1 - b)
     # one size for both directions: where only one was seen, the other is not taken to be of another kind
-    size = _measure_size(spread_a + spread_b, possible_a + possible_b, units)
+    size = _measure_size(spread_a + spread_b, a * (1 - a) + b * (1 - b), units)
     hits = _count_hits(a + b, size, units)
     level, other_level = total.sum(-1)[..., None], other_total.sum(-1)[..., None]
     seen = _sum_squares(gained - level * share + other_level * other_share)
     uneven = _unevenness(seen, spread_a / units_a + spread_b / units_b + 2 * a * b * shared, hits)
-    size = _draw_to_one(size, hits)
-    errors = size * np.sqrt(possible_a * possible_b / (units_a * units_b))
-    correlation = -np.minimum(_divide(a * b * shared, errors, 0.0), 1.0)
-    n_a, n_b = (_divide(u, size * uneven, _MANY) for u in (units_a, units_b))
-    return DifferenceEvidence(Evidence(a, n_a, units, hits), Evidence(b, n_b, units, hits), correlation)
+    size = _draw_to_one(size, hits) * uneven
+    return DifferenceEvidence(a, b, size / units_a, size / units_b, uneven * shared, units)
 
 
 def find_limits(known: Evidence, tail: float) -> tuple[Array, Array]:
     """The limits of a mean that leave out `tail` on each side."""
     mean, n, units, _ = known
-    quantile = -stdtrit(units - 1, tail)
+    quantile = np.minimum(-stdtrit(units - 1, tail), _FAR)
     return _lower(mean, n, quantile, tail), 1 - _lower(1 - mean, n, quantile, tail)
 
 
 def find_difference_limits(known: DifferenceEvidence, tail: float) -> tuple[Array, Array]:
     """The limits of a difference that leave out `tail` on each side."""
-    up, down = (find_limits(part, tail) for part in (known.up, known.down))
-    a, b = known.up.mean, known.down.mean
-    low = a - b - _add_lengths(a - up[0], down[1] - b, known.correlation)
-    high = a - b + _add_lengths(up[1] - a, b - down[0], known.correlation)
-    return np.maximum(low, -1.0), np.minimum(high, 1.0)
+    quantile = np.minimum(-stdtrit(known.units - 1, tail), _FAR)
+    low, high = _search(known, quantile, -1.0), _search(known, quantile, 1.0)
+    low = np.minimum(low, _exact_lower(known.up, 1 / known.up_error, tail) - known.down)
+    return low, np.maximum(high, known.up - _exact_lower(known.down, 1 / known.down_error, tail))
+
+
+def find_p_value(known: DifferenceEvidence) -> Array:
+    """The p-value of no difference, two-sided: below twice the tail exactly where the limits leave out 0."""
+    error = np.sqrt(known.variance(0.0))
+    return np.where(
+        known.value == 0, 1.0, 2 * stdtr(known.units - 1, -np.abs(known.value) / np.maximum(error, 1e-300))
+    )
+
+
+def _search(known: DifferenceEvidence, quantile: Array, end: float) -> Array:
+    """Between the difference and an end, where it would be `quantile` standard errors away; by bisection."""
+    near, far = known.value, np.full_like(known.value, end)
+    for _ in range(_HALVINGS):
+        middle = (near + far) / 2
+        within = np.abs(middle - known.value) <= quantile * np.sqrt(known.variance(middle))
+        near, far = np.where(within, middle, near), np.where(within, far, middle)
+    return near
 
 
 def count_units(share: Array) -> Array:
@@ -160,10 +214,15 @@ def _lower(mean: Array, n: Array, quantile: Array, tail: float) -> Array:
     widening = quantile * quantile / n
     half = quantile * np.sqrt(np.maximum(mean * (1 - mean), 0.0) / n + widening / (4 * n))
     wilson = np.clip((mean + widening / 2 - half) / (1 + widening), 0.0, 1.0)
+    return np.where(mean > 0, np.minimum(wilson, _exact_lower(mean, n, tail)), 0.0)
+
+
+def _exact_lower(mean: Array, n: Array, tail: float) -> Array:
+    """The lower limit of Clopper and Pearson where hits are rare; otherwise the mean, which limits nothing."""
     hits = mean * n
-    some = (hits > 0) & (hits < RARE - _ROUNDING * n)
+    some = (hits > 0) & (hits < RARE * (1 - _ROUNDING))
     exact = betaincinv(np.where(some, hits, 1.0), np.where(some, n - hits + 1, 1.0), tail)
-    return np.where(mean > 0, np.where(some, np.minimum(exact, wilson), wilson), 0.0)
+    return np.where(some, np.minimum(exact, mean), mean)
 
 
 def _measure_size(spread: Array, possible: Array, units: Array) -> Array:
@@ -188,10 +247,6 @@ def _spread(share: Array, total: Array, mean: Array) -> Array:
     """The variance of values by share, ``sum s (x - mean)^2``."""
     values = _divide(total, share, 0.0)
     return np.asarray((share * (values - mean[..., None]) ** 2).sum(-1))
-
-
-def _add_lengths(one: Array, other: Array, correlation: Array) -> Array:
-    return np.asarray(np.sqrt(one * one + other * other - 2 * correlation * one * other))
 
 
 def _sum_squares(values: Array) -> Array:

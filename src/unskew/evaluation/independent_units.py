@@ -10,7 +10,14 @@ from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
-from unskew.evaluation.bounded_means import Bounds, DifferenceEvidence, find_difference_limits, weigh_difference
+from unskew.evaluation.bounded_means import (
+    UNIT,
+    Bounds,
+    DifferenceEvidence,
+    find_difference_limits,
+    find_p_value,
+    weigh_difference,
+)
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import (
     Interval,
@@ -19,7 +26,6 @@ from unskew.evaluation.intervals import (
     influences,
     interval_around,
     p_value,
-    p_value_from_limits,
     standard_error,
 )
 from unskew.evaluation.quality import quality as named_quality
@@ -45,7 +51,7 @@ class Units:
     total: Floats
     user: Codes
     method: str
-    bounds: Bounds = Bounds()
+    bounds: Bounds = UNIT
 
     @classmethod
     def of(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: Weights) -> Units:
@@ -89,7 +95,7 @@ class Difference:
     value
         Itself.
     error, n
-        Its standard error by the influences of the units, and the effective number of units that this rests on: the
+        Its standard error by the influences of the units, and the effective number of units that it rests on: the
         error of a difference is known no better than that of either.
     evidence
         What is known about it where the quality has bounds, in units of `width`.
@@ -122,18 +128,14 @@ class Difference:
         check_level(level)
         if self.evidence is None:
             return interval_around(self.value, self.error, self.n, level, self.method)
-        return Interval(*self._limits(0.5 - level / 2), level, self.method)
+        low, high = (self.width * float(x) for x in find_difference_limits(self.evidence, 0.5 - level / 2))
+        return Interval(low, high, level, self.method)
 
     def p_value(self) -> float:
         """Of no difference: below ``1 - level`` exactly where the interval of that level leaves out 0."""
         if self.evidence is None:
             return p_value(self.value, self.error, self.n)
-        return p_value_from_limits(self._limits)
-
-    def _limits(self, tail: float) -> tuple[float, float]:
-        assert self.evidence is not None
-        low, high = find_difference_limits(self.evidence, tail)
-        return self.width * float(low), self.width * float(high)
+        return float(find_p_value(self.evidence))
 
 
 def difference_interval(one: Units, other: Units, places: tuple[Codes, Codes], level: float) -> Interval:

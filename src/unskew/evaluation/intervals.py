@@ -1,24 +1,25 @@
 """Intervals and tests: how sure a score is. Users are the independent units.
 
 A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
-m_u its share of P(u). Pairs of one user are never taken as independent. Qualities lie between a lowest and a highest
-value, and so scores have limits even where nothing, or everything, was found: see `bounded_means`. What each of them
-rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on
-those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
+m_u its share of P(u). Pairs of one user are never taken as independent. Qualities lie between a lowest and a
+highest value, and so scores have limits even where nothing, or everything, was found: see `bounded_means`. What
+each of them rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u),
+the error rests on those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of
+freedom.
 
 A quality without bounds has Student's interval. If users are drawn independently, user u moves its score by its
-*influence* ``h_u = m_u (x_u - L) / sum m``, and the variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as
-for any ratio of sums over users. Influences add up: that on a difference of two scores is the difference of those on
-each, so that what the two share cancels.
+*influence* ``h_u = m_u (x_u - L) / sum m``, and the variance is estimated by ``n/(n-1) sum_u h_u^2``:
+linearised, as for any ratio of sums over users. Influences add up: that on a difference of two scores is the
+difference of those on each, so that what the two share cancels.
 
-With a sampled score the draws are the independent units in place of the users: its interval is about the score of all
-pairs of this very snapshot, and does not know who else might have been in it.
+With a sampled score the draws are the independent units in place of the users: its interval is about the score
+of all pairs of this very snapshot, and does not know who else might have been in it.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -29,15 +30,15 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from unskew.arrays.types import Floats
 from unskew.errors import InputError
-from unskew.evaluation.bounded_means import Bounds, Evidence, find_limits, weigh_evidence
+from unskew.evaluation.bounded_means import UNIT, Bounds, Evidence, find_limits, weigh_evidence
 
 FEW = 5.0
-"""A score that rests on fewer effective hits than this is marked: its interval is conservative, and says little."""
+"""A score that rests on fewer effective hits than this is marked: its interval is conservative."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval, and how it was made; `hits` is how many effective hits it rests on, if that is known."""
+    """A confidence interval and how it was made; `hits`: how many effective hits it rests on, if that is known."""
 
     low: float
     high: float
@@ -109,7 +110,7 @@ def interval_around(value: float, error: float, n: float, level: float, method: 
 
 
 def interval_from_units(
-    mass: Floats, total: Floats, level: float, bounds: Bounds = Bounds(), method: str = "users"
+    mass: Floats, total: Floats, level: float, bounds: Bounds = UNIT, method: str = "users"
 ) -> Interval:
     """The interval of a score from the mass and the summed quality of each independent unit.
 
@@ -128,9 +129,7 @@ def interval_from_units(
     return _scale(known, level, bounds, method)
 
 
-def interval_from_repeats(
-    value: float, repeats: Floats, level: float, bounds: Bounds | None = None
-) -> Interval:
+def interval_from_repeats(value: float, repeats: Floats, level: float, bounds: Bounds | None = None) -> Interval:
     """The interval from the spread of bootstrap repetitions around a score, or a difference (without `bounds`).
 
     Around the score, not around their own mean: where repetitions come out higher than the score that they repeat,
@@ -164,24 +163,6 @@ def p_value(difference: float, error: float, n: float) -> float:
     if error == 0:
         return 1.0 if difference == 0 else 0.0
     return float(2 * stdtr(n - 1, -abs(difference) / error))
-
-
-def p_value_from_limits(limits: Callable[[float], tuple[float, float]]) -> float:
-    """Of no difference: the least ``1 - level`` whose interval leaves out 0, given the limits for a tail."""
-    from scipy.optimize import brentq  # slow to load, and only tests need it
-
-    def beyond(log_tail: float) -> float:
-        low, high = limits(math.exp(log_tail))
-        return max(low, -high)
-
-    least, most = math.log(1e-300), math.log(0.5)
-    if math.isnan(beyond(most)):
-        return math.nan
-    if beyond(most) <= 0:
-        return 1.0
-    if beyond(least) >= 0:
-        return 2e-300
-    return 2 * math.exp(brentq(beyond, least, most, xtol=1e-12))
 
 
 def holm(p: npt.ArrayLike) -> Floats:

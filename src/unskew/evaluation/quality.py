@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.evaluation.bounded_means import Bounds
+from unskew.evaluation.bounded_means import UNIT, Bounds
 from unskew.text import did_you_mean, first_line
 
 Ranks = npt.NDArray[np.int64]
@@ -71,7 +71,7 @@ class Quality:
     @property
     def bounds(self) -> Bounds:
         """Between which values its mean lies; a hit is 0 or 1."""
-        return Bounds() if self.is_hit else Bounds(self.lowest, self.highest)
+        return UNIT if self.is_hit else Bounds(self.lowest, self.highest)
 
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
         """The quality of each held-out item."""
