@@ -123,7 +123,7 @@ class Drawn(NamedTuple):
     def total(self, found: npt.NDArray[np.bool_]) -> Array:
         """Each user's share times quality."""
         quality = np.einsum("rup,rup,rup->ru", self.inside, self.grade, found.astype(np.float32))
-        return self.share * np.clip(quality.astype(np.float64), 0.0, 1.0)
+        return np.asarray(self.share * np.clip(quality.astype(np.float64), 0.0, 1.0))
 
     def effective_pairs(self) -> Array:
         """``1 / sum p^2`` over the pairs, with their grades: how many equal hits or misses tell as much."""
@@ -226,20 +226,11 @@ def _tabulate(title: str, cells: list[Cell], samples: int) -> Table:
     table = Table(
         "quality of a user",
         "P(u)",
-        title=f"Coverage of intervals of level 95 %, in %: {title} ({samples} samples a cell, a quarter of it for {USERS[-1]} "
-        f"users; Monte Carlo error {100 * error:.1f}; {FEW:g} effective expected hits or more, and fewer)",
+        title=f"Coverage of intervals of level 95 %, in %: {title}. {samples} samples a cell, a quarter of it for "
+        f"{USERS[-1]} users; Monte Carlo error {100 * error:.1f}, there twice that. {FEW:g} effective expected hits "
+        "or more, then fewer",
     )
-    for head in (
-        "cells",
-        "mean",
-        "least",
-        "Student: mean",
-        "least",
-        "cells, fewer",
-        "mean",
-        "least",
-        "Student: least",
-    ):
+    for head in ("cells", "mean", "least", "Student", "least", "cells, fewer", "mean", "least", "Student: least"):
         table.add_column(head, justify="right")
     for (quality, weights), group in _group(cells):
         table.add_row(quality, weights, *_summarise(group))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
 
 TOO_FEW_HITS = (
-    "Too few hits: the score rests on fewer than 5 effective hits, and its interval is conservative. Take more users "
-    "or a longer list for a score that can be compared."
+    "Too few hits: the score rests on fewer than 5 effective hits, and its interval is conservative. Take more "
+    "users or a longer list for a score that can be compared."
 )
 _INTERVALS = {
     "users": "users are the independent units, weights and models taken as given",

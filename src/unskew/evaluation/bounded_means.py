@@ -39,7 +39,7 @@ from scipy.special import betaincinv, stdtr, stdtrit
 Array = npt.NDArray[Any]
 
 RARE = 10.0
-"""Hits below which a limit is exact. Where 5 or more are expected this changes nothing: Wilson's limit of 9 is below 5."""
+"""Hits below which a limit is exact. Where 5 are expected this changes nothing: Wilson's limit of 9 is below 5."""
 DRAWN = 10.0
 """The size of a hit is drawn towards 1 with the part ``DRAWN / (DRAWN + hits^2)``."""
 EVEN = 20.0
