@@ -26,8 +26,8 @@ class Score:
         How the interval was made: ``users`` (users are the independent units), ``draws`` (of a sample),
         ``bootstrap`` (users resampled at both dates, weights fitted again each time).
     too_few_hits
-        Whether it rests on fewer than 5 effective hits: so many hits of equal size would tell as much. Its interval
-        is conservative then.
+        Whether it rests on fewer than 5 effective hits: so many hits of equal size would tell as much. Its
+        interval is conservative then.
     effective_pairs
         ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
     largest_item
