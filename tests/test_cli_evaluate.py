@@ -250,6 +250,17 @@ def test_recommenders_are_compared_and_the_weights_fitted_again(log: str) -> Non
     assert len(found["changes"]) == 2
 
 
+def test_too_few_hits_and_models_that_are_not_refitted_are_said_in_words(log: str) -> None:
+    given = ["evaluate", log, "--reference", "49", "--at", "99", "--refit", "2", "-r", "popular"]
+    found = answer(*given, "-r", "constant:25")["scores"]
+    assert {s["recommender"] for s in found if s["too_few_hits"]} == {"constant:25"}
+    assert all(0 <= s["low"] < s["value"] < s["high"] for s in found if s["too_few_hits"])
+    said = " ".join(run(*given, "-r", "constant:25").stdout.split())
+    assert "Too few hits: the score rests on fewer than 5 effective hits" in said
+    assert "models not refitted" in said
+    assert "oo few hits" not in run(*given).stdout
+
+
 def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: str) -> None:
     done = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7")
     assert done.exit_code == 0, done.output

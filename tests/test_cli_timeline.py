@@ -104,6 +104,14 @@ def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_pa
     )
 
 
+def test_too_few_hits_are_said_in_words(log: str) -> None:
+    given = ["timeline", log, "--reference", "49", "--to", "60", "--every", "11", "-r", "constant:25"]
+    assert {row["too_few_hits"] for row in answer(*given)["rows"]} == {True}
+    said = " ".join(run(*given).stdout.split())
+    assert "too few hits at 2 of 2" in said
+    assert "fewer than 5 effective hits" in said
+
+
 def test_calendar_steps(tmp_path: Path) -> None:
     rows = table()
     days = pa.array(rows.column("time").to_numpy() + 19_700, type=pa.int32()).cast(pa.date32())
