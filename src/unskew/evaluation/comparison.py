@@ -1,7 +1,6 @@
 """Comparing recommenders at one date, pair by pair on the same held-out items.
 
-What a user (or a draw) adds to the error of a difference is what it adds to the one score minus what it adds to
-the other; see `intervals`.
+Only users (or draws) on whom the two differ tell anything about the difference; see `bounded_means`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any
 from unskew.data.weighting import Weights, name_weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.independent_units import Units, require_same_pairs
-from unskew.evaluation.intervals import around, holm, p_value, standard_error
+from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
+from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
 from unskew.evaluation.quality import quality as named_quality
 
@@ -103,20 +102,18 @@ def compare(
         if ranks[i].left_out != ranks[j].left_out:
             found.append(_refuse(ranks[i], ranks[j], named_quality(quality).name, weights, level))
             continue
-        difference = units[i].value - units[j].value
-        n = units[i].n
-        error = standard_error(units[i].influence - units[j].influence, n)
-        interval = around(difference, error, n, level)
+        difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
+        interval = difference.interval(level)
         found.append(
             Comparison(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
                 quality=named_quality(quality).name,
                 weighting=name_weights(weights),
-                difference=difference,
+                difference=difference.value,
                 low=interval.low,
                 high=interval.high,
-                p=p_value(difference, error, n),
+                p=difference.p_value(),
                 p_holm=math.nan,
                 level=level,
                 left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),

@@ -230,6 +230,7 @@ class HeldOutRanks:
             users=users,
             level=estimate.interval.level,
             method=estimate.interval.method,
+            too_few_hits=estimate.interval.too_few_hits,
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.evaluation.bounded_means import UNIT, Bounds
 from unskew.text import did_you_mean, first_line
 
 Ranks = npt.NDArray[np.int64]
@@ -43,7 +44,8 @@ class Quality:
     needs_grades
         Whether `function` looks at the grades.
     lowest, highest
-        Values lie between these; an interval never reaches beyond.
+        Values lie between these; an interval never reaches beyond. Where both are given, a score has an interval
+        even if nothing was found.
 
     Examples
     --------
@@ -67,6 +69,11 @@ class Quality:
             raise InputError(
                 f"quality {self.name!r}: depth is {self.depth!r}, but must be a whole number of at least 1"
             )
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between which values its mean lies; a hit is 0 or 1."""
+        return UNIT if self.is_hit else Bounds(self.lowest, self.highest)
 
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
         """The quality of each held-out item."""

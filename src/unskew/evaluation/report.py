@@ -22,11 +22,12 @@ from unskew.data.times import Label, Moment
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
+from unskew.evaluation.bounded_means import Bounds
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.evaluate import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.evaluation.score import Score
@@ -222,7 +223,7 @@ class _Evaluation:
                 if by is not None:
                     found += self._segments(ranks, quality, by)
                 if refit and again is not None:
-                    found = [_refit_score(score, again, ranks) for score in found]
+                    found = [_refit_score(score, again, ranks, quality.bounds) for score in found]
                 scores += found
         weights = self.weights
         return Report(
@@ -356,12 +357,12 @@ class _Evaluation:
         ]
 
 
-def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks) -> Score:
+def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: Bounds) -> Score:
     """The same score with an interval that knows that the weights were fitted."""
     if score.weighting != "weighted" or score.segment is not None:
         return score
     repeats = again.of(ranks, score.quality)["weighted"]
-    return replace_interval(score, repeats, target_known=again.target_known)
+    return replace_interval(score, repeats, target_known=again.target_known, bounds=bounds)
 
 
 def _name_baseline(
@@ -399,7 +400,7 @@ def check_report_options(
     baseline: Any = None,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
-    critical(level)
+    check_level(level)
     check_selection_options(sample, seed, leave_out, after, folds)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")

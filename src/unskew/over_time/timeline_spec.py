@@ -20,7 +20,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
 from unskew.over_time.date_grid import label_of
@@ -80,7 +80,7 @@ class TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
             raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
-        critical(level)
+        check_level(level)
         if sample is not None:
             require_sample_size(option("sample"), sample)
         require_whole_number(option("seed"), seed, "where the draws begin", 0)
