@@ -281,7 +281,17 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
     assert parts == ["change", "users", "item", "rest"]
     assert "not explained" in done.stdout
-    assert "Item weights alone do not repair personalised" in " ".join(done.stdout.split())
+    words = " ".join(done.stdout.split())
+    assert "* Not a constant list: item weights do not remove from such a score" in words
+    assert [row[4].endswith("*") for row in rows if row[-1] == "exact"] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert words.count("the bias of the log is not in p") == 2
 
 
 def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:

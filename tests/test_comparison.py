@@ -165,6 +165,24 @@ def _pairs_that_differ() -> list[tuple[str, HeldOutRanks, HeldOutRanks]]:
     ]
 
 
+def test_only_weighted_constant_lists_are_free_of_the_bias_of_the_log() -> None:
+    log = log_of(history(7))
+    now = log.at(NOW)
+    weights = us.fit_weights(now, log.at(BEFORE))
+    lists = [ranked(now, items) for items in LISTS[:2]]
+    popular = us.rank_held_out("popular", now)
+    for ranks, given, expected in (
+        (lists, weights, False),
+        (lists, None, True),
+        ([lists[0], popular], weights, True),
+    ):
+        [found] = compare(*ranks, weights=given)
+        assert found.biased is expected
+        assert ("the bias of the log is not in p" in str(found)) is expected
+    assert [r.score("hit@5", weights).biased for r in (lists[0], popular)] == [False, True]
+    assert lists[0].score("hit@5").biased
+
+
 def test_what_cannot_be_paired_is_refused() -> None:
     for message, one, other in _pairs_that_differ():
         with pytest.raises(PolicyError, match=message):

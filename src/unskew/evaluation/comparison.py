@@ -34,6 +34,9 @@ class Comparison:
         is no difference, interval or p-value (NaN).
     left_out
         What was left out of the one and of the other; see `Score`.
+    biased
+        Whether the bias of the log can be in the difference. Neither interval nor p-value knows of it, and under
+        item weights the order of two algorithms can be the reverse of the true one.
     """
 
     a: str
@@ -48,6 +51,7 @@ class Comparison:
     level: float = 0.95
     comparable: bool = True
     left_out: tuple[str, str] = ("profile", "profile")
+    biased: bool = True
 
     def __str__(self) -> str:
         if not self.comparable:
@@ -56,7 +60,7 @@ class Comparison:
         return (
             f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
             f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
-        )
+        ) + ("; the bias of the log is not in p, exposures would remove it" if self.biased else "")
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
@@ -99,6 +103,7 @@ def compare(
     units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
+        biased = any(ranks[k].may_be_biased(name_weights(weights)) for k in (i, j))
         if ranks[i].left_out != ranks[j].left_out:
             found.append(_refuse(ranks[i], ranks[j], named_quality(quality).name, weights, level))
             continue
@@ -117,6 +122,7 @@ def compare(
                 p_holm=math.nan,
                 level=level,
                 left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
+                biased=biased,
             )
         )
     corrected = holm([c.p for c in found])

@@ -83,6 +83,10 @@ class HeldOutRanks:
             f"HeldOutRanks({self.recommender} at {self.snapshot.at}: {len(self)} pairs, down to rank {self.depth})"
         )
 
+    def may_be_biased(self, weighting: str) -> bool:
+        """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
+        return self.snapshot.policy.view == "all" and not (weighting == "weighted" and self.constant)
+
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair."""
         wanted = named_quality(quality)
@@ -231,6 +235,7 @@ class HeldOutRanks:
             level=estimate.interval.level,
             method=estimate.interval.method,
             too_few_hits=estimate.interval.too_few_hits,
+            biased=self.may_be_biased(weighting.name),
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),

@@ -28,6 +28,9 @@ class Score:
     too_few_hits
         Whether it rests on fewer than 5 effective hits: so many hits of equal size would tell as much. Its
         interval is conservative then.
+    biased
+        Whether what recommendations and promotions did to the log can still be in it: of all scores under the view
+        ``all`` but weighted ones of constant lists. No interval knows of it.
     effective_pairs
         ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
     largest_item
@@ -61,6 +64,7 @@ class Score:
     level: float = 0.95
     method: str = "users"
     too_few_hits: bool = False
+    biased: bool = True
     effective_pairs: float = 0.0
     largest_item: float = 0.0
     users_left_out: Share = Share()
