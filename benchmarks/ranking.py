@@ -14,6 +14,7 @@ import subprocess
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def _products(snapshot: us.Snapshot) -> Iterator[Row]:
             np.matmul(left[low:high], right.T)
 
         with threadpool_limits(1):
-            took = _seconds(lambda work=multiply: over_blocks(edges, n * FACTORS, work))
+            took = _seconds(partial(over_blocks, edges, n * FACTORS, multiply))
         yield f"the product in {name} precision, {FACTORS} factors", took
 
 
@@ -86,7 +87,7 @@ def _rank(snapshot: us.Snapshot, models: list[Any]) -> Iterator[Row]:
     for model in models:
         model.fit(snapshot)
         model.held_out_ranks(take_pairs(pairs, np.arange(5)), K)  # compile
-        yield f"unskew, {model}", _seconds(lambda model=model: model.held_out_ranks(pairs, K))
+        yield f"unskew, {model}", _seconds(partial(model.held_out_ranks, pairs, K))
 
 
 def _implicit(snapshot: us.Snapshot) -> Iterator[Row]:
