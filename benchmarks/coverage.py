@@ -6,7 +6,7 @@ The same for differences of two recommenders that mostly agree. Cells with 5 eff
 should each be covered in 93 % or more, and in 94 to 96 % on average; below that, where scores are marked as
 having too few hits, in 95 % or more.
 
-The constants of `unskew.evaluation.bounded_means` were chosen on seeds below 1500; what is reported has seeds
+The constants of `unskew.evaluation.interval_formulas` were chosen on seeds below 1500; what is reported has seeds
 from `SEED`. Designs with a cell below 93 % are looked at again by new samples, five times as many. Beside it
 stands Student's interval of the mean, to see that this can tell.
 """
@@ -29,7 +29,7 @@ from rich.table import Table
 from scipy.special import stdtrit
 
 from unskew.arrays.blocks import threads
-from unskew.evaluation.bounded_means import (
+from unskew.evaluation.interval_formulas import (
     count_units,
     find_difference_limits,
     find_limits,

@@ -13,7 +13,7 @@ from scipy import stats
 
 from tests.tables import LAW
 from unskew.errors import InputError
-from unskew.evaluation.bounded_means import Bounds
+from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import (
     Interval,
     critical_value,

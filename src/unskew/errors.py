@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 _BEGIN, _BETWEEN, _END = (
@@ -90,6 +90,12 @@ class InputError(UnskewError, ValueError):
 
 class ColumnError(InputError):
     """A column is missing or holds what it should not."""
+
+
+def missing_column(where: str, name: str, have: Iterable[str], remedy: str) -> ColumnError:
+    """The error about a table that has other columns than the one that is wanted."""
+    columns = ", ".join(map(repr, have)) or "no columns"
+    return ColumnError(f"{where} has no column {name!r}; it has {columns}", remedy=remedy)
 
 
 class TimeError(InputError):

@@ -10,7 +10,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from unskew.errors import ColumnError, InputError, UnskewError
+from unskew.errors import ColumnError, InputError, UnskewError, missing_column
 from unskew.text import count, first_line
 
 _PREFERRED = ("pandas", "polars")
@@ -111,10 +111,8 @@ def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) ->
         have = column_names(source)
         missing = [c for c in (id_column, number_column) if c not in have]
         if missing:
-            raise ColumnError(
-                f"{what} has no column {missing[0]!r}; it has {', '.join(map(repr, have))}",
-                remedy=f"give it the columns {id_column!r} and {number_column!r}",
-            )
+            remedy = f"give it the columns {id_column!r} and {number_column!r}"
+            raise missing_column(what, missing[0], have, remedy)
         table = to_arrow(source, [id_column, number_column])
     else:
         raise InputError(f"{what} is a {type(source).__name__}", remedy="give a mapping or a dataframe")

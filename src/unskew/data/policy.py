@@ -9,6 +9,9 @@ from typing import Any
 from unskew.errors import PolicyError, option
 from unskew.text import enumerate_words
 
+DEBIASED_VIEWS = ("organic",)
+"""Views that leave out what recommendations and promotions did to the log."""
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -34,6 +37,11 @@ class Policy:
     users: str = "all"
     view: str = "all"
     held: str = "profiles"
+
+    @property
+    def is_free_of_bias(self) -> bool:
+        """Whether the view leaves out what recommendations and promotions did to the log."""
+        return self.view in DEBIASED_VIEWS
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

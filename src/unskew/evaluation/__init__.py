@@ -4,12 +4,13 @@
   instead
 - `folds`: pairs dealt for cross-fitting; `left_out`: what of a pair is left out of a model
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
-- `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often; `evaluate`: both in one
+- `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
+- `evaluate_one`: both in one
 - `quality`: how good a rank is; `score`: the result
-- `estimates`, `intervals`, `bounded_means`: means and what is uncertain about them
+- `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
 - `bootstrap`: weights fitted again
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another
 - `debiased_test_set`: test sets for other libraries
-- `report`: all of it for one date and a reference, as one object
+- `evaluate_report`: all of it for one date and a reference, as one object
 """

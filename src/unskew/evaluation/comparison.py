@@ -1,6 +1,6 @@
 """Comparing recommenders at one date, pair by pair on the same held-out items.
 
-Only users (or draws) on whom the two differ tell anything about the difference; see `bounded_means`.
+Only users (or draws) on whom the two differ tell anything about the difference; see `interval_formulas`.
 """
 
 from __future__ import annotations

@@ -85,7 +85,7 @@ class HeldOutRanks:
 
     def may_be_biased(self, weighting: str) -> bool:
         """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
-        return self.snapshot.policy.view == "all" and not (weighting == "weighted" and self.constant)
+        return not self.snapshot.policy.is_free_of_bias and not (weighting == "weighted" and self.constant)
 
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair."""

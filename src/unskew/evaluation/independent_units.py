@@ -11,7 +11,8 @@ from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
-from unskew.evaluation.bounded_means import (
+from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.interval_formulas import (
     UNIT,
     Bounds,
     DifferenceEvidence,
@@ -19,7 +20,6 @@ from unskew.evaluation.bounded_means import (
     find_p_value,
     weigh_difference,
 )
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import (
     Interval,
     check_level,

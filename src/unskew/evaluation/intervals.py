@@ -2,10 +2,10 @@
 
 A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
 m_u its share of P(u). Pairs of one user are never taken as independent. Qualities lie between a lowest and a
-highest value, and so scores have limits even where nothing, or everything, was found: see `bounded_means`. What
-each of them rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u),
-the error rests on those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of
-freedom.
+highest value, and so scores have limits even where nothing, or everything, was found: see `interval_formulas`.
+What each of them rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of
+P(u), the error rests on those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees
+of freedom.
 
 A quality without bounds has Student's interval. If users are drawn independently, user u moves its score by its
 *influence* ``h_u = m_u (x_u - L) / sum m``, and the variance is estimated by ``n/(n-1) sum_u h_u^2``:
@@ -30,7 +30,7 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from unskew.arrays.types import Floats
 from unskew.errors import InputError
-from unskew.evaluation.bounded_means import UNIT, Bounds, Evidence, find_limits, weigh_evidence
+from unskew.evaluation.interval_formulas import UNIT, Bounds, Evidence, find_limits, weigh_evidence
 
 FEW = 5.0
 """A score that rests on fewer effective hits than this is marked: its interval is conservative."""

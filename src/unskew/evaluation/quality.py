@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.evaluation.bounded_means import UNIT, Bounds
+from unskew.evaluation.interval_formulas import UNIT, Bounds
 from unskew.text import did_you_mean, first_line
 
 Ranks = npt.NDArray[np.int64]

@@ -11,7 +11,7 @@ from unskew.data.columns import Columns
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
-from unskew.errors import ColumnError, InputError, option
+from unskew.errors import ColumnError, InputError, missing_column, option
 from unskew.progress import progress
 from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
@@ -116,16 +116,12 @@ def _require(source: Source, name: str, role: str) -> str:
         raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, which is text")
     if name not in source.columns:
         likely = _find_likely(name, role, source.columns)
-        have = ", ".join(map(repr, source.columns)) or "no columns"
-        raise ColumnError(
-            f"{source.name} has no column {name!r}; it has {have}",
-            remedy=f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}",
-        )
+        remedy = f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}"
+        raise missing_column(source.name, name, source.columns, remedy)
     files = [part for part in source.parts if part.kinds]
     for part in files:
         if name not in part.kinds:
-            have = ", ".join(map(repr, part.kinds))
-            raise ColumnError(f"{part.name} has no column {name!r}, which other files have; it has {have}")
+            raise missing_column(part.name, name, part.kinds, "the other files have it")
     if not source.is_text:
         kinds = {family_of(part.kinds[name]): part.name for part in reversed(files)}
         kinds.pop("any", None)

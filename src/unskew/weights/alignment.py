@@ -23,8 +23,8 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
-from unskew.engines.local import LocalPopulation
-from unskew.engines.protocol import Population
+from unskew.engines import open_population
+from unskew.engines.population import Population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
@@ -117,14 +117,14 @@ class Alignment:
                 f"{snapshot!r} is not a snapshot", remedy="give the profiles at a date, such as log.at(date)"
             )
         if isinstance(reference, Slice):
-            return cls.of_populations(LocalPopulation(snapshot), LocalPopulation(reference), options)
+            return cls.of_populations(open_population(snapshot), open_population(reference), options)
         if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
             raise InputError(
                 f"{option('reference')} is a {type(reference).__name__}",
                 remedy="give a snapshot such as log.at(date), a Marginal, a mapping or a dataframe",
             )
         marginal = reference if isinstance(reference, Marginal) else Marginal.of(reference)
-        return cls.of_populations(LocalPopulation(snapshot), marginal, options)
+        return cls.of_populations(open_population(snapshot), marginal, options)
 
     @classmethod
     def of_populations(

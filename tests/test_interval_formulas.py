@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.tables import LAW
-from unskew.evaluation.bounded_means import (
+from unskew.evaluation.interval_formulas import (
     RARE,
     Bounds,
     Evidence,

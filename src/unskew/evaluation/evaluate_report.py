@@ -22,11 +22,11 @@ from unskew.data.times import Label, Moment
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
-from unskew.evaluation.bounded_means import Bounds
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
-from unskew.evaluation.evaluate import rank_selection
+from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
 from unskew.evaluation.quality import Quality, distinct_qualities
