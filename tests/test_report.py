@@ -18,7 +18,7 @@ from unskew.arrays.types import Codes
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.time_split import TimeSplit
+from unskew.data.split_rule import SplitRule
 from unskew.recommend.contract import Batch
 
 BEFORE, NOW = 4, 9
@@ -241,7 +241,7 @@ def test_every_recommender_is_fitted_once_at_each_date(log: us.Log) -> None:
 def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, qualities=QUALITIES)
     now, before = log.at(NOW), log.at(BEFORE)
-    here, there = TimeSplit.of(now, 7).pairs, TimeSplit.of(before, 2).pairs
+    here, there = SplitRule(7).split(now).pairs, TimeSplit.of(before, 2).pairs
     weights = us.fit_weights(here, there)
     assert_same_fit(found.weights, weights)
     assert weights.policy.held == "later"
@@ -264,7 +264,7 @@ def test_after_alone_and_with_a_marginal_of_what_was_taken_later(log: us.Log) ->
     assert us.report(log, "popular", at=NOW, after=7).scores == [us.evaluate("popular", now, after=7)]
     mix = log.between(2, BEFORE).marginal()
     found = us.report(log, "popular", at=NOW, after=7, reference=mix)
-    weights = us.fit_weights(TimeSplit.of(now, 7).pairs, mix)
+    weights = us.fit_weights(SplitRule(7).split(now).pairs, mix)
     assert found.scores == [us.evaluate("popular", now, after=7, weights=w) for w in (None, weights)]
     assert found.changes == []
 

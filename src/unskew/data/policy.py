@@ -9,6 +9,13 @@ from typing import Any
 from unskew.errors import PolicyError, option
 from unskew.text import enumerate_words
 
+_HELD = {
+    "profiles": "whole profiles",
+    "window": "what anyone took between two times",
+    "later": "what users took after a time at which they had a profile",
+    "last": "the last items of profiles",
+}
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -25,7 +32,8 @@ class Policy:
     view
         Which view of the log was used.
     held
-        What items are held out from: whole ``profiles``, or what users took ``later`` than some time.
+        What items are held out from: whole ``profiles``; a ``window`` of what anyone took; what users took
+        ``later`` than a time at which they had a profile; or the ``last`` item of each profile.
     """
 
     p_user: str = "uniform"
@@ -61,7 +69,7 @@ def _describe(name: str, value: Any) -> str:
     if name == "view":
         return f"the {value!r} view of the log"
     if name == "held":
-        return {"profiles": "whole profiles", "later": "what users took later"}.get(value, str(value))
+        return _HELD.get(value, str(value))
     if value == "given":
         return f"numbers given for {option(name)}"
     return option(name, value.removeprefix("column ") if isinstance(value, str) else value)

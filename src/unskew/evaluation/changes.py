@@ -22,7 +22,6 @@ from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
-from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.stayers import find_stayers
 from unskew.weights.item_weights import ItemWeights
 
@@ -258,7 +257,7 @@ def explain_change(
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
         whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
-    wanted = named_quality(quality)
+    wanted = now.quality(quality)
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
             "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"
@@ -284,7 +283,7 @@ def explain_split(
 ) -> Change:
     """One change, with intervals from repetitions or, without any, with the weights taken as given."""
     now, then = one.now, one.then
-    wanted = named_quality(quality)
+    wanted = now.quality(quality)
     units = _find_units(one, weights, wanted)
     repeats = None if again is None else _find_repeats(one, again, wanted.name)
     places = number_users(now.snapshot, then.snapshot) if now.sample is None else None

@@ -17,7 +17,6 @@ from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, require_same_pairs
 from unskew.evaluation.intervals import around, holm, p_value, standard_error
 from unskew.evaluation.left_out import MEANINGS
-from unskew.evaluation.quality import quality as named_quality
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def compare(
     found = []
     for i, j in combinations(range(len(ranks)), 2):
         if ranks[i].left_out != ranks[j].left_out:
-            found.append(_refuse(ranks[i], ranks[j], named_quality(quality).name, weights, level))
+            found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weights, level))
             continue
         difference = units[i].value - units[j].value
         n = units[i].n
@@ -111,7 +110,7 @@ def compare(
             Comparison(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
-                quality=named_quality(quality).name,
+                quality=ranks[0].quality(quality).name,
                 weighting=name_weights(weights),
                 difference=difference,
                 low=interval.low,

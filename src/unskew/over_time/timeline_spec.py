@@ -17,13 +17,13 @@ from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
+from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
-from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
