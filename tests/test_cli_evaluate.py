@@ -202,7 +202,7 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
     alone = answer(*given)["scores"]
     assert [s["value"] for s in alone] == [us.evaluate("popular", history.at(99), after=79).value]
     found = answer(*given, "--reference", "49")
-    now, then = (history.between(a, b).restrict(history.at(a).sizes() > 0) for a, b in ((79, 99), (29, 49)))
+    now, then = (history.between(a, b, known=True) for a, b in ((79, 99), (29, 49)))
     w = us.fit_weights(now, then)
     mine = [
         us.evaluate("popular", history.at(49), after=29),

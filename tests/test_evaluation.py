@@ -382,8 +382,7 @@ def test_after_a_time_users_without_a_profile_are_counted_with_their_share() -> 
 
 def test_after_a_time_fitted_weights_bring_a_constant_to_the_reference() -> None:
     log = log_of(world(6, 80))
-    now, then = log.between(6, 9), log.between(1, 4)
-    weights = us.fit_weights(now.restrict(log.at(6).sizes() > 0), then.restrict(log.at(1).sizes() > 0))
+    weights = us.fit_weights(log.at(9), log.at(4), after=6)
     for item in log.items:
         here = us.evaluate(us.Constant([item]), log.at(9), weights=weights, quality="hit@1", after=6).value
         there = us.evaluate(us.Constant([item]), log.at(4), quality="hit@1", after=1).value
@@ -584,7 +583,7 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
         ({"quality": "hits@5"}, "did you mean hit@5"),
         ({"quality": ["hit@5"]}, "a Quality or a function"),
         ({"after": 3, "leave_out": 2}, "none is taken out"),
-        ({"after": 9}, "nothing was taken after 9 and up to 9"),
+        ({"after": 9}, "after=9 is not before at=9"),
         ({"after": -1}, "nothing had happened yet at -1"),
         ({"weights": 3.5}, "give fitted weights or a mapping"),
         ({"weights": {"nothing": 1.0}}, "the log has no item 'nothing'"),
