@@ -69,6 +69,13 @@ class TestEASE(RecommenderConformance):
     learns = True
 
     def make(self) -> Recommender:
+        return EASE(l2=5.0, exact=False)
+
+
+class TestEASEExact(RecommenderConformance):
+    learns = True
+
+    def make(self) -> Recommender:
         return EASE(l2=5.0)
 
 

@@ -1,13 +1,17 @@
-"""EASE against its closed form, computed densely."""
+"""EASE against its closed form, computed densely, and its exact ranks against a fit for each pair."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
+import unskew as us
 from tests.recommending import (
     Floats,
     all_pairs,
@@ -19,6 +23,7 @@ from tests.recommending import (
     remaining,
     snapshot_of,
     within,
+    without,
 )
 from tests.tables import LAW
 from unskew.arrays import blocks
@@ -28,20 +33,40 @@ from unskew.recommend.contract import HeldOutPairs, RanksHeldOut, Recommender
 from unskew.recommend.ease import EASE
 
 
+@pytest.fixture(autouse=True, scope="module")
+def one_thread_of_blas() -> Iterator[None]:
+    """For matrices this small more threads only wait for each other."""
+    with threadpool_limits(1):
+        yield
+
+
 def closed_form(x: Floats, l2: float) -> Floats:
-    inverse = np.linalg.inv(x.T @ x + l2 * np.eye(x.shape[1]))
+    return weights_of(x.T @ x, l2)
+
+
+def weights_of(gram: Floats, l2: float) -> Floats:
+    inverse = np.linalg.inv(gram + l2 * np.eye(len(gram)))
     b: Floats = -inverse / np.diag(inverse)[None, :]
     np.fill_diagonal(b, 0)
     return b
 
 
 def by_code(model: EASE, n_items: int) -> Floats:
-    """The fitted matrix in the order of codes, 0 for what is not modelled."""
-    fitted = model._model
-    assert fitted is not None
+    """The fitted weights in the order of codes, 0 for what is not modelled."""
+    assert model._model is not None
+    fitted = model._model.linear
+    weights = np.rint(fitted.inverse * fitted.in_units) * fitted.unit
+    np.fill_diagonal(weights, 0)
     matrix = np.zeros((n_items, n_items))
-    matrix[np.ix_(fitted.modelled, fitted.modelled)] = fitted.matrix
+    matrix[np.ix_(fitted.modelled, fitted.modelled)] = weights
     return matrix
+
+
+def lead(scores: Floats, profile: Floats, item: int, candidates: Any = True) -> Floats:
+    """By how much each other candidate is ahead of an item; -inf for what is none."""
+    others = candidates & (profile == 0)
+    others[item] = False
+    return np.where(others, scores - scores[item], -np.inf)
 
 
 def check_ranks(found: Any, pairs: HeldOutPairs, b: Floats, candidates: Any, near: float) -> None:
@@ -50,11 +75,106 @@ def check_ranks(found: Any, pairs: HeldOutPairs, b: Floats, candidates: Any, nea
     for rank, user, item in zip(found, pairs.user, pairs.item, strict=True):
         profile = x[user].copy()
         profile[item] = 0
-        scores = profile @ b
-        others = candidates & (profile == 0)
-        others[item] = False
-        ahead = scores[others] - scores[item]
+        ahead = lead(profile @ b, profile, item, candidates)
         assert 1 + np.count_nonzero(ahead > near) <= rank <= 1 + np.count_nonzero(ahead > -near)
+
+
+def lead_after_refit(x: Floats, gram: Floats, user: int, item: int, l2: float) -> Floats:
+    """By how much others are ahead when the model is fitted without the pair; `gram` is ``x.T @ x``."""
+    whole = x[user]
+    left = whole.copy()
+    left[item] = 0
+    without_pair = gram - np.outer(whole, whole) + np.outer(left, left)  # whole numbers: without rounding
+    return lead(left @ weights_of(without_pair, l2), left, item)
+
+
+def ranks_after_refit(x: Floats, pairs: Any, l2: float) -> list[int]:
+    """Ranks when the model is fitted without the pair, equal scores by code; 0 for what nobody else holds."""
+    found, gram = [], x.T @ x
+    for user, item in pairs:
+        ahead = lead_after_refit(x, gram, user, item, l2)
+        equal = np.abs(ahead) < 1e-9
+        rank = 1 + int(np.sum(ahead >= 1e-9) + np.sum(equal[:item]))
+        found.append(rank if gram[item, item] > 1 else 0)
+    return found
+
+
+@given(profiles_of(), st.sampled_from([0.5, 3.0, 100.0]))
+@LAW
+def test_exact_ranks_are_those_of_a_model_fitted_without_the_pair(profiles: list[list[int]], l2: float) -> None:
+    pairs = all_pairs(snapshot_of(profiles))
+    codes = zip(pairs.user, pairs.item, strict=True)
+    expected = ranks_after_refit(matrix_of(pairs.snapshot), codes, l2)
+    model = EASE(l2).fit(pairs.snapshot)
+    for k in (1, 3, 100):
+        assert model.held_out_ranks(pairs, k).tolist() == within(expected, k)
+
+
+def test_a_thousand_pairs_of_a_simulated_world_rank_as_after_a_fit_for_each() -> None:
+    log = us.simulate(users=500, items=100, seed=4).log
+    pairs = all_pairs(log.at(log.last).number_by_id())
+    some = np.random.default_rng(1).choice(len(pairs), 1000, replace=False)
+    found = EASE(20).fit(pairs.snapshot).held_out_ranks(pairs, 100)
+    codes = zip(pairs.user[some], pairs.item[some], strict=True)
+    expected = ranks_after_refit(matrix_of(pairs.snapshot), codes, 20)
+    assert found[some].tolist() == expected
+    leaking = EASE(20, exact=False).fit(pairs.snapshot).held_out_ranks(pairs, 100)[some]
+    assert np.count_nonzero(leaking <= 5) > 1.2 * np.count_nonzero(np.isin(expected, range(1, 6)))
+
+
+def test_exact_ranks_are_the_places_in_the_lists_of_a_model_fitted_without_the_pair() -> None:
+    pairs = all_pairs(random_snapshot(6, 60, 15, 4))
+    left, found = remaining(pairs), EASE(3).fit(pairs.snapshot).held_out_ranks(pairs, 15)
+    assert (pairs.snapshot.counts() > 1).all()
+    for p in range(0, len(pairs), 7):
+        one = batch_of([left.profile(p).tolist()], 15)
+        assert places(EASE(3).fit(without(pairs, p)).recommend(one, 15), pairs.item[[p]]) == [found[p]]
+
+
+def test_an_item_that_nobody_else_holds_is_not_ranked() -> None:
+    pairs = all_pairs(snapshot_of([[1, 2], [2, 3], [3, 2]]))
+    ranked = EASE(1).fit(pairs.snapshot).held_out_ranks(pairs, 5) > 0
+    assert [pairs.snapshot.log.items[i] for i in pairs.item[~ranked]] == [1]
+
+
+def test_the_items_that_are_modelled_are_taken_as_given_when_a_pair_is_left_out() -> None:
+    pairs = all_pairs(random_snapshot(5, 100, 20, 5))
+    frequent = np.sort(np.argsort(-pairs.snapshot.counts(), kind="stable")[:6])
+    found = EASE(10, max_items=6).fit(pairs.snapshot).held_out_ranks(pairs, 20)
+    x = matrix_of(pairs.snapshot)[:, frequent]
+    inside = np.isin(pairs.item, frequent)
+    codes = zip(pairs.user[inside], np.searchsorted(frequent, pairs.item[inside]), strict=True)
+    assert found[inside].tolist() == ranks_after_refit(x, codes, 10)
+    assert (found[~inside] == 0).all()
+
+
+def test_single_precision_misplaces_exact_ranks_only_where_scores_are_all_but_equal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ease, "DOUBLE", 10)
+    pairs = all_pairs(random_snapshot(3, 150, 40, 6))
+    x = matrix_of(pairs.snapshot)
+    model = EASE(5).fit(pairs.snapshot)
+    assert model._model is not None
+    assert model._model.linear.inverse.dtype == np.float32
+    # an inverse in single precision is off by the condition of the matrix times 2^-24, relative to its norm, and a
+    # score is a sum of such entries over P_ii, which is at least 1 / (count + l2)
+    gram = x.T @ x + 5 * np.eye(40)
+    entry = np.linalg.cond(gram) * 2.0**-24 * np.linalg.norm(np.linalg.inv(gram), 2)
+    near = entry * (x.sum(axis=0).max() + 5) * x.sum(axis=1).max()
+    assert near < 5e-3
+    found = model.held_out_ranks(pairs, 40)
+    codes = list(zip(pairs.user, pairs.item, strict=True))
+    for rank, (user, item) in zip(found, codes, strict=True):
+        ahead = lead_after_refit(x, x.T @ x, user, item, 5)
+        assert 1 + np.count_nonzero(ahead > near) <= rank <= 1 + np.count_nonzero(ahead > -near)
+    assert np.mean(found == ranks_after_refit(x, codes, 5)) > 0.99
+
+
+def test_pairs_of_another_date_cannot_leave_the_model() -> None:
+    log = snapshot_of([[1, 2], [2, 1], [3, 1]]).log
+    with pytest.raises(PolicyError, match="was fitted at another date than 1"):
+        EASE(1).fit(log.at(0)).held_out_ranks(all_pairs(log.at(1)), 5)
 
 
 @pytest.mark.parametrize("l2", [0.5, 20.0])
@@ -62,7 +182,7 @@ def test_weights_and_ranks_are_those_of_the_closed_form(l2: float) -> None:
     snapshot = random_snapshot(3, 80, 25, 6)
     pairs = all_pairs(snapshot)
     b = closed_form(matrix_of(snapshot), l2)
-    model = EASE(l2).fit(snapshot)
+    model = EASE(l2, exact=False).fit(snapshot)
     assert by_code(model, 25) == pytest.approx(b, abs=1e-10)
     check_ranks(model.held_out_ranks(pairs, 25), pairs, b, np.ones(25, dtype=bool), 1e-9)
 
@@ -71,9 +191,9 @@ def test_single_precision_is_near_and_as_consistent(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(ease, "DOUBLE", 10)
     snapshot = random_snapshot(3, 80, 25, 6)
     pairs = all_pairs(snapshot)
-    model = EASE(5).fit(snapshot)
+    model = EASE(5, exact=False).fit(snapshot)
     assert model._model is not None
-    assert model._model.matrix.dtype == np.float32
+    assert model._model.linear.inverse.dtype == np.float32
     b = closed_form(matrix_of(snapshot), 5)
     assert by_code(model, 25) == pytest.approx(b, abs=1e-5)
     found = model.held_out_ranks(pairs, 25)
@@ -84,7 +204,7 @@ def test_single_precision_is_near_and_as_consistent(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize("max_items", [None, 7])
 def test_ranks_are_the_places_in_the_lists(max_items: int | None) -> None:
     pairs = all_pairs(random_snapshot(4, 200, 20, 5))
-    model = EASE(3, max_items=max_items).fit(pairs.snapshot)
+    model = EASE(3, max_items=max_items, exact=False).fit(pairs.snapshot)
     full = model.held_out_ranks(pairs, 100).tolist()
     for k in (1, 5, 20, 100):
         lists = model.recommend(remaining(pairs), k)
@@ -95,7 +215,7 @@ def test_ranks_are_the_places_in_the_lists(max_items: int | None) -> None:
 @LAW
 def test_ranks_are_the_places_in_the_lists_where_many_scores_are_equal(profiles: list[list[int]]) -> None:
     pairs = all_pairs(snapshot_of(profiles))
-    model = EASE(2).fit(pairs.snapshot)
+    model = EASE(2, exact=False).fit(pairs.snapshot)
     for k in (1, 2, 100):
         lists = model.recommend(remaining(pairs), k)
         assert model.held_out_ranks(pairs, k).tolist() == places(lists, pairs.item)
@@ -120,7 +240,7 @@ def test_items_held_by_the_same_users_are_equal_and_go_by_id() -> None:
 def test_an_item_of_the_profile_is_not_ahead_even_as_an_equal() -> None:
     log = snapshot_of([[1, 2], [2, 1], [3, 1]]).log
     pairs = all_pairs(log.at(1))
-    model = EASE(1).fit(log.at(0))  # nobody holds two items yet: every score is 0
+    model = EASE(1, exact=False).fit(log.at(0))  # nobody holds two items yet: every score is 0
     found = {
         (log.users[u], log.items[i]): r
         for u, i, r in zip(pairs.user, pairs.item, model.held_out_ranks(pairs, 5), strict=True)
@@ -135,7 +255,7 @@ def test_only_the_most_frequent_items_are_modelled_if_asked() -> None:
     inside = np.isin(np.arange(20), frequent)
     b = np.zeros((20, 20))
     b[np.ix_(frequent, frequent)] = closed_form(matrix_of(snapshot)[:, frequent], 10)
-    model = EASE(10, max_items=6).fit(snapshot)
+    model = EASE(10, max_items=6, exact=False).fit(snapshot)
     assert by_code(model, 20) == pytest.approx(b, abs=1e-10)
     found = model.held_out_ranks(pairs, 20)
     assert (found[~inside[pairs.item]] == 0).all()
@@ -156,7 +276,7 @@ def test_every_item_is_a_candidate_even_below_zero() -> None:
     lists = EASE(1).fit(pairs.snapshot).recommend(remaining(pairs), 9)
     assert ((lists >= 0).sum(axis=1) == 4 - np.diff(remaining(pairs).start)).all()
     one = all_pairs(snapshot_of([[1]]))
-    assert EASE().fit(one.snapshot).held_out_ranks(one, 3).tolist() == [1]
+    assert EASE(exact=False).fit(one.snapshot).held_out_ranks(one, 3).tolist() == [1]
 
 
 def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,8 +287,9 @@ def test_the_number_of_threads_changes_nothing(monkeypatch: pytest.MonkeyPatch) 
     seen = []
     for n in (1, 2, 5):
         monkeypatch.setenv("UNSKEW_THREADS", str(n))
-        model = EASE(50).fit(snapshot)
-        seen.append((by_code(model, 120), model.held_out_ranks(pairs, 50), model.recommend(batch, 5)))
+        model, leaking = EASE(50).fit(snapshot), EASE(50, exact=False).fit(snapshot)
+        ranked = (model.held_out_ranks(pairs, 50), leaking.held_out_ranks(pairs, 50))
+        seen.append((by_code(model, 120), *ranked, model.recommend(batch, 5)))
     for other in seen[1:]:
         assert all(np.array_equal(a, b) for a, b in zip(seen[0], other, strict=True))
 
@@ -188,10 +309,19 @@ def test_a_penalty_too_small_for_the_precision_is_refused(monkeypatch: pytest.Mo
         EASE(1e-6).fit(twins)
 
 
+def test_a_penalty_too_small_to_take_a_pair_out_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ease, "DOUBLE", 1)
+    pairs = all_pairs(snapshot_of([[0, 1, 3, 2, 4], [0, 2, 4, 3], [2, 1]]))
+    with pytest.raises(InputError, match=r"l2 is 1e-05, too small to take a pair out .*: .*or .* exact=False"):
+        EASE(1e-5).fit(pairs.snapshot).held_out_ranks(pairs, 5)
+    assert EASE(1e-5, exact=False).fit(pairs.snapshot).held_out_ranks(pairs, 5).all()
+
+
 def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
     assert isinstance(EASE(), Recommender)
     assert isinstance(EASE(), RanksHeldOut)
-    assert [repr(EASE()), repr(EASE(0.5, max_items=9))] == ["ease?l2=500", "ease?l2=0.5&max_items=9"]
+    names = [repr(model) for model in (EASE(), EASE(0.5, max_items=9), EASE(2, exact=False))]
+    assert names == ["ease?l2=500", "ease?l2=0.5&max_items=9", "ease?l2=2&exact=false"]
     with pytest.raises(UnskewError, match=r"ease.* has not been fitted"):
         EASE().recommend(batch_of([[]], 1), 1)
     with pytest.raises(UnskewError, match=r"ease.* has not been fitted"):
@@ -206,6 +336,7 @@ def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
         ({"l2": float("inf")}, "l2 is inf"),
         ({"l2": "500"}, "l2 is '500'"),
         ({"max_items": 0}, "max_items is 0"),
+        ({"exact": "yes"}, "exact is 'yes'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(options: Any, message: str) -> None:

@@ -15,9 +15,12 @@ from implicit.nearest_neighbours import BM25Recommender, CosineRecommender, TFID
 from scipy import sparse
 
 import unskew as us
+from tests.recommending import places, within
+from unskew.arrays import blocks
 from unskew.errors import InputError, UnskewError
 from unskew.recommend import Batch, ImplicitModel
 from unskew.recommend.implicit_models import _library
+from unskew.recommend.matrix_kernels import count_ranks_by_factors
 from unskew.testing import AT, all_pairs, batch_of, random_log, without_each
 
 AnyModel = Any
@@ -90,16 +93,84 @@ def test_an_item_item_model_recommends_what_the_library_recommends(name: str) ->
 @pytest.mark.parametrize("model", ["als", *SIMILAR])
 def test_the_number_of_threads_changes_no_bit(model: str, monkeypatch: pytest.MonkeyPatch) -> None:
     log = a_log(1500, 120, seed=1)
+    pairs = all_pairs(log.at(1))
+    assert len(pairs) * 120 > blocks.SMALL
     batch = without_each(all_pairs(a_log(100, 120, seed=1).at(1)))
     found = []
     for threads in (1, 2, 3):
         monkeypatch.setenv("UNSKEW_THREADS", str(threads))
         fitted = ImplicitModel(model).fit(log.at(1))
         learned = fitted.fitted.item_factors if model == "als" else fitted.fitted.similarity.toarray()
-        found.append((learned, fitted.recommend(batch, 7)))
-    for learned, lists in found[1:]:
-        assert (learned == found[0][0]).all()
-        assert (lists == found[0][1]).all()
+        found.append((learned, fitted.recommend(batch, 7), fitted.held_out_ranks(pairs, 120)))
+    for other in found[1:]:
+        assert all((a == b).all() for a, b in zip(found[0], other, strict=True))
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.4, 20.0])
+def test_als_ranks_by_the_least_squares_of_each_profile_without_the_item(alpha: float) -> None:
+    pairs = all_pairs(a_log(40, 30).at(1))
+    model = ImplicitModel("als", factors=6, regularization=0.1, alpha=alpha).fit(pairs.snapshot)
+    y = model.fitted.item_factors.astype(float)
+    expected = []
+    for row, item in enumerate(pairs.item):
+        left = pairs.remaining(row, row + 1).item
+        more = np.zeros(len(y))
+        more[left] = alpha - 1
+        matrix = y.T @ y + 0.1 * np.eye(6) + (y.T * more) @ y
+        scores = y @ np.linalg.solve(matrix, alpha * y[left].sum(axis=0))
+        scores[left] = -np.inf
+        expected.append(1 + int((scores > scores[item]).sum()) if len(left) else 0)
+    assert model.held_out_ranks(pairs, 30).tolist() == expected
+    assert model.held_out_ranks(pairs, 4).tolist() == within(expected, 4)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.4, 20.0])
+def test_a_profile_is_folded_in_as_the_library_does(alpha: float) -> None:
+    log = a_log()
+    model = ImplicitModel("als", factors=8, regularization=0.1, alpha=alpha).fit(log.at(1))
+    rows, _, _ = matrix_of(log, 1)
+    theirs = model.fitted.recalculate_user(np.arange(rows.shape[0]), rows)
+    assert model._fold_in is not None
+    assert model._fold_in.fold_in(rows) == pytest.approx(theirs, rel=1e-3, abs=1e-4)  # theirs is in 32 bits
+
+
+@pytest.mark.parametrize("model", ["als", "als-64", "own fold-in", *SIMILAR])
+def test_ranks_are_the_places_in_the_lists(model: str) -> None:
+    class Own(AlternatingLeastSquares):  # type: ignore[misc]
+        def recalculate_user(self, userid: Any, user_items: Any) -> Any:
+            return 2 * super().recalculate_user(userid, user_items)
+
+    pairs = all_pairs(a_log(80, 50, seed=5).at(1))
+    made = {
+        "als-64": lambda: ImplicitModel("als", factors=8, dtype=np.float64),
+        "own fold-in": lambda: ImplicitModel(Own(factors=8)),
+    }
+    fitted = made.get(model, lambda: ImplicitModel(model))().fit(pairs.snapshot)
+    for k in (1, 10, 50):
+        lists = fitted.recommend(without_each(pairs), k)
+        assert fitted.held_out_ranks(pairs, k).tolist() == places(lists, pairs.item)
+
+
+def test_ranks_do_not_depend_on_products_in_single_precision() -> None:
+    rng = np.random.default_rng(3)
+    vectors, factors = rng.normal(size=(40, 16)), np.repeat(rng.normal(size=(1, 16)), 700, axis=0)
+    factors += 1e-10 * rng.normal(size=factors.shape)  # single precision cannot tell these apart
+    factors[350:] = factors[:350]  # and these are equal
+    rough = vectors.astype(np.float32) @ factors.astype(np.float32).T
+    doubt = 21 * 2.0**-24 * np.linalg.norm(factors, axis=1)
+    column, profile = rng.integers(0, 700, 40), np.array([5, 80, 600])
+    out = np.zeros(40, dtype=np.int64)
+    row, start = np.zeros(40, dtype=np.int64), np.array([0, 3])
+    count_ranks_by_factors(rough, vectors, factors, doubt, column, row, start, profile, 700, out)
+    for vector, h, rank in zip(vectors, column, out, strict=True):
+        scores = [sum(a * b for a, b in zip(vector, y, strict=True)) for y in factors]
+        ahead = [i for i, s in enumerate(scores) if (-s, i) < (-scores[h], h) and i not in profile]
+        assert rank == 1 + len(ahead)
+
+
+def test_factors_that_do_not_determine_a_user_are_an_error() -> None:
+    with pytest.raises(InputError, match=r"als.* cannot be fitted at 1: its factors .*: change its parameters"):
+        ImplicitModel("als", factors=60, regularization=0.0).fit(a_log().at(1))
 
 
 def test_an_object_of_the_library_is_fitted_as_a_copy_from_the_start() -> None:

@@ -129,7 +129,7 @@ def test_a_label_that_is_not_there_is_told() -> None:
     with pytest.raises(ColumnError, match=r"no column 'lnad'.*did you mean 'land'"):
         us.read_log(TABLE, labels=["lnad"])
     with pytest.raises(
-        ColumnError, match=r"no labels 'land' were read with the log \(read: none\): name it in labels"
+        ColumnError, match=r"no labels 'land' were read with the log \(read: none\): name it with labels"
     ):
         us.read_log(TABLE).label("land")
     ranks = us.rank_held_out("popular", us.read_log(TABLE, labels=["kind"]).at(6))

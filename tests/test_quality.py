@@ -214,8 +214,8 @@ def test_a_function_is_given_ranks_within_its_depth_and_grades() -> None:
         (lambda rank, grade: 1 / rank if rank > 0 else 0.0, "'own' failed: ValueError.*as arrays"),
         (lambda rank: rank, "'own' failed: TypeError"),
         (lambda rank, grade: ["high", "low"], "'own' failed: ValueError"),
-        (lambda rank, grade: grade, "gave nan for rank 1 and grade nan .*the recommender gives no grade"),
-        (lambda rank, grade: np.where(rank > 0, np.inf, 0), "gave inf for rank 1"),
+        (lambda rank, grade: grade, "returned nan for rank 1 and grade nan .*the recommender gives no grade"),
+        (lambda rank, grade: np.where(rank > 0, np.inf, 0), "returned inf for rank 1"),
     ],
 )
 def test_a_function_that_gives_no_numbers_is_told_what_it_did(function: Any, told: str) -> None:

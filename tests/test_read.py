@@ -31,7 +31,7 @@ def test_profiles_agree_with_a_dict_of_sets_at_every_time(rows: list[Row]) -> No
 @given(rows_of(removals=True))
 def test_profiles_with_removals_agree_with_a_dict_of_sets_at_every_time(rows: list[Row]) -> None:
     if not any(row.removed is None or row.removed > row.time for row in rows):
-        with pytest.raises(EmptyError, match="the moment it came"):
+        with pytest.raises(EmptyError, match="the moment it was added"):
             us.read_log(columns_of(rows), removed="removed")
         return
     log = us.read_log(columns_of(rows), removed="removed")

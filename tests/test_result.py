@@ -22,6 +22,7 @@ import unskew as us
 from tests.dense import Event, columns, item_mix, profiles_at, random_events
 from unskew.arrays.distances import worst
 from unskew.errors import InputError
+from unskew.weights.fit_explanation import explain_range
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -233,3 +234,12 @@ def test_the_history_begins_at_weights_of_one_and_ends_at_the_divergence() -> No
     total = sum(before[i] for i in now)
     start = sum(before[i] / total * np.log(before[i] / total / now[i]) for i in now)
     assert result.report.history[0] == pytest.approx(start, abs=1e-12)
+
+
+def test_weights_far_out_of_range_are_shown_as_what_they_mean() -> None:
+    assert explain_range(np.array([0.5, 2.0])) == "0.5 to 2"
+    extreme = np.array([1e-200, 1e-9, 0.5, 2.0, 1e19])
+    assert explain_range(extreme) == (
+        "0.5 to 2, 2 items only where a user holds nothing else, 1 item wherever a user holds it"
+    )
+    assert explain_range(np.array([1e-200])) == "1 item only where a user holds nothing else"

@@ -150,11 +150,11 @@ def test_ids_that_are_text_in_one_file_and_numbers_in_another_are_refused(tmp_pa
 @pytest.mark.parametrize(
     ("ending", "name", "parts"),
     [
-        ("arrow", "log.parquet", ["the ending of Parquet", "its content is Arrow"]),
-        ("parquet", "log.feather", ["the ending of Arrow", "its content is Parquet"]),
-        ("arrow", "log.csv", ["the ending of CSV", "its content is Arrow"]),
-        ("parquet", "log.jsonl", ["the ending of JSON lines", "its content is Parquet"]),
-        ("csv", "log.PQ", ["the ending of Parquet", "its content is not"]),
+        ("arrow", "log.parquet", ["ends in .parquet but is an Arrow file"]),
+        ("parquet", "log.feather", ["ends in .feather but is a Parquet file"]),
+        ("arrow", "log.csv", ["ends in .csv but is an Arrow file"]),
+        ("parquet", "log.jsonl", ["ends in .jsonl but is a Parquet file"]),
+        ("csv", "log.PQ", ["ends in .pq but is not a Parquet file"]),
         ("parquet", "log.parquet", []),
         ("parquet", "log", []),
         ("arrow", "log.something", []),
@@ -184,7 +184,7 @@ def test_a_format_is_added_with_one_entry(tmp_path: Path, monkeypatch: pytest.Mo
     assert held(us.read_log(str(tmp_path / "*.pairs")), 5) == HELD
     assert held(us.read_log([tmp_path / "b.pairs", write(tmp_path / "log.csv")]), 5) == HELD
     (tmp_path / "b.pairs").rename(tmp_path / "b.csv")
-    with pytest.raises(FileError, match="its content is pairs"):
+    with pytest.raises(FileError, match=r"ends in \.csv but is a pairs file"):
         us.read_log(tmp_path / "b.csv")
 
 

@@ -318,11 +318,11 @@ def test_the_grid_begins_at_the_date_of_a_reference_that_is_no_snapshot(log: us.
         us.timeline(log, "popular", reference=mix.to_dict())
     late = us.read_log(LOGGED.filter(pa.compute.greater(LOGGED.column("time"), 445)))
     with pytest.raises(
-        us.UnskewError, match=r"the reference, 440, is before the log begins, .*: say where .* with start$"
+        us.UnskewError, match=r"the reference date 440 is before the log begins: .*: say where .* with start$"
     ):
         us.timeline(late, "popular", reference=mix)
     with pytest.raises(
-        us.UnskewError, match=r"the reference, 2024-01-01, is not a time of this log.* with start$"
+        us.UnskewError, match=r"the reference date 2024-01-01 is not a time of this log.* with start$"
     ):
         us.timeline(log, "popular", reference=replace(mix, at="2024-01-01"))
     end = r"the reference 10000 is after the end of the log, \d+: .*a later end"
@@ -472,7 +472,7 @@ def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files
     whole = pq.read_table(files["probabilities"])
     for part in (whole.slice(0, len(whole) - 1), pa.concat_tables([whole, whole.slice(0, 1)])):
         pq.write_table(part, files["probabilities"])
-        with pytest.raises(us.UnskewError, match=r"p.parquet lacks probabilities at 3[02]0, which .*t.parquet"):
+        with pytest.raises(us.UnskewError, match=r"p.parquet has no probabilities at 3[02]0, but .*t.parquet"):
             runner(**files, resume=True)
 
 
@@ -703,7 +703,7 @@ def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
         (["popular", "popular"], {}, "recommender 'popular' is given twice"),
         ({1: "popular"}, {}, "must be text, not 1"),
         ("populer", {}, "did you mean 'popular'"),
-        (3, {}, "no recommender"),
+        (3, {}, "3 is not a recommender"),
         ("constant:999", {}, "the log has no item '999'"),
     ],
 )

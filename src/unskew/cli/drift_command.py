@@ -40,12 +40,12 @@ def drift(source: LogOptions, reference: str, at: str, top: int, names: str | No
     Example:
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
     """
-    from unskew.weights import drift as shift
+    from unskew.weights.drift import drift as find_drift
 
     log = source.read()
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
-    found = shift.drift(now, before)
+    found = find_drift(now, before)
     item_names = read_names(names, found.items.slice(0, top))
     if as_json:
         result = found.to_dict(top)

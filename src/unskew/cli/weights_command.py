@@ -76,7 +76,7 @@ def weights(
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     fitted = fit_weights(now, before, **fit.keywords(log))
-    moved = _moved_most(fitted, listed)
+    moved = _find_largest_changes(fitted, listed)
     item_names = read_names(names, fitted.items.take(moved))
     if output is not None:
         fitted.save(output)
@@ -88,7 +88,7 @@ def weights(
             print_line(f"Weights of {thousands(len(fitted))} items written to {output}")
 
 
-def _moved_most(fitted: ItemWeights, n: int) -> Any:
+def _find_largest_changes(fitted: ItemWeights, n: int) -> Any:
     """Where the n items of largest change are among the items of the weights."""
     import numpy as np
 
@@ -96,6 +96,8 @@ def _moved_most(fitted: ItemWeights, n: int) -> Any:
 
 
 def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None:
+    from unskew.weights.fit_explanation import explain_range
+
     r = fitted.report
     out, out_before = r.users_left_out, r.users_left_out_reference
     left = (
@@ -103,7 +105,6 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
         if out.count + out_before.count == 0
         else (f"with {percent(out.mass)} of the users left out now and {percent(out_before.mass)} then")
     )
-    low, high = fitted.weight_range
     print_figures(
         f"Item weights at {fitted.at} to the item mix of {fitted.reference}",
         [
@@ -130,7 +131,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
                 f"{percent(r.vanished_items.mass)} of the mass then",
             ),
             ("users left out", thousands(out.count), f"{percent(out.mass)} of the users now"),
-            ("weights", f"{low:.3g} to {high:.3g}", f"of {thousands(r.fitted)} items"),
+            ("weights", thousands(r.fitted), f"items: {explain_range(fitted.weights[fitted.weights > 0])}"),
             (
                 "status",
                 fitted.status,

@@ -75,7 +75,7 @@ class SplitRule:
         """
         if self.after is None:
             return self.split(reference)
-        return HeldOutSplit.by_time(reference, self._start_before(reference, now))
+        return HeldOutSplit.by_time(reference, self.reference_start(reference, now))
 
     def start(self, snapshot: Snapshot) -> Moment:
         """With `after`: the time after which things are held out at a date."""
@@ -84,6 +84,26 @@ class SplitRule:
         if step is not None:
             return step.before(log.axis, Moment(snapshot.tick, snapshot.at))
         return self.after if isinstance(self.after, Moment) else log.axis.moment(self.after)
+
+    def reference_start(self, reference: Snapshot, now: Snapshot) -> Moment:
+        """With `after`: the time after which things are held out at the reference date."""
+        log, begin = reference.log, self.start(now)
+        if self.is_relative(now.log):
+            tick = self.start(reference).tick
+        elif log.axis == now.log.axis:
+            tick = reference.tick - (now.tick - begin.tick)
+        else:
+            raise TimeError(
+                "the log of the reference counts time in another way than that of the date",
+                remedy=f"say with {option('after')} how long before each date to begin, such as -30d",
+            )
+        if tick < log.time.min():
+            raise InputError(
+                f"{begin.label} is so long before {now.at} that the same length of time before "
+                f"{reference.at} would begin before the log does, at {log.first}",
+                remedy=f"choose a later {option('after')} or a later {option('reference')}",
+            )
+        return Moment(tick, label_of(log.axis, tick))
 
     def describe(self, log: Log) -> dict[str, Any]:
         """The rule, ready for JSON: times in the one form that they have on a grid of dates."""
@@ -108,25 +128,6 @@ class SplitRule:
         if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.time.min() < 0:
             return None
         return Step.of(log.axis, text[1:].strip())
-
-    def _start_before(self, reference: Snapshot, now: Snapshot) -> Moment:
-        log, begin = reference.log, self.start(now)
-        if self.is_relative(now.log):
-            tick = self.start(reference).tick
-        elif log.axis == now.log.axis:
-            tick = reference.tick - (now.tick - begin.tick)
-        else:
-            raise TimeError(
-                "the log of the reference counts time in another way than that of the date",
-                remedy=f"say with {option('after')} how long before each date to begin, such as -30d",
-            )
-        if tick < log.time.min():
-            raise InputError(
-                f"{begin.label} is so long before {now.at} that the same length of time before "
-                f"{reference.at} would begin before the log does, at {log.first}",
-                remedy=f"choose a later {option('after')} or a later {option('reference')}",
-            )
-        return Moment(tick, label_of(log.axis, tick))
 
 
 def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any]:

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from unskew.data.date_grammar import parse_time
-from unskew.data.times import Label, Moment, TimeAxis, plain
+from unskew.data.times import Label, Moment, TimeAxis, to_python_value
 from unskew.errors import TimeError, option
 
 _LENGTHS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1)}
@@ -37,7 +37,7 @@ class Step:
     @classmethod
     def of(cls, axis: TimeAxis, given: Any, text: str | None = None) -> Step:
         """Read a step given by a person, who wrote it as `text`."""
-        value, text = plain(given), repr(given) if text is None else text
+        value, text = to_python_value(given), repr(given) if text is None else text
         if isinstance(value, str):
             return cls._of_text(axis, value.strip().lower(), given)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -256,7 +256,7 @@ def explain_change(
     if not isinstance(weights, ItemWeights):
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
-        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
     wanted = now.quality(quality)
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
@@ -306,7 +306,7 @@ def explain_split(
         algorithm=parts.get("algorithm"),
         rest=parts["rest"],
         item_mix_baseline=parts.get("item_mix_baseline"),
-        bound=weights.bound * limits if math.isfinite(limits) and weights.is_of(now.snapshot) else None,
+        bound=weights.bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
         bound_holds=then.constant and (not other or one.baseline is not None),
         comparable=one.is_comparable,
         left_out=(now.left_out.kind, then.left_out.kind),

@@ -56,7 +56,7 @@ def evaluate(
         ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Quality` of
         one's own.
     sample
-        Draw so many pairs (users by P(u) with repetition, then one item each) instead of taking all.
+        Draw this many pairs (users by P(u) with repetition, then one item each) instead of taking all.
     seed
         Of the draws.
     leave_out
@@ -70,8 +70,8 @@ def evaluate(
         Hold out the last item of each profile (by time, then by id), and fit the recommender to profiles without
         them. Who has no other item is left out, and reported.
     folds
-        Deal the pairs into so many folds, fit the recommender once for each without its pairs, and rank them: what
-        it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
+        Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them:
+        what it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
         everything but the held-out item.
     level
         Of the interval.

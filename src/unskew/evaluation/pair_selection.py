@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import sample_size, whole_number
+from unskew.checks import require_sample_size, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
@@ -186,12 +186,12 @@ def check_selection_options(
 ) -> None:
     """Refuse options that make no selection."""
     if sample is not None:
-        sample_size(option("sample"), sample)
-    whole_number(option("seed"), seed, "where the draws begin", 0)
-    whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
+        require_sample_size(option("sample"), sample)
+    require_whole_number(option("seed"), seed, "where the draws begin", 0)
+    require_whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
     rule = SplitRule(after, leave_last_out)
     if folds is not None:
-        whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2)
+        require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2)
         others = {"after": after is not None, "leave_out": leave_out > 1, "leave_last_out": leave_last_out}
         for name in [name for name, given in others.items() if given]:
             raise PolicyError(

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
@@ -34,7 +34,7 @@ from unskew.evaluation.score import Score
 from unskew.frames import to_native
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
-from unskew.weights.alignment import Reference, find_reference
+from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
@@ -155,9 +155,9 @@ def report(
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
-        Draw users so many times at both dates together and fit the weights again each time: intervals of weighted
-        scores and changes then know that the weights were fitted. Recommenders are not fitted again. By default
-        this is done 50 times, for changes alone; 0 takes the weights as given.
+        Draw users this many times at both dates together and fit the weights again each time: intervals of
+        weighted scores and changes then know that the weights were fitted. Recommenders are not fitted again. By
+        default this is done 50 times, for changes alone; 0 takes the weights as given.
     p_user, p_item
         As for `Log.at`.
     options, **changes
@@ -198,7 +198,7 @@ def report(
     check_user_qualities(wanted, sample)
     rule = SplitRule(after, leave_last_out)
     now = log.at(at, p_user=p_user, p_item=p_item)
-    target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)
+    target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
     plan = _Evaluation(now, target, rule, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
     return plan.report(by, refit)
@@ -246,7 +246,7 @@ class _Evaluation:
             changes=self._changes(again),
             comparisons=self._comparisons(),
             weights=weights,
-            bound_holds=weights is None or weights.is_of(self.now),
+            bound_holds=weights is None or weights.is_fitted_at(self.now),
             frames=self.now.log.frames,
             protocol=self.rule.name,
             after=getattr(self.split.pairs, "after", None),
@@ -409,7 +409,7 @@ def check_report_options(
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
         if refit == 1:
             raise PolicyError(f"{option('refit')} is 1; a bootstrap needs at least 2 samples of users")
         if reference is None:

@@ -56,7 +56,10 @@ def grid_of(
             raise PolicyError(f"give {option('dates')}, or {steps}, not both")
         found = _read_dates(log.axis, dates)
     else:
-        first, last = log.axis.moment(_or(start, _or(otherwise, log.first))), log.axis.moment(_or(end, log.last))
+        first, last = (
+            log.axis.moment(_value_or(start, _value_or(otherwise, log.first))),
+            log.axis.moment(_value_or(end, log.last)),
+        )
         for moment in (first, last):
             refuse_compact_date(log.axis, moment, (log.time.min(), log.time.max()))
         if start is None and otherwise is not None and first.tick > last.tick:
@@ -73,11 +76,12 @@ def grid_of(
 def _step_through(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Moment]:
     if first.tick > last.tick:
         raise TimeError(f"the first date {first.label} is after the last, {last.label}", remedy="swap them")
-    step = Step.of(axis, _or(every, 1))
+    every = 1 if every is None else every
+    step = Step.of(axis, every)
     about = (last.tick - first.tick) / step.estimate(axis)
     if about > MOST:
         raise TimeError(
-            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {_or(every, 1)}, "
+            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {every}, "
             f"more than {MOST}",
             remedy=f"take larger steps with {option('every')}",
         )
@@ -123,5 +127,5 @@ def _check_range(log: Log, found: list[Moment]) -> None:
         )
 
 
-def _or(value: Any, default: Any) -> Any:
+def _value_or(value: Any, default: Any) -> Any:
     return default if value is None else value

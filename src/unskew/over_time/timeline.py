@@ -84,7 +84,7 @@ def timeline(
     items
         Ids of items whose probability is to be recorded.
     sample, seed
-        Draw so many pairs at each date, anew each time: the draws of a date follow from `seed` and the date, and
+        Draw this many pairs at each date, anew each time: the draws of a date follow from `seed` and the date, and
         are shared by all recommenders and weightings there.
     level
         Of the intervals.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, field
 from math import frexp
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -12,25 +12,32 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes
-from unskew.checks import number, whole_number
+from unskew.checks import require_bool, require_number, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
-from unskew.recommend.contract import Batch, HeldOutPairs
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.ease_kernels import LinearModel
 from unskew.recommend.holders import Holders
 from unskew.recommend.parameters import format_spec
-from unskew.recommend.preconditions import require_fitted, require_length
+from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
 from unskew.recommend.work_blocks import BatchWork, PairWork, cut_into_blocks
 
 UNIT = 2.0**-36
-"""What the weights are rounded to, as a part of the largest."""
+"""What weights are rounded to and scores told apart by, as a part of the largest weight."""
 
 DOUBLE = 8_192
 """Up to so many items the inverse is taken in double precision, beyond in single."""
 
 MEMORY = 4 * 2**30
 """Bytes that the matrix may take."""
+
+
+class _Model(NamedTuple):
+    """The model, and the date at which it was fitted."""
+
+    tick: int | float
+    linear: LinearModel
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,12 +49,12 @@ class EASE:
     the profile. Every modelled item that the profile does not hold is a candidate, whatever its score; ties by
     item id.
 
-    The matrix is dense: it takes 8 bytes for each pair of items, beyond 8 192 items 4 (single precision, in
-    which a small `l2` is lost sooner). Its entries are rounded to multiples of 2^-36 of the largest, so that sums
-    are exact and scores do not depend on the order of a profile.
+    P is dense: it takes 8 bytes for each pair of items, beyond 8 192 items 4 (single precision, in which a
+    small `l2` is lost sooner). Weights are rounded to multiples of 2^-36 of the largest, so that sums are exact
+    and scores do not depend on the order of a profile.
 
-    A held-out item is taken out of the profile. B is not fitted again and **still contains the pair**, so the
-    ranks are too good by what one user can move B; less the more users hold the item.
+    To take the pair of a user and an item out of the log changes :math:`X^T X` by a matrix of rank 2. So P without
+    the pair is P with a correction, and what a rank needs of it costs no more than to score the items.
 
     Parameters
     ----------
@@ -56,6 +63,10 @@ class EASE:
     max_items
         Model only so many items, those that most users hold (ties by id). The others are never recommended and
         say nothing in a profile. None for all items of the snapshot.
+    exact
+        Whether a held-out pair leaves the model too, so that ranks are those of a model fitted on the log without
+        the pair (over the same `max_items`); an item that only this user holds is then not recommended. If not,
+        it is taken out of the profile alone, as other libraries do, and B still contains it.
 
     References
     ----------
@@ -73,18 +84,26 @@ class EASE:
     l2: float = 500.0
     _: KW_ONLY
     max_items: int | None = None
-    _model: LinearModel | None = field(default=None, init=False, compare=False)
+    exact: bool = True
+    _model: _Model | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "l2", number("l2", self.l2, "the penalty of EASE", 1e-6))
+        object.__setattr__(self, "l2", require_number("l2", self.l2, "the penalty of EASE", 1e-6))
         if self.max_items is not None:
-            whole_number("max_items", self.max_items, "how many items are modelled")
+            require_whole_number("max_items", self.max_items, "how many items are modelled")
+        require_bool("exact", self.exact)
+
+    @property
+    def traits(self) -> Traits:
+        """Whether a held-out pair leaves the model too, and not only the profile."""
+        return Traits(exact=self.exact)
 
     def __repr__(self) -> str:
-        return format_spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))
+        given: dict[str, Any] = {} if self.max_items is None else {"max_items": self.max_items}
+        return format_spec("ease", l2=self.l2, **given, **({} if self.exact else {"exact": False}))
 
     def fit(self, snapshot: Snapshot, /) -> Self:
-        """Count, invert, scale: about ``n^3`` steps for n items."""
+        """Count and invert: about ``n^3`` steps for n items."""
         p, count = snapshot.profiles, snapshot.counts()
         modelled = np.flatnonzero(count)
         if self.max_items is not None:
@@ -102,11 +121,10 @@ class EASE:
         place = np.full(p.n_items, -1, dtype=np.int64)
         place[modelled] = np.arange(n)
         matrix = np.zeros((n, n), dtype=dtype)
-        model = LinearModel(modelled, place, matrix)
         holders = Holders.of(snapshot, count)
 
         def count_rows(block: int, lo: int, hi: int) -> None:
-            ease_kernels.count_together(lo, hi, holders, p.rows, model)
+            ease_kernels.count_together(lo, hi, holders, p.rows, modelled, place, matrix)
 
         work = holders.together[modelled]
         over_blocks(cut_into_blocks(work, 0), int(work.sum()), count_rows)
@@ -114,41 +132,51 @@ class EASE:
         self._invert(matrix)
         even = cut_into_blocks(np.full(n, n), 0)
         over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.mirror(lo, hi, matrix))
-        diagonal = matrix.diagonal().copy()
+        diagonal = matrix.diagonal().astype(np.float64)
         largest = over_blocks(
-            even, n * n, lambda block, lo, hi: ease_kernels.turn_into_weights(lo, hi, matrix, diagonal)
+            even, n * n, lambda block, lo, hi: ease_kernels.find_largest_weight(lo, hi, matrix, diagonal)
         )
         unit = UNIT * 2.0 ** frexp(max(largest))[1]
-        over_blocks(even, n * n, lambda block, lo, hi: ease_kernels.round_to(lo, hi, matrix, unit))
-        object.__setattr__(self, "_model", model)
+        in_units = -1 / (diagonal * unit)
+        model = LinearModel(modelled, place, count[modelled], matrix, diagonal, self.l2, unit, in_units)
+        object.__setattr__(self, "_model", _Model(snapshot.tick, model))
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The k modelled items of highest score for each profile."""
-        model = require_fitted(self._model, self)
+        model = require_fitted(self._model, self).linear
         work = BatchWork.of(profiles)
         n = len(model.modelled)
 
         def recommend(lo: int, hi: int, out: Codes) -> None:
-            totals, mine = np.empty(n), np.zeros(n, dtype=np.bool_)
-            ease_kernels.recommend_by_rows(lo, hi, work.rows, model, k, totals, mine, out)
+            totals, seen = np.empty(n), np.zeros(n, dtype=np.int64)
+            ease_kernels.recommend_by_rows(lo, hi, work.rows, model, k, totals, seen, out)
 
         return work.recommend(recommend, k, each=n)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k or not modelled.
 
-        Its row is subtracted from the scores of the whole profile; B still contains the pair.
+        The scores of a user are made once for all of its pairs; a pair then takes time proportional to the items.
         """
-        model = require_fitted(self._model, self)
+        tick, model = require_fitted(self._model, self)
         require_length(k)
+        if self.exact:
+            require_same_date(self, tick, pairs.snapshot)
         work = PairWork.of(pairs)
         profiles, n = work.profiles.rows, len(model.modelled)
+        kernel = ease_kernels.rank_without_pairs if self.exact else ease_kernels.rank_by_rows
 
         def rank(lo: int, hi: int, out: Codes) -> None:
-            ease_kernels.rank_by_rows(lo, hi, work.pairs, profiles, model, k, np.empty(n), out)
+            kernel(lo, hi, work.pairs, profiles, model, k, np.empty(n), out)
 
-        return work.rank(rank, each=n)
+        found = work.rank(rank, each=n)
+        if (found < 0).any():
+            raise InputError(
+                f"l2 is {self.l2:g}, too small to take a pair out of {n} items in {model.inverse.dtype}",
+                remedy="use a larger l2, or take pairs out of the profile alone with exact=False",
+            )
+        return found
 
     def _invert(self, matrix: npt.NDArray[Any]) -> None:
         """Replace a symmetric positive matrix by its inverse; only the part above the diagonal is right."""

@@ -1,8 +1,8 @@
 """Models of the library `implicit`: fitted by it, scored on the profile that is left.
 
 The library has no single sign for "no more items": it pads with -1, with item 0, or with what the profile
-holds at a score of 0 or of -3.4e38, and it breaks ties by the order of additions. So its models are fitted and
-profiles folded in by the library, and the best items are picked here.
+holds at a score of 0 or of -3.4e38, and it breaks ties by the order of additions. So its models are fitted by the
+library, and profiles are folded in and items ranked here.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
-from unskew.recommend.contract import Batch
+from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
-from unskew.recommend.preconditions import require_fitted
+from unskew.recommend.matrix_fold_in import FoldIn
+from unskew.recommend.matrix_kernels import count_ranks, count_ranks_by_factors
+from unskew.recommend.preconditions import require_fitted, require_length
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),
@@ -36,6 +38,7 @@ MODELS = {
 }
 """The names of models, and where each is in the library."""
 
+_MOST_ROWS = 256  # scored at a time
 _SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 
@@ -87,6 +90,7 @@ class ImplicitModel:
         self.fitted: Any = None
         """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
         self._columns: ItemColumns | None = None
+        self._fold_in: FoldIn | None = None
 
     def __str__(self) -> str:
         given = "&".join(f"{name}={value}" for name, value in self._parameters.items())
@@ -105,24 +109,23 @@ class ImplicitModel:
         with _library().quiet():
             try:
                 model.fit(matrix, show_progress=False)
-            except _library().fit_error as error:
+                fold_in = _library().make_fold_in(model)
+            except (_library().fit_error, np.linalg.LinAlgError) as error:
                 raise InputError(
                     f"{self} cannot be fitted at {snapshot.at}: {error}", remedy="change its parameters"
                 ) from None
             if _library().is_item_item(model):
                 np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
-        self.fitted, self._columns = model, columns
+        self.fitted, self._columns, self._fold_in = model, columns, fold_in
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The best k items of each profile: shape (len(profiles), k), -1 for none."""
         columns = require_fitted(self._columns, self)
         rows = columns.rows(profiles)
-        out = np.full((len(profiles), k), -1, dtype=np.int64)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
         some = np.flatnonzero(np.diff(rows.indptr))
         rows = rows[some]
-        size = max(1, CELLS // max(1, len(columns)))
-        edges = np.append(np.arange(0, len(some), size), len(some)).astype(np.int64)
 
         with _library().quiet():
             left, right = self._factor_scores(rows)
@@ -135,7 +138,59 @@ class ImplicitModel:
                 out[some[low:high]] = columns.best(scores, k)
 
             if len(some):
-                over_blocks(edges, len(some) * len(columns), block)
+                over_blocks(_cut(len(some), len(columns)), len(some) * len(columns), block)
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k.
+
+        Of a factorisation by alternating least squares every user is folded in once, and each pair is a step from
+        there; the rest of the time goes into the product that scores every item.
+        """
+        columns = require_fitted(self._columns, self)
+        require_length(k)
+        with _library().quiet():
+            if _library().is_item_item(self.fitted):
+                return self._rank_by_similarity(columns, pairs, k)
+            return self._rank_by_factors(columns, pairs, k)
+
+    def _rank_by_similarity(self, columns: ItemColumns, pairs: HeldOutPairs, k: int) -> Codes:
+        column, out = columns.column[pairs.item], np.zeros(len(pairs), dtype=np.int64)
+
+        def block(_: int, low: int, high: int) -> None:
+            rows = columns.rows(pairs.remaining(low, high))
+            scores = _to_dense(rows @ self.fitted.similarity)
+            scores[~(scores > 0)] = -np.inf
+            hide_profiles(scores, rows)
+            count_ranks(scores, column[low:high], k, out[low:high])
+
+        over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
+        return out
+
+    def _rank_by_factors(self, columns: ItemColumns, pairs: HeldOutPairs, k: int) -> Codes:
+        users, row = np.unique(pairs.user, return_inverse=True)
+        whole = columns.rows(Batch.of(pairs.snapshot, users))
+        more = np.diff(whole.indptr)[row] > 1  # an empty profile gets nothing
+        column = np.where(more, columns.column[pairs.item], -1)
+        factors = self.fitted.item_factors
+        rough_factors = factors.astype(np.float32)
+        # how far a product in single precision of factors that were rounded to it can be off
+        doubt = (factors.shape[1] + 5) * 2.0**-24 * np.linalg.norm(factors.astype(np.float64), axis=1)
+        start, profile = whole.indptr.astype(np.int64), whole.indices
+        out = np.zeros(len(pairs), dtype=np.int64)
+
+        def block(_: int, low: int, high: int) -> None:
+            if self._fold_in is None:
+                vectors = self._factor_scores(columns.rows(pairs.remaining(low, high)))[0]
+            else:
+                vectors = self._fold_in.leave_out(whole, row[low:high], column[low:high])
+            rough = vectors.astype(np.float32) @ rough_factors.T
+            some = slice(low, high)
+            count_ranks_by_factors(
+                rough, vectors, factors, doubt, column[some], row[some], start, profile, k, out[some]
+            )
+
+        over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
         return out
 
     def _share_work(self, model: Any, entries: int) -> None:
@@ -182,6 +237,8 @@ class ImplicitModel:
 
     def _factor_scores(self, rows: sparse.csr_matrix) -> tuple[Any, Any]:
         """Two matrices whose product is the scores; in 64 bits, so that batches of any size agree."""
+        if self._fold_in is not None:
+            return self._fold_in.fold_in(rows), self._fold_in.factors.T
         if _library().is_item_item(self.fitted):
             return rows, self.fitted.similarity
         self._share_work(self.fitted, rows.nnz)
@@ -197,6 +254,7 @@ class _Library:
         self._factors = importlib.import_module("implicit.cpu.matrix_factorization_base").MatrixFactorizationBase
         self._parameter_warning = importlib.import_module("implicit.utils").ParameterWarning
         self.fit_error = importlib.import_module("implicit.recommender_base").ModelFitError
+        self._least_squares = importlib.import_module("implicit.cpu.als").AlternatingLeastSquares
         self._pools = importlib.import_module("threadpoolctl").ThreadpoolController()
 
     def is_item_item(self, model: Any) -> bool:
@@ -207,6 +265,13 @@ class _Library:
         return isinstance(model, self._factors) and (
             type(model).recalculate_user is not self._factors.recalculate_user
         )
+
+    def make_fold_in(self, model: Any) -> FoldIn | None:
+        """How profiles are folded in, if that is by the least squares of the library."""
+        least_squares = self._least_squares
+        if getattr(type(model), "recalculate_user", None) is not least_squares.recalculate_user:
+            return None
+        return FoldIn.of(model.item_factors, model.regularization, model.alpha)
 
     @contextlib.contextmanager
     def quiet(self) -> Iterator[None]:
@@ -231,6 +296,12 @@ def _library() -> _Library:
         raise UnskewError(
             f"this recommender needs the library implicit ({error})", remedy="pip install 'unskew[implicit]'"
         ) from error
+
+
+def _cut(rows: int, columns: int) -> Codes:
+    """Where to cut rows of scores into blocks."""
+    size = max(1, min(_MOST_ROWS, CELLS // max(1, columns)))
+    return np.append(np.arange(0, rows, size), rows).astype(np.int64)
 
 
 def _to_dense(product: Any) -> npt.NDArray[np.float64]:

@@ -16,7 +16,8 @@ from scipy import sparse
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.recommend.contract import Batch, top_k
+from unskew.recommend.contract import Batch
+from unskew.recommend.matrix_kernels import list_best
 
 CELLS = 2**22
 """How many scores are held at a time."""
@@ -65,7 +66,8 @@ class ItemColumns:
 
     def best(self, scores: npt.NDArray[Any], k: int) -> Codes:
         """The item codes of the k highest scores in each row: ties by id, -inf and NaN never, -1 for none."""
-        found = top_k(scores, k)
+        found = np.full((len(scores), k), -1, dtype=np.int64)
+        list_best(scores, k, found)
         return np.where(found >= 0, self.code[found], -1)
 
 

@@ -15,12 +15,13 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.display_name import is_nameless
 from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
+from unskew.recommend.matrix_kernels import count_ranks
 from unskew.recommend.preconditions import require_fitted, require_length
 from unskew.text import closest, first_line
 
@@ -101,7 +102,7 @@ class MatrixModel:
         if isinstance(model, type) or not self._is_maker:
             _require_methods(model, scores)
         if batch is not None:
-            whole_number("batch", batch, "how many rows are scored at a time")
+            require_whole_number("batch", batch, "how many rows are scored at a time")
         self.scores = scores
         self.batch = batch
         self._name = name or _describe(model)
@@ -137,8 +138,8 @@ class MatrixModel:
         out = np.zeros(len(pairs), dtype=np.int64)
         for low, high in self._cut(len(pairs)):
             block = self._score(columns.rows(pairs.remaining(low, high)))
-            out[low:high] = _count_ranks(block, columns.column[pairs.item[low:high]])
-        return np.where(out <= k, out, 0)
+            count_ranks(block, columns.column[pairs.item[low:high]], k, out[low:high])
+        return out
 
     def grades(self, profiles: Batch, items: Codes, /) -> Floats:
         """The score of one item for each profile; NaN for one that nobody held at the fit."""
@@ -214,15 +215,6 @@ def _fill_in(scores: Any) -> Floats:
     block = np.full(stored.shape, -np.inf)
     block[stored.row, stored.col] = stored.data
     return block
-
-
-def _count_ranks(scores: npt.NDArray[Any], column: Codes) -> Codes:
-    """The rank of one column in each row: 1 and those above it, ties by column; 0 if it is never recommended."""
-    own = np.take_along_axis(scores, np.maximum(column, 0)[:, None], axis=1)
-    above = scores > own
-    above |= (scores == own) & (np.arange(scores.shape[1]) < column[:, None])
-    listed = (column >= 0) & (own[:, 0] > -np.inf)
-    return np.where(listed, 1 + np.count_nonzero(above, axis=1), 0)
 
 
 def _require_methods(model: Any, scores: str | ScoreRows) -> None:

@@ -23,7 +23,7 @@ from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.imports import file_of, import_object
 from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
-from unskew.text import did_you_mean, first_line
+from unskew.text import did_you_mean, first_line, with_article
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -187,15 +187,16 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         return target
     if hasattr(target, "fit"):
         raise InputError(
-            f"{name} is a {type(target).__name__}, which has fit but not recommend",
+            f"{name} is {with_article(type(target).__name__)}, which has fit but not recommend",
             remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
         )
     if callable(target):
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
-    what = "None" if target is None else f"a {type(target).__name__}"
+    kind = type(target).__name__
+    named = "" if name == kind else f"{name} is {'None' if target is None else with_article(kind)}, which "
     raise InputError(
-        f"{name} is {what}, which is not a recommender",
+        f"{named or f'{target!r} '}is not a recommender",
         remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
         f"{KNOWN['knn']}",
     )

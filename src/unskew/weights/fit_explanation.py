@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from unskew.text import percent, short_percent
+from unskew.arrays.types import Floats, Mask
+from unskew.text import percent, short_percent, thousands
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
 
@@ -42,6 +43,27 @@ def explain_fit(report: FitReport, options: FitOptions) -> str:
             "which no weighting brings back"
         )
     return f"the weighted mix matches the reference date to within {options.tol:g}"
+
+
+EXTREME = 1e4
+"""A weight beyond this, or below one over it, is shown as what it means: beside others it decides alone."""
+
+
+def explain_range(weights: Floats) -> str:
+    """Between what the weights lie (above 0 all of them), and what those far out of range mean."""
+    rare, sure = weights < 1 / EXTREME, weights > EXTREME
+    usual = weights[~rare & ~sure]
+    words = [f"{usual.min():.3g} to {usual.max():.3g}"] if len(usual) else []
+    if rare.any():
+        words.append(f"{_count_items(rare)} only where a user holds nothing else")
+    if sure.any():
+        words.append(f"{_count_items(sure)} wherever a user holds {'it' if sure.sum() == 1 else 'them'}")
+    return ", ".join(words)
+
+
+def _count_items(some: Mask) -> str:
+    n = int(some.sum())
+    return f"{thousands(n)} item{'s' * (n != 1)}"
 
 
 def explain_certificate(certificate: Certificate, had: str = "had {} of the mass at the reference date") -> str:

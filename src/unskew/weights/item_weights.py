@@ -219,7 +219,7 @@ class ItemWeights:
         """
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
         self._require_same_start(part)
-        if not self.is_of(part):
+        if not self.is_fitted_at(part):
             warnings.warn(
                 f"the weights were fitted at {self.at} and are used at {part.at}: their bound does not hold "
                 "there; fit them at that date",
@@ -245,7 +245,7 @@ class ItemWeights:
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
         return Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
 
-    def is_of(self, part: Slice) -> bool:
+    def is_fitted_at(self, part: Slice) -> bool:
         """Whether the weights were fitted at the date of this slice."""
         if self.at == part.at:
             return True
@@ -262,7 +262,7 @@ class ItemWeights:
     def _require_same_start(self, part: Slice) -> None:
         """Refuse a time split that begins at another time, at the date of the weights."""
         start = getattr(part, "after", None)
-        if start is None or self.after is None or not self.is_of(part) or start == self.after:
+        if start is None or self.after is None or not self.is_fitted_at(part) or start == self.after:
             return
         axis = part.log.axis
         if axis.moment(start).tick != axis.moment(self.after).tick:

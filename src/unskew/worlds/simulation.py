@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import number, one_of, whole_number
+from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.worlds.campaigns import Exposures, Service
@@ -70,11 +70,11 @@ def simulate(
     (2019, 2035)
     """
     name, recipe = _find_recipe(world)
-    seed = whole_number(option("seed"), seed, "where the random numbers begin", 0)
+    seed = require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
     if campaigns is not None:
         recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
-        recipe = replace(recipe, holdout=number(option("holdout"), holdout, "a share of the users", 0, 1))
+        recipe = replace(recipe, holdout=require_number(option("holdout"), holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
         if recipe.loop is None:
             raise PolicyError(
@@ -82,7 +82,7 @@ def simulate(
                 remedy="leave it out",
             )
         recipe = replace(
-            recipe, loop=replace(recipe.loop, chosen_by=one_of(option("chosen_by"), chosen_by, CHOSEN_BY))
+            recipe, loop=replace(recipe.loop, chosen_by=require_one_of(option("chosen_by"), chosen_by, CHOSEN_BY))
         )
     if base is not None:
         if users is not None or items is not None:
@@ -102,7 +102,7 @@ def simulate(
 def _find_recipe(world: str | Recipe) -> tuple[str, Recipe]:
     if isinstance(world, Recipe):
         return "own", world
-    one_of(option("world"), world, WORLDS)
+    require_one_of(option("world"), world, WORLDS)
     return world, WORLDS[world]
 
 
@@ -141,7 +141,7 @@ def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
 
 
 def _day(campaign: Campaign) -> int:
-    return whole_number(option("day"), campaign.day, "days since the launch", 0)
+    return require_whole_number(option("day"), campaign.day, "days since the launch", 0)
 
 
 def _make_table(events: Events, exposed: Any = None) -> pa.Table:
