@@ -24,9 +24,6 @@ _INTERVALS = {
 }
 """What the intervals of each method are about."""
 
-HELD = {"leave-one-out": "profiles", "time split": "later", "leave-last-out": "last"}
-"""What each protocol holds out, as a policy names it."""
-
 
 def print_report(report: Report) -> None:
     """Scores, what stands behind them, then what changed and what differs, in sentences."""
@@ -41,8 +38,8 @@ def print_report(report: Report) -> None:
         print_line(
             f"Weights: {weights.status}, the score of a constant algorithm is within "
             f"{weights.bound:.4f} of its score at {weights.reference} "
-            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}. Item weights alone do not "
-            "repair personalised algorithms: what they leave unexplained can still be bias."
+            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}. "
+            "Item weights alone do not repair personalised algorithms: what they leave unexplained can still be bias."
         )
     for comparison in report.comparisons:
         print_line(str(comparison))
@@ -50,15 +47,16 @@ def print_report(report: Report) -> None:
 
 def _describe_protocol(report: Report) -> Iterator[str]:
     """What was held out, who could not be evaluated, and why some qualities have no weighted score."""
-    held = HELD[report.protocol]
-    told = describe_held_out(held, report.at, report.after, report.reference, report.reference_after)
+    protocol = report.protocol
+    told = describe_held_out(protocol, report.at, report.after, report.reference, report.reference_after)
     if told:
         yield told
     for at in dict.fromkeys(score.at for score in report.scores):
         alone = next(score.users_without_profile for score in report.scores if score.at == at)
         if alone.count:
-            yield f"At {at} {describe_without_profile(alone, held)}"
-    of_users = dict.fromkeys(score.quality for score in report.scores if score.quality.startswith("user-"))
+            yield f"At {at} {describe_without_profile(alone, protocol)}"
+    weighted = {score.quality for score in report.scores if score.weighting == "weighted"}
+    of_users = dict.fromkeys(score.quality for score in report.scores if score.quality not in weighted)
     if of_users and report.weights is not None:
         yield (
             f"{', '.join(of_users)}: raw only, since one value stands for all held-out items of a user, and item "

@@ -12,19 +12,16 @@ if TYPE_CHECKING:
 
 
 def describe_held_out(
-    held: str,
+    protocol: str,
     at: Label,
     after: Label | None = None,
     reference: Label | None = None,
     reference_after: Label | None = None,
 ) -> str:
-    """What is held out, at both dates if they are known; nothing for leave-one-out, which needs no word.
-
-    `held` is that of a `Policy`.
-    """
-    if held == "last":
+    """What is held out, at both dates if they are known; nothing for leave-one-out, which needs no word."""
+    if protocol == "leave-last-out":
         return "Held out: the last item of each profile."
-    if held != "later" or after is None:
+    if protocol != "time split" or after is None:
         return ""
     before = ""
     if reference_after is not None:
@@ -32,10 +29,10 @@ def describe_held_out(
     return f"Held out: what users took after {after} and up to {at}{before}."
 
 
-def describe_without_profile(users: Share, held: str) -> str:
+def describe_without_profile(users: Share, protocol: str) -> str:
     """Who could not be evaluated; nothing if there is nobody."""
     if users.count == 0:
         return ""
     few = f"{thousands(users.count)} users" if users.count > 1 else count(1, "user")
-    why = "had no profile before" if held == "later" else "had no other item"
+    why = "had no profile before" if protocol == "time split" else "had no other item"
     return f"{few} ({percent(users.mass)}) {why}, and {'are' if users.count > 1 else 'is'} left out."

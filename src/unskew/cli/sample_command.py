@@ -81,8 +81,8 @@ def sample(
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
         print_line(f"{pairs} at {date} written to {output}{left}")
-        held = drawn.about["policy"]["held"]
+        protocol = drawn.about["protocol"]
         alone = Share(**drawn.about["users_without_profile"])
-        told = [describe_held_out(held, date, drawn.about["after"]), describe_without_profile(alone, held)]
+        told = [describe_held_out(protocol, date, drawn.about["after"]), describe_without_profile(alone, protocol)]
         if any(told):
             print_line(" ".join(filter(None, told)))

@@ -147,7 +147,9 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             ),
         ],
     )
-    held = describe_held_out(fitted.policy.held, fitted.at, fitted.after, fitted.reference, fitted.reference_after)
+    held = describe_held_out(
+        fitted.policy.protocol, fitted.at, fitted.after, fitted.reference, fitted.reference_after
+    )
     if held:
         print_line(held)
     print_line(fitted.explanation[0].upper() + fitted.explanation[1:] + ".")

@@ -16,6 +16,8 @@ _HELD = {
     "last": "the last items of profiles",
 }
 
+_PROTOCOLS = {"profiles": "leave-one-out", "later": "time split", "last": "leave-last-out"}
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -42,6 +44,11 @@ class Policy:
     users: str = "all"
     view: str = "all"
     held: str = "profiles"
+
+    @property
+    def protocol(self) -> str:
+        """How items are held out: ``leave-one-out``, ``time split``, ``leave-last-out`` or, of anyone, ``window``."""
+        return _PROTOCOLS.get(self.held, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)

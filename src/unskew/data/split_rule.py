@@ -52,13 +52,6 @@ class SplitRule:
         """Whether it is another rule than leave-one-out."""
         return self.after is not None or self.leave_last_out
 
-    @property
-    def name(self) -> str:
-        """What the rule is called in results."""
-        if self.leave_last_out:
-            return "leave-last-out"
-        return "leave-one-out" if self.after is None else "time split"
-
     def split(self, snapshot: Snapshot) -> HeldOutSplit:
         """The profiles at a date, split."""
         require_snapshot(snapshot)

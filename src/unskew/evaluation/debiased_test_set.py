@@ -102,6 +102,7 @@ def sample_pairs(
     )
     about = {
         "at": snapshot.at,
+        "protocol": split.pairs.policy.protocol,
         "after": getattr(split.pairs, "after", None),
         "reference": getattr(weights, "reference", None),
         "n": sample,

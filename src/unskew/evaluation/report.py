@@ -248,7 +248,7 @@ class _Evaluation:
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             frames=self.now.log.frames,
-            protocol=self.rule.name,
+            protocol=self.split.pairs.policy.protocol,
             after=getattr(self.split.pairs, "after", None),
             reference_after=None if self.split_before is None else getattr(self.split_before.pairs, "after", None),
         )
