@@ -39,7 +39,8 @@ def print_report(report: Report) -> None:
             f"Weights: {weights.status}, the score of a constant algorithm is within "
             f"{weights.bound:.4f} of its score at {weights.reference} "
             f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}. "
-            "Item weights alone do not repair personalised algorithms: what they leave unexplained can still be bias."
+            "Item weights alone do not repair personalised algorithms: what they leave unexplained can still be "
+            "bias."
         )
     for comparison in report.comparisons:
         print_line(str(comparison))

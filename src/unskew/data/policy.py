@@ -9,12 +9,13 @@ from typing import Any
 from unskew.errors import PolicyError, option
 from unskew.text import enumerate_words
 
-_HELD = {
+HELD = {
     "profiles": "whole profiles",
     "window": "what anyone took between two times",
     "later": "what users took after a time at which they had a profile",
     "last": "the last items of profiles",
 }
+"""What items are held out from, in words."""
 
 _PROTOCOLS = {"profiles": "leave-one-out", "later": "time split", "last": "leave-last-out"}
 
@@ -47,7 +48,7 @@ class Policy:
 
     @property
     def protocol(self) -> str:
-        """How items are held out: ``leave-one-out``, ``time split``, ``leave-last-out`` or, of anyone, ``window``."""
+        """How items are held out: ``leave-one-out``, ``time split`` or ``leave-last-out``; or ``window``."""
         return _PROTOCOLS.get(self.held, self.held)
 
     def to_dict(self) -> dict[str, Any]:
@@ -76,7 +77,7 @@ def _describe(name: str, value: Any) -> str:
     if name == "view":
         return f"the {value!r} view of the log"
     if name == "held":
-        return _HELD.get(value, str(value))
+        return HELD.get(value, str(value))
     if value == "given":
         return f"numbers given for {option(name)}"
     return option(name, value.removeprefix("column ") if isinstance(value, str) else value)

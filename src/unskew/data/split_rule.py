@@ -120,7 +120,10 @@ class SplitRule:
             return None
         if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.time.min() < 0:
             return None
-        return Step.of(log.axis, text[1:].strip())
+        try:
+            return Step.of(log.axis, text[1:].strip())
+        except TimeError as error:
+            raise error.with_context(f"{option('after', text)}, so long before each date") from None
 
 
 def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any]:

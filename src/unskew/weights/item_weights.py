@@ -19,7 +19,7 @@ from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
 from unskew.data.eligibility import eligible_users, users_of_both
 from unskew.data.ids import Ids
-from unskew.data.policy import Policy
+from unskew.data.policy import HELD, Policy
 from unskew.data.slice import Slice
 from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
@@ -217,8 +217,8 @@ class ItemWeights:
         were when the weights were fitted. `reference` is the reference date, by default that of the same log;
         it matters only for ``users="both"``.
         """
+        self._require_same_protocol(part)
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
-        self._require_same_start(part)
         if not self.is_fitted_at(part):
             warnings.warn(
                 f"the weights were fitted at {self.at} and are used at {part.at}: their bound does not hold "
@@ -259,9 +259,20 @@ class ItemWeights:
         rule = SplitRule(self.reference_after, self.policy.held == "last")
         return rule.split(part.log.at(self.reference)).pairs
 
-    def _require_same_start(self, part: Slice) -> None:
-        """Refuse a time split that begins at another time, at the date of the weights."""
+    def _require_same_protocol(self, part: Slice) -> None:
+        """Refuse what is held out in another way or, at the date of the weights, since another time."""
         start = getattr(part, "after", None)
+        ours, theirs = self.policy.held, part.policy.held
+        if ours != theirs:
+            last = option("leave_last_out", True)
+            used = {"later": option("after", self.after), "last": last}.get(ours)
+            wanted = {"later": option("after", start), "last": last}.get(theirs)
+            remedies = [] if used is None else [f"use {used} here too"]
+            remedies.append(f"fit them again with {wanted or 'the options used here'}")
+            raise PolicyError(
+                f"the weights were fitted to {HELD.get(ours, ours)}, not to {HELD.get(theirs, theirs)}",
+                remedy=", or ".join(remedies),
+            )
         if start is None or self.after is None or not self.is_fitted_at(part) or start == self.after:
             return
         axis = part.log.axis
