@@ -329,7 +329,7 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["-r", "popular", "--leave-out", "0"], "--leave-out is 0"),
         (["-r", "popular", "--leave-out", "2", "--after", "50"], "--after"),
         (["-r", "popular", "--after", "99"], "--after 99 is not before --at 99"),
-        (["-r", "popular", "--after", "-3"], "nothing had happened yet at -3"),
+        (["-r", "popular", "--after", "-300"], "nothing had happened yet at -201"),
         (["-r", "popular", "--after", "soon"], "'soon'"),
         (["-r", "popular", "--level", "2"], "between 0 and 1"),
         (["-r", "popular", "--level", "0"], "between 0 and 1"),

@@ -80,9 +80,9 @@ class TimelineSpec:
         level: float,
         p_user: UserPrior,
         p_item: ItemPrior,
-        rule: SplitRule,
         options: FitOptions | None,
         changes: SharedFitKeywords,
+        rule: SplitRule = SplitRule(),
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
