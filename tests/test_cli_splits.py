@@ -46,6 +46,19 @@ def test_weights_of_a_time_split_are_those_of_evaluate_and_of_the_library(log: s
     assert relative["scores"] == by_date["scores"]
 
 
+def test_a_saved_marginal_of_what_was_held_out_is_a_reference_for_it(log: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "m.parquet")
+    saved = answer("marginal", log, "--at", "49", "--after=-20", "-o", path)
+    assert saved["policy"]["held"] == "later"
+    by_file, by_date = (
+        answer("weights", log, "--reference", t0, "--at", "99", "--after", "79") for t0 in (path, "49")
+    )
+    assert by_file["bound_after"] == by_date["bound_after"]
+    assert (by_file["reference"], by_file["reference_after"]) == (49, None)
+    said = refused("weights", log, "--reference", path, "--at", "99")
+    assert "was made with what users took after a time at which they had a profile, not whole profiles" in said
+
+
 def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: str) -> None:
     done = run("evaluate", log, *DATED, "--after", "79", "-r", "popular", "-q", "hit@3", "-q", "user-hit@3")
     told = " ".join(done.stdout.split())

@@ -258,6 +258,7 @@ def explain_change(
     if refit is not None:
         require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
     wanted = now.quality(quality)
+    now.weigh(wanted, weights)  # refuses a quality that takes none before the work
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
             "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"

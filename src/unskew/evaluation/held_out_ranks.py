@@ -103,7 +103,7 @@ class HeldOutRanks:
     def user_sums(self, quality: AnyQuality, weights: Weights) -> tuple[Floats, Floats]:
         """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
         self.selection.require_all()
-        weighting = self._weigh(quality, weights)
+        weighting = self.weigh(quality, weights)
         return weighting.user_mass, self._user_totals(weighting, self.values(quality))
 
     def estimate(
@@ -121,7 +121,7 @@ class HeldOutRanks:
 
     def score(self, quality: AnyQuality = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
-        weighting = self._weigh(quality, weights)
+        weighting = self.weigh(quality, weights)
         estimate = self.estimate(quality, [weighting], level=level)[0]
         if self.sample is None:
             shares, users = self._shares(weighting), int(np.count_nonzero(weighting.user_mass))
@@ -163,7 +163,7 @@ class HeldOutRanks:
         """
         self.selection.require_all()
         wanted = self.quality(quality)
-        weighting = self._weigh(wanted, weights)
+        weighting = self.weigh(wanted, weights)
         shares, values = self._shares(weighting), self.values(wanted)
         names, order, ends = self._segments(labels)
         if isinstance(wanted, UserQuality):
@@ -216,7 +216,7 @@ class HeldOutRanks:
                 remedy="split by a column that is the same in all rows of a user",
             )
 
-    def _weigh(self, quality: AnyQuality, weights: Weights) -> Weighting:
+    def weigh(self, quality: AnyQuality, weights: Weights) -> Weighting:
         """The weights on what is held out, which a quality of users does not take."""
         weighting, wanted = self.selection.weigh(weights), self.quality(quality)
         if isinstance(wanted, UserQuality) and weighting.name != "raw":
