@@ -1,4 +1,4 @@
-"""``python -m benchmarks [fit|evaluation|timeline] [SIZE...]``: everything, or one part at given sizes."""
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage] [SIZE...]``: everything, or one part."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, evaluation, timeline
+from benchmarks import core, coverage, evaluation, folds, ranking, timeline
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -20,8 +20,14 @@ def main(arguments: list[str]) -> None:
         core.run(sizes or SIZES, console)
     if part in (None, "evaluation"):
         evaluation.run(sizes[0] if sizes else 1_000_000, console)
+    if part in (None, "ranking"):
+        ranking.run(sizes[0] if sizes else 150_000, console)
+    if part in (None, "folds"):
+        folds.run(console)
     if part in (None, "timeline"):
         timeline.run(console)
+    if part in (None, "coverage"):
+        coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
 
 
 if __name__ == "__main__":

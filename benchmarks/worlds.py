@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -102,3 +103,18 @@ def _draw(rng: np.random.Generator, group: Codes, items: int, sharp: float) -> C
     rank = np.minimum(np.searchsorted(np.cumsum(weight / weight.sum()), rng.random(len(group))), items - 1)
     own = rank // _GROUPS * _GROUPS + group
     return np.where((rng.random(len(group)) < _SAME) & (own < items), own, rank)
+
+
+def world_to_rank(pairs: int) -> us.Snapshot:
+    """A snapshot with about so many pairs and 4 000 items, numbered by id."""
+    log = us.read_log(quick_world(int(pairs / _PER_USER), 4000))
+    return log.at(log.last).number_by_id()
+
+
+def movietweetings() -> us.Snapshot | None:
+    """The last snapshot of MovieTweetings, ``movietweetings/log.parquet`` below ``UNSKEW_DATA``, if it is set."""
+    folder = os.environ.get("UNSKEW_DATA")
+    if folder is None:
+        return None
+    log = us.read_log(Path(folder) / "movietweetings" / "log.parquet", time_unit="s")
+    return log.at(log.last)

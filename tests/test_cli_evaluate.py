@@ -31,7 +31,7 @@ from unskew.files import read_parquet
 CONTRACT = {
     "recommender", "quality", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",
 }  # fmt: skip
-DIAGNOSTICS = {"effective_pairs", "largest_item", "users_left_out", "level", "method"}
+DIAGNOSTICS = {"effective_pairs", "largest_item", "users_left_out", "level", "method", "too_few_hits"}
 
 SLOW = """
 import time
@@ -228,7 +228,7 @@ def test_a_sample_is_drawn_from_its_seed(log: str, weights: str) -> None:
     first, again, other = answer(*given), answer(*given, "--seed", "0"), answer(*given, "--seed", "1")
     assert first == again != other
     assert {s["pairs"] for s in first["scores"]} == {150}
-    assert {s["method"] for s in first["scores"]} == {"wilson"}
+    assert {s["method"] for s in first["scores"]} == {"draws"}
     history = us.read_log(log)
     mine = us.evaluate("popular", history.at(99), weights=us.ItemWeights.load(weights), sample=150)
     assert by(first["scores"], weighting="weighted")["value"] == mine.value
@@ -254,6 +254,17 @@ def test_recommenders_are_compared_and_the_weights_fitted_again(log: str) -> Non
     assert len(found["changes"]) == 2
 
 
+def test_too_few_hits_and_models_that_are_not_refitted_are_said_in_words(log: str) -> None:
+    given = ["evaluate", log, "--reference", "49", "--at", "99", "--refit", "2", "-r", "popular"]
+    found = answer(*given, "-r", "constant:25")["scores"]
+    assert {s["recommender"] for s in found if s["too_few_hits"]} == {"constant:25"}
+    assert all(0 <= s["low"] < s["value"] < s["high"] for s in found if s["too_few_hits"])
+    said = " ".join(run(*given, "-r", "constant:25").stdout.split())
+    assert "Too few hits: the score rests on fewer than 5 effective hits" in said
+    assert "models not refitted" in said
+    assert "oo few hits" not in run(*given).stdout
+
+
 def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: str) -> None:
     done = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7")
     assert done.exit_code == 0, done.output
@@ -270,7 +281,17 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
     assert parts == ["change", "users", "item", "rest"]
     assert "not explained" in done.stdout
-    assert "Item weights alone do not repair personalised" in " ".join(done.stdout.split())
+    words = " ".join(done.stdout.split())
+    assert "* Not a constant list: item weights do not remove from such a score" in words
+    assert [row[4].endswith("*") for row in rows if row[-1] == "exact"] == [
+        False,
+        False,
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert words.count("the bias of the log is not in p") == 2
 
 
 def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:

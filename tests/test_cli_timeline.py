@@ -22,6 +22,7 @@ from unskew.cli import printing as show
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
+    "too_few_hits",
 ]  # fmt: skip
 
 
@@ -101,6 +102,14 @@ def test_a_reference_file_and_priors_are_taken(grid: list[str], log: str, tmp_pa
     assert "made with --p-item recency:20, not --p-item uniform" in refused(
         "timeline", log, "--reference", mix, "-r", "popular", "--from", "80"
     )
+
+
+def test_too_few_hits_are_said_in_words(log: str) -> None:
+    given = ["timeline", log, "--reference", "49", "--to", "60", "--every", "11", "-r", "constant:25"]
+    assert {row["too_few_hits"] for row in answer(*given)["rows"]} == {True}
+    said = " ".join(run(*given).stdout.split())
+    assert "too few hits at 2 of 2" in said
+    assert "fewer than 5 effective hits" in said
 
 
 def test_calendar_steps(tmp_path: Path) -> None:

@@ -15,12 +15,14 @@ import unskew as us
 from tests.dense import Event, columns, profiles_at, random_events
 from unskew.errors import PolicyError
 from unskew.evaluation.comparison import compare
-from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import holm
 
 Floats = npt.NDArray[np.float64]
 LISTS = (["i0", "i1"], ["i1", "i2"], ["i3", "i5", "i0"])
 BEFORE, NOW = 4, 9
+HALF = us.Quality("half", lambda rank, _: 0.5 * (rank > 0), depth=3)
+"""Half a hit, of which nobody knows how high it can go."""
 
 
 def history(seed: int, users: int = 60, *, joining: bool = True) -> list[Event]:
@@ -60,15 +62,36 @@ def test_a_difference_is_the_difference_of_the_scores(seed: int, weighted: bool)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_the_interval_and_the_p_value_are_those_of_the_paired_t_test_over_users(level: float) -> None:
-    events = history(1)
+def test_with_many_users_the_interval_is_that_of_the_paired_t_test_over_users(level: float) -> None:
+    events = history(1, 1500)
     now = log_of(events).at(NOW)
     a, b = (quality_of_users(events, NOW, items) for items in LISTS[:2])
     theirs = stats.ttest_rel([a[u] for u in a], [b[u] for u in a])
     [found] = compare(*(ranked(now, items) for items in LISTS[:2]), quality="hit@3", level=level)
-    assert (found.low, found.high) == pytest.approx(tuple(theirs.confidence_interval(level)), abs=1e-12)
-    assert found.p == pytest.approx(theirs.pvalue)
+    low, high = theirs.confidence_interval(level)
+    assert (found.low, found.high) == pytest.approx((low, high), abs=0.02 * (high - low))
     assert found.level == level
+
+
+@pytest.mark.parametrize("quality", ["hit@3", "mrr@3", HALF])
+def test_the_p_value_is_the_level_at_which_the_interval_reaches_0(quality: AnyQuality) -> None:
+    now = log_of(history(1)).at(NOW)
+    ranks = [ranked(now, items) for items in LISTS[:2]]
+    [found] = compare(*ranks, quality=quality)
+    assert 0 < found.p < 1
+    [at] = compare(*ranks, quality=quality, level=1 - found.p)
+    assert min(abs(at.low), abs(at.high)) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_quality_without_bounds_has_the_paired_t_test_over_users() -> None:
+    events = history(1)
+    now = log_of(events).at(NOW)
+    a, b = (quality_of_users(events, NOW, items) for items in LISTS[:2])
+    theirs = stats.ttest_rel([a[u] for u in a], [b[u] for u in a])
+    [found] = compare(*(ranked(now, items) for items in LISTS[:2]), quality=HALF)
+    low, high = theirs.confidence_interval(0.95)
+    assert (found.low, found.high) == pytest.approx((low / 2, high / 2), abs=1e-12)
+    assert found.p == pytest.approx(theirs.pvalue)
 
 
 def test_turned_round_everything_changes_its_sign_but_the_p_value() -> None:
@@ -91,7 +114,10 @@ def test_what_two_recommenders_share_cancels() -> None:
 def test_a_recommender_does_not_differ_from_itself() -> None:
     now = log_of(history(4)).at(NOW)
     [found] = compare(ranked(now), ranked(now))
-    assert (found.difference, found.low, found.high, found.p, found.p_holm) == (0, 0, 0, 1, 1)
+    assert (found.difference, found.p, found.p_holm) == (0, 1, 1)
+    quantile = stats.t.ppf(0.975, (users := len(np.unique(ranked(now).users))) - 1)
+    room = quantile**2 / (users + quantile**2)  # as of no hit at all, in either direction
+    assert (found.low, found.high) == pytest.approx((-room, room))
 
 
 def test_many_are_compared_two_by_two_and_corrected_together() -> None:
@@ -137,6 +163,24 @@ def _pairs_that_differ() -> list[tuple[str, HeldOutRanks, HeldOutRanks]]:
         (r"another P\(u\)", mine, ranked(log.at(NOW, p_user=p_user))),
         (r"another P\(u\) or P\(i\|u\)", mine, ranked(log.at(NOW, p_item=us.Recency(2)))),
     ]
+
+
+def test_only_weighted_constant_lists_are_free_of_the_bias_of_the_log() -> None:
+    log = log_of(history(7))
+    now = log.at(NOW)
+    weights = us.fit_weights(now, log.at(BEFORE))
+    lists = [ranked(now, items) for items in LISTS[:2]]
+    popular = us.rank_held_out("popular", now)
+    for ranks, given, expected in (
+        (lists, weights, False),
+        (lists, None, True),
+        ([lists[0], popular], weights, True),
+    ):
+        [found] = compare(*ranks, weights=given)
+        assert found.biased is expected
+        assert ("the bias of the log is not in p" in str(found)) is expected
+    assert [r.score("hit@5", weights).biased for r in (lists[0], popular)] == [False, True]
+    assert lists[0].score("hit@5").biased
 
 
 def test_what_cannot_be_paired_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Every kind of interval holds the truth about as often as it says; `benchmarks.coverage` looks longer."""
+"""Every kind of interval holds the truth about as often as it says; `coverage_of_kinds` looks longer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,17 @@ from functools import partial
 
 import numpy as np
 import pytest
-from benchmarks.coverage import ALONE, HIT, NOT_MEANT, Study, by_draws, by_refit, by_users, counted, to_a_marginal
+from benchmarks.coverage_of_kinds import (
+    ALONE,
+    HIT,
+    NOT_MEANT,
+    Study,
+    by_draws,
+    by_refit,
+    by_users,
+    counted,
+    to_a_marginal,
+)
 from benchmarks.population import BEFORE, KINDS, NOW, RECOMMENDERS, SEGMENT, Sample, population
 
 REPEATS = 12

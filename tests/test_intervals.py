@@ -13,21 +13,21 @@ from scipy import stats
 
 from tests.tables import LAW
 from unskew.errors import InputError
+from unskew.evaluation.bounded_means import Bounds
 from unskew.evaluation.intervals import (
     Interval,
-    around,
-    by_bootstrap,
-    by_draws,
-    by_users,
-    critical,
-    effective,
+    critical_value,
+    effective_number,
     holm,
     influences,
+    interval_around,
+    interval_from_repeats,
+    interval_from_units,
     p_value,
     standard_error,
-    wilson,
 )
 
+ANY = Bounds(-math.inf, math.inf)
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
 
 
@@ -39,48 +39,46 @@ def test_an_interval_is_its_two_ends() -> None:
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.95, 0.999])
 @pytest.mark.parametrize("n", [2, 3, 10, 400, 10**6])
 def test_the_critical_value_is_that_of_student_or_of_the_normal_law(level: float, n: int) -> None:
-    assert critical(level) == pytest.approx(stats.norm.ppf(0.5 + level / 2), rel=1e-9)
-    assert critical(level, n) == pytest.approx(stats.t.ppf(0.5 + level / 2, n - 1), rel=1e-9)
+    assert critical_value(level) == pytest.approx(stats.norm.ppf(0.5 + level / 2), rel=1e-9)
+    assert critical_value(level, n) == pytest.approx(stats.t.ppf(0.5 + level / 2, n - 1), rel=1e-9)
 
 
 @pytest.mark.parametrize("level", [0, 1, -0.5, 95, math.nan])
 def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
     with pytest.raises(InputError, match="between 0 and 1"):
-        critical(level)
-
-
-@pytest.mark.parametrize(("hits", "n"), [(0, 1), (0, 20), (1, 20), (7, 9), (20, 20), (300, 20_000)])
-@pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
-def test_wilson_is_that_of_scipy(hits: int, n: int, level: float) -> None:
-    theirs = stats.binomtest(hits, n).proportion_ci(level, method="wilson")
-    ours = wilson(hits, n, level)
-    assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
-    assert (ours.level, ours.method) == (level, "wilson")
-
-
-@LAW
-@given(st.integers(0, 50), st.integers(1, 50), st.floats(0.01, 0.99))
-def test_wilson_stays_within_0_and_1_and_holds_the_proportion(hits: int, n: int, level: float) -> None:
-    hits = min(hits, n)
-    low, high = wilson(hits, n, level)
-    assert 0 <= low <= hits / n + 1e-12
-    assert hits / n - 1e-12 <= high <= 1
+        critical_value(level)
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_draws_have_the_t_interval_of_their_mean(level: float) -> None:
+def test_a_quality_without_bounds_has_the_t_interval_of_its_mean(level: float) -> None:
     values = np.random.default_rng(1).gamma(2.0, size=17)
-    found = by_draws(values, level)
     theirs = stats.ttest_1samp(values, 0.0).confidence_interval(level)
-    assert tuple(found) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
-    assert found.method == "draws"
+    for mass in (1.0, 1 / 17):
+        found = interval_from_units(np.full(17, mass), mass * values, level, ANY, "draws")
+        assert tuple(found) == pytest.approx((theirs.low, theirs.high), rel=1e-12)
+        assert (found.level, found.method, found.too_few_hits) == (level, "draws", False)
 
 
-def test_users_of_equal_mass_have_the_t_interval_of_the_mean_quality() -> None:
-    quality = np.random.default_rng(2).random(23)
-    mass = np.full(23, 1 / 23)
-    theirs = stats.ttest_1samp(quality, 0.0).confidence_interval(0.95)
-    assert tuple(by_users(quality.mean(), mass, mass * quality, 0.95)) == pytest.approx((theirs.low, theirs.high))
+def test_bounds_scale_the_interval() -> None:
+    mass, value = np.random.default_rng(2).random((2, 30))
+    low, high = interval_from_units(mass, mass * value, 0.9)
+    for bounds in (Bounds(0, 1), Bounds(-1, 1), Bounds(2, 12)):
+        scaled = bounds.lowest + bounds.width * value
+        found = interval_from_units(mass, mass * scaled, 0.9, bounds)
+        assert tuple(found) == pytest.approx([bounds.lowest + bounds.width * x for x in (low, high)])
+
+
+@pytest.mark.parametrize(("hits", "few"), [(0, True), (4, True), (5, False), (300, False)])
+def test_fewer_than_five_hits_are_too_few(hits: int, few: bool) -> None:
+    found = interval_from_units(np.ones(400), (np.arange(400) < hits).astype(float), 0.95)
+    assert found.hits == pytest.approx(hits)
+    assert found.too_few_hits == few
+
+
+def test_no_hits_give_no_point() -> None:
+    low, high = interval_from_units(np.ones(400), np.zeros(400), 0.95)
+    assert low == 0
+    assert high == pytest.approx(stats.binomtest(0, 400).proportion_ci(0.95, method="wilson").high, rel=0.01)
 
 
 def test_the_error_by_users_is_that_of_the_jackknife() -> None:
@@ -129,27 +127,28 @@ def test_the_effective_number_is_at_most_the_number_and_equal_masses_reach_it(
     mass: list[float], times: int
 ) -> None:
     masses = np.array(mass)
-    assert 2 <= effective(masses) <= len(mass) + 1e-9
-    assert effective(np.full(len(mass), mass[0])) == pytest.approx(len(mass))
-    assert effective(np.append(3 * masses, 0.0)) == pytest.approx(effective(masses))
+    assert 2 <= effective_number(masses) <= len(mass) + 1e-9
+    assert effective_number(np.full(len(mass), mass[0])) == pytest.approx(len(mass))
+    assert effective_number(np.append(3 * masses, 0.0)) == pytest.approx(effective_number(masses))
     once = masses.sum() ** 2 / (masses**2).sum()
-    assert effective(np.tile(masses, times)) == pytest.approx(max(times * once, 2))
+    assert effective_number(np.tile(masses, times)) == pytest.approx(max(times * once, 2))
 
 
 def test_the_effective_number_of_nobody_and_of_one() -> None:
-    assert effective(np.zeros(3)) == 0
-    assert effective(np.array([0.0, 0.4])) == 1
+    assert effective_number(np.zeros(3)) == 0
+    assert effective_number(np.array([0.0, 0.4])) == 1
 
 
-def test_where_a_few_users_have_most_of_the_mass_the_interval_rests_on_those() -> None:
+@pytest.mark.parametrize("bounds", [ANY, Bounds()])
+def test_where_a_few_users_have_most_of_the_mass_the_interval_rests_on_those(bounds: Bounds) -> None:
     """With shares of a gamma law of shape 0.5, 60 users are worth about 21; n = 60 would cover 91.7 %."""
     rng = np.random.default_rng(13)
     found = []
-    for _ in range(4000):
+    for _ in range(2000):
         mass, quality = rng.gamma(0.5, size=60), rng.random(60)
-        low, high = by_users((mass @ quality) / mass.sum(), mass, mass * quality, 0.95)
+        low, high = interval_from_units(mass, mass * quality, 0.95, bounds)
         found.append(low <= 0.5 <= high)
-    assert np.mean(found) == pytest.approx(0.932, abs=0.01)
+    assert 0.93 - 0.011 <= np.mean(found) <= 0.96
 
 
 def test_users_who_are_exactly_average_count_as_taking_part() -> None:
@@ -157,42 +156,58 @@ def test_users_who_are_exactly_average_count_as_taking_part() -> None:
     quality = np.array([0.0, 1.0, 0.5, 0.5])
     theirs = stats.sem(quality)
     assert standard_error(influences(mass, mass * quality), 4) == pytest.approx(theirs)
-    low, high = by_users(0.5, mass, mass * quality, 0.95)
+    low, high = interval_from_units(mass, mass * quality, 0.95, ANY)
     assert high - low == pytest.approx(2 * theirs * stats.t.ppf(0.975, 3))
 
 
-def test_users_without_mass_do_not_count() -> None:
+@pytest.mark.parametrize("bounds", [ANY, Bounds()])
+def test_users_without_mass_do_not_count(bounds: Bounds) -> None:
     mass, quality = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.0, 0.4])
     padded = np.array([0.2, 0.0, 0.5, 0.3, 0.0])
     more = np.array([1.0, 0.9, 0.0, 0.4, 0.1])
-    assert by_users(0.3, mass, mass * quality, 0.9) == by_users(0.3, padded, padded * more, 0.9)
+    found = interval_from_units(mass, mass * quality, 0.9, bounds)
+    assert tuple(found) == pytest.approx(tuple(interval_from_units(padded, padded * more, 0.9, bounds)))
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_of_fewer_than_two_there_is_no_interval(n: int) -> None:
+@pytest.mark.parametrize("bounds", [ANY, Bounds()])
+def test_of_fewer_than_two_there_is_no_interval(n: int, bounds: Bounds) -> None:
     assert math.isnan(standard_error(np.zeros(n), n))
-    found = by_users(0.5, np.ones(n), np.full(n, 0.5), 0.95)
+    found = interval_from_units(np.ones(n), np.full(n, 0.5), 0.95, bounds)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
-    if n:
-        assert math.isnan(by_draws(np.ones(n), 0.95).low)
 
 
-def test_where_all_users_are_alike_the_interval_is_a_point() -> None:
-    assert tuple(by_users(0.25, np.ones(3), np.full(3, 0.25), 0.95)) == (0.25, 0.25)
+@pytest.mark.parametrize("bounds", [ANY, Bounds()])
+def test_where_all_users_are_alike_the_interval_is_a_point(bounds: Bounds) -> None:
+    found = interval_from_units(np.ones(3), np.full(3, 0.25), 0.95, bounds)
+    assert tuple(found) == pytest.approx((0.25, 0.25), abs=1e-12)
 
 
 def test_a_bootstrap_interval_is_centred_at_the_score_and_as_wide_as_the_repetitions_say() -> None:
     repeats = np.random.default_rng(8).normal(0.5, 0.02, 200)
-    found = by_bootstrap(0.5, repeats, 0.95)
+    found = interval_from_repeats(0.5, repeats, 0.95)
     half = stats.t.ppf(0.975, 200) * math.sqrt(sum((r - 0.5) ** 2 for r in repeats) / 200)
     assert tuple(found) == pytest.approx((0.5 - half, 0.5 + half))
     assert found.method == "bootstrap"
 
 
+def test_a_bootstrap_interval_of_a_score_stays_within_its_bounds_and_is_that_of_as_many_draws() -> None:
+    repeats = np.random.default_rng(8).normal(0.02, 0.01, 400)
+    low, high = interval_from_repeats(0.02, repeats, 0.95, Bounds())
+    n = 0.02 * 0.98 / np.mean((repeats - 0.02) ** 2)
+    q = stats.t.ppf(0.975, 400) ** 2 / n
+    half = math.sqrt(q * 0.02 * 0.98 + q * q / 4)
+    assert high == pytest.approx((0.02 + q / 2 + half) / (1 + q))
+    assert low == pytest.approx(stats.beta.ppf(0.025, 0.02 * n, 0.98 * n + 1))  # fewer than ten hits
+    assert tuple(interval_from_repeats(2 * 0.02 - 1, 2 * repeats - 1, 0.95, Bounds(-1, 1))) == pytest.approx(
+        (2 * low - 1, 2 * high - 1)
+    )
+
+
 def test_a_bias_that_the_repetitions_show_makes_the_bootstrap_interval_wider() -> None:
     repeats = np.random.default_rng(8).normal(0.5, 0.02, 200)
-    plain, biased = by_bootstrap(0.5, repeats, 0.95), by_bootstrap(0.5, repeats + 0.02, 0.95)
+    plain, biased = interval_from_repeats(0.5, repeats, 0.95), interval_from_repeats(0.5, repeats + 0.02, 0.95)
     assert biased.high - biased.low == pytest.approx(math.sqrt(2) * (plain.high - plain.low), rel=0.1)
 
 
@@ -200,14 +215,14 @@ def test_a_bootstrap_interval_covers_with_few_repetitions_too() -> None:
     rng = np.random.default_rng(9)
     score = rng.normal(size=20_000)
     repeats = rng.normal(score[:, None], size=(20_000, 5))
-    found = [by_bootstrap(value, some, 0.95) for value, some in zip(score, repeats, strict=True)]
+    found = [interval_from_repeats(value, some, 0.95) for value, some in zip(score, repeats, strict=True)]
     assert np.mean([i.low <= 0 <= i.high for i in found]) == pytest.approx(0.95, abs=0.005)
 
 
 @pytest.mark.parametrize("n", [0, 1])
 def test_a_bootstrap_of_one_is_refused(n: int) -> None:
     with pytest.raises(InputError, match="at least 2"):
-        by_bootstrap(0.5, np.ones(n), 0.95)
+        interval_from_repeats(0.5, np.ones(n), 0.95)
 
 
 def test_the_p_value_is_that_of_the_paired_t_test() -> None:
@@ -222,7 +237,7 @@ def test_the_p_value_is_that_of_the_paired_t_test() -> None:
 def test_the_p_value_is_small_exactly_where_the_interval_leaves_out_0(
     difference: float, error: float, n: int, level: float
 ) -> None:
-    low, high = around(difference, error, n, level)
+    low, high = interval_around(difference, error, n, level)
     p = p_value(difference, error, n)
     assert (low <= 0 <= high) == (p >= 1 - level) or p == pytest.approx(1 - level, rel=1e-9)
 
@@ -241,7 +256,7 @@ def test_p_values_are_uniform_where_nothing_differs() -> None:
     for _ in range(3000):
         mass = rng.gamma(2.0, size=n)
         total = mass * (rng.random(n) - rng.random(n))
-        size = effective(mass)
+        size = effective_number(mass)
         found.append(p_value(total.sum() / mass.sum(), standard_error(influences(mass, total), size), size))
     assert stats.kstest(found, "uniform").pvalue > 0.001
     assert np.mean(np.array(found) < 0.05) == pytest.approx(0.05, abs=0.012)

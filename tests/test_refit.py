@@ -178,12 +178,13 @@ def test_everyone_drawn_once_repeats_the_scores(monkeypatch: pytest.MonkeyPatch)
             return np.ones(len(here.now.log.users)), np.ones(len(here.before.log.users))
 
         monkeypatch.setattr(module._Draws, "counts", once)
+        again = here.again(repeats=2)
         for now, then in zip(here.ranks, here.earlier, strict=True):
-            given = us.explain_change(now, then, here.weights, quality="hit@2", refit=0).parts()
-            again = us.explain_change(now, then, here.weights, quality="hit@2", refit=2).parts()
-            for name, part in again.items():
-                assert part.value == given[name].value
-                assert (part.low, part.high) == pytest.approx((part.value,) * 2, abs=1e-3)
+            given = us.explain_change(now, then, here.weights, quality="hit@2", refit=0)
+            t1, t0 = again.of(now, "hit@2"), again.of(then, "hit@2")
+            assert t1["all"] - t0["all"] == pytest.approx(given.change.value, abs=1e-12)
+            assert t1["stay"] - t1["weighted"] == pytest.approx(given.item_mix.value, abs=2e-4)
+            assert t1["weighted"] - t0["stay"] == pytest.approx(given.rest.value, abs=2e-4)
 
 
 def test_for_a_constant_list_the_repetitions_follow_the_score_at_the_reference_date() -> None:

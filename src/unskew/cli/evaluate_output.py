@@ -15,12 +15,21 @@ if TYPE_CHECKING:
     from unskew.evaluation.score import Score
     from unskew.weights.item_weights import ItemWeights
 
+TOO_FEW_HITS = (
+    "Too few hits: the score rests on fewer than 5 effective hits, and its interval is conservative. Take more "
+    "users or a longer list for a score that can be compared."
+)
+BIASED = (
+    "* Not a constant list: item weights do not remove from such a score what recommendations did to the log, and "
+    "can even reverse an order. It is no verdict; exposures, the dates of campaigns or a hold-out group would "
+    "remove the bias."
+)
 _INTERVALS = {
     "users": "users are the independent units, weights and models taken as given",
-    "wilson": "hits of a sample, about the score of all pairs",
     "draws": "draws of a sample, about the score of all pairs",
-    "bootstrap": "weighted: users drawn again at both dates, weights fitted again",
-    "bootstrap, target known": "weighted: users drawn again, weights fitted again, the target taken as known",
+    "bootstrap": "weighted: users drawn again at both dates, weights fitted again, models not refitted",
+    "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the "
+    "target taken as known",
 }
 """What the intervals of each method are about."""
 
@@ -38,9 +47,7 @@ def print_report(report: Report) -> None:
         print_line(
             f"Weights: {weights.status}, the score of a constant algorithm is within "
             f"{weights.bound:.4f} of its score at {weights.reference} "
-            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}. "
-            "Item weights alone do not repair personalised algorithms: what they leave unexplained can still be "
-            "bias."
+            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}."
         )
     for comparison in report.comparisons:
         print_line(str(comparison))
@@ -74,21 +81,30 @@ def _print_scores(scores: list[Score]) -> None:
         segment = [s.segment or "all"] if split else []
         return [*segment, str(s.at), s.weighting if s.top is None else f"top {s.top}"]
 
+    def mark(s: Score) -> str:
+        return "*" if s.biased and s.weighting == "weighted" else ""
+
+    few = any(s.too_few_hits for s in scores)
     names = [*(["segment"] if split else []), "at", "weighting"]
     rows = [
         [
             s.recommender,
             s.quality,
             *describe(s),
-            f"{s.value:z.4f}",
+            f"{s.value:z.4f}{mark(s)}",
             f"{s.low:z.4f}",
             f"{s.high:z.4f}",
             f"{s.folds} folds" if s.folds else s.left_out,
+            *(["too few hits" if s.too_few_hits else ""] if few else []),
         ]
         for s in scores
     ]
-    head = ["recommender", "quality", *names, "score", "low", "high", "left out"]
+    head = ["recommender", "quality", *names, "score", "low", "high", "left out", *(["hits"] if few else [])]
     print_table(head, rows, left=2 + len(names))
+    if any(map(mark, scores)):
+        print_line(BIASED)
+    if few:
+        print_line(TOO_FEW_HITS)
     kinds = dict.fromkeys(s.left_out for s in scores)
     print_line("Left out: " + "; ".join(f"{kind}: {MEANINGS[kind]}" for kind in kinds) + ".")
     leaking = dict.fromkeys(s.recommender for s in scores if s.left_out == "profile")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.evaluate_output import TOO_FEW_HITS
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FILE,
@@ -150,19 +151,23 @@ def _number(text: str) -> int:
 
 
 def _show(made: Timeline, output: str | None) -> None:
-    dates = made.dates
-    columns = ["first", "last", "low", "high", "change", "least", "most", "bound"]
+    dates, total = made.dates, made.rows.to_pylist()
+    few = any(row["too_few_hits"] for row in total)
+    columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
     tables: dict[str, list[list[str]]] = {}
-    for name, group in _series(made.rows.to_pylist(), ("quality", "recommender", "weighting", "top")):
+    for name, group in _series(total, ("quality", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
         spread = [min(values), max(values), last["bound"]]
         cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
+        cells += [_describe_hits(group)] if few else []
         tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *cells])
     for quality, rows in tables.items():
         print_line(f"{quality} from {dates[0]} (first) to {dates[-1]} (last)")
         print_table(["recommender", "weighting", *columns], rows, left=2)
+    if few:
+        print_line(TOO_FEW_HITS)
     if len(made.probabilities):
         print_line(f"Probabilities from {dates[0]} (first) to {dates[-1]} (last)")
         rows = []
@@ -187,6 +192,12 @@ def _show(made: Timeline, output: str | None) -> None:
         print_line(f"All dates were in {output} already: nothing was computed")
     elif output is not None:
         print_line(f"{thousands(len(made))} rows written to {output} (dates computed: {thousands(made.computed)})")
+
+
+def _describe_hits(rows: Sequence[dict[str, Any]]) -> str:
+    """Whether some of the scores of a series rest on too few hits."""
+    few = sum(row["too_few_hits"] for row in rows)
+    return f"too few hits at {thousands(few)} of {thousands(len(rows))}" if few else ""
 
 
 def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:

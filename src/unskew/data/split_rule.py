@@ -126,6 +126,10 @@ class SplitRule:
             raise error.with_context(f"{option('after', text)}, so long before each date") from None
 
 
+LEAVE_ONE_OUT = SplitRule()
+"""The rule where nothing else is asked for."""
+
+
 def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any]:
     """What is held out at both dates, which weights are fitted to: the parts of the one and of the other.
 

@@ -5,7 +5,8 @@
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often; `evaluate`: both in one
 - `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
-- `estimates`, `intervals`: means and what is uncertain about them; `bootstrap`: weights fitted again
+- `estimates`, `intervals`, `bounded_means`: means and what is uncertain about them
+- `bootstrap`: weights fitted again
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another
 - `debiased_test_set`: test sets for other libraries

@@ -16,9 +16,10 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
+from unskew.evaluation.bounded_means import UNIT, Bounds
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import number_users, require_same_pairs
-from unskew.evaluation.intervals import by_bootstrap
+from unskew.evaluation.intervals import interval_from_repeats
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
 from unskew.evaluation.stayers import find_stayers
@@ -147,11 +148,16 @@ def bootstrap_if_possible(
         raise
 
 
-def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False) -> Score:
-    """The same score with the interval of its bootstrap repetitions."""
+def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False, bounds: Bounds = UNIT) -> Score:
+    """The same score, of a quality with these bounds, with the interval of its bootstrap repetitions.
+
+    Few hits can be drawn again in few ways: where they are too few, the interval holds that of the users as well.
+    """
     method = "bootstrap, target known" if target_known else "bootstrap"
-    interval = by_bootstrap(score.value, repeats, score.level, method)
-    return replace(score, low=interval.low, high=interval.high, method=interval.method)
+    low, high = interval_from_repeats(score.value, repeats, score.level, bounds)
+    if score.too_few_hits:
+        low, high = min(low, score.low), max(high, score.high)
+    return replace(score, low=low, high=high, method=method)
 
 
 class _Draws:

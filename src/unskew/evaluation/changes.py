@@ -21,7 +21,7 @@ from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
-from unskew.evaluation.intervals import by_bootstrap
+from unskew.evaluation.intervals import interval_from_repeats
 from unskew.evaluation.stayers import find_stayers
 from unskew.weights.item_weights import ItemWeights
 
@@ -325,12 +325,16 @@ def _find_part(
     level: float,
 ) -> Part:
     value = sum(sign * units[name].value for name, sign in signs.items())
-    if repeats is None:
-        signed = [(sign, units[name], name.endswith("_then")) for name, sign in signs.items()]
-        interval = combined_interval(signed, places, level)
-    else:
+    if repeats is not None:
         together = np.sum([sign * repeats[name] for name, sign in signs.items()], axis=0)
-        interval = by_bootstrap(value, together, level)
+        interval = interval_from_repeats(value, together, level)
+        if interval.low < interval.high:
+            return Part(value, interval.low, interval.high)
+    # weights as given, or nothing was found in any repetition
+    signed = [(sign, units[name], name.endswith("_then")) for name, sign in signs.items()]
+    if len({id(one) for _, one, _ in signed}) == 1:
+        return Part(0.0, 0.0, 0.0)  # of a recommender and itself
+    interval = combined_interval(signed, places, level)
     return Part(value, interval.low, interval.high)
 
 
@@ -357,7 +361,9 @@ def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[s
         "all_then": raw_then,
         "stay_then": raw_then.of_users(there),
     }
-    if one.baseline is not None:
+    if one.baseline is not None and one.baseline.recommender == now.recommender:
+        units |= {"baseline_stay_now": units["stay_now"], "baseline_weighted": units["weighted"]}
+    elif one.baseline is not None:
         units["baseline_stay_now"] = Units.of(one.baseline, quality, None).of_users(here)
         units["baseline_weighted"] = Units.of(one.baseline, quality, weights)
     return units

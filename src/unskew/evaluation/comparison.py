@@ -1,7 +1,6 @@
 """Comparing recommenders at one date, pair by pair on the same held-out items.
 
-What a user (or a draw) adds to the error of a difference is what it adds to the one score minus what it adds to
-the other; see `intervals`.
+Only users (or draws) on whom the two differ tell anything about the difference; see `bounded_means`.
 """
 
 from __future__ import annotations
@@ -14,8 +13,8 @@ from typing import Any
 from unskew.data.weighting import Weights, name_weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.independent_units import Units, require_same_pairs
-from unskew.evaluation.intervals import around, holm, p_value, standard_error
+from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
+from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
 
 
@@ -34,6 +33,9 @@ class Comparison:
         is no difference, interval or p-value (NaN).
     left_out
         What was left out of the one and of the other; see `Score`.
+    biased
+        Whether the bias of the log can be in the difference. Neither interval nor p-value knows of it, and under
+        item weights the order of two algorithms can be the reverse of the true one.
     """
 
     a: str
@@ -48,6 +50,7 @@ class Comparison:
     level: float = 0.95
     comparable: bool = True
     left_out: tuple[str, str] = ("profile", "profile")
+    biased: bool = True
 
     def __str__(self) -> str:
         if not self.comparable:
@@ -56,7 +59,7 @@ class Comparison:
         return (
             f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
             f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
-        )
+        ) + ("; the bias of the log is not in p, exposures would remove it" if self.biased else "")
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
@@ -99,26 +102,26 @@ def compare(
     units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
+        biased = any(ranks[k].may_be_biased(name_weights(weights)) for k in (i, j))
         if ranks[i].left_out != ranks[j].left_out:
             found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weights, level))
             continue
-        difference = units[i].value - units[j].value
-        n = units[i].n
-        error = standard_error(units[i].influence - units[j].influence, n)
-        interval = around(difference, error, n, level)
+        difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
+        interval = difference.interval(level)
         found.append(
             Comparison(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
                 quality=ranks[0].quality(quality).name,
                 weighting=name_weights(weights),
-                difference=difference,
+                difference=difference.value,
                 low=interval.low,
                 high=interval.high,
-                p=p_value(difference, error, n),
+                p=difference.p_value(),
                 p_holm=math.nan,
                 level=level,
                 left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
+                biased=biased,
             )
         )
     corrected = holm([c.p for c in found])

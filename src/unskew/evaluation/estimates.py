@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.evaluation.intervals import Interval, by_draws, by_users, wilson
+from unskew.evaluation.intervals import Interval, interval_from_units
 from unskew.evaluation.quality import Quality
 
 
@@ -26,17 +26,17 @@ def sum_by_user(user: Codes, values: Floats, n: int) -> Floats:
 
 def estimate_from_users(quality: Quality, mass: Floats, total: Floats, level: float) -> Estimate:
     """The score from the mass and the summed quality of each user."""
-    value = float(total.sum() / mass.sum())
-    return Estimate(value, _clip(quality, by_users(value, mass, total, level)))
+    return _estimate(quality, mass, total, level, "users")
 
 
 def estimate_from_draws(quality: Quality, values: Floats, level: float) -> Estimate:
     """The score from the quality of each draw."""
-    hits = quality.is_hit
-    interval = wilson(float(values.sum()), len(values), level) if hits else by_draws(values, level)
-    return Estimate(float(values.mean()), _clip(quality, interval))
+    return _estimate(quality, np.ones(len(values)), values, level, "draws")
 
 
-def _clip(quality: Quality, interval: Interval) -> Interval:
-    """The part of an interval that holds values which the quality can have."""
-    return replace(interval, low=max(interval.low, quality.lowest), high=min(interval.high, quality.highest))
+def _estimate(quality: Quality, mass: Floats, total: Floats, level: float, method: str) -> Estimate:
+    value = float(total.sum() / mass.sum())
+    interval = interval_from_units(mass, total, level, quality.bounds, method)
+    # of a quality with one bound only it may reach beyond
+    low, high = max(interval.low, quality.lowest), min(interval.high, quality.highest)
+    return Estimate(value, replace(interval, low=low, high=high))

@@ -13,7 +13,7 @@ from typing import Any
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.quality import qualities as named_qualities
@@ -84,7 +84,7 @@ def evaluate(
     >>> round(us.evaluate("popular", log.at(1), quality="hit@1").value, 4)
     0.8333
     """
-    critical(level)  # refuse it before the work, not after
+    check_level(level)  # refuse it before the work, not after
     ranks = rank_held_out(
         recommender,
         snapshot,

@@ -87,6 +87,10 @@ class HeldOutRanks:
         """A quality under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
         return named_quality(given).rename(several=self.selection.several)
 
+    def may_be_biased(self, weighting: str) -> bool:
+        """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
+        return self.snapshot.policy.view == "all" and not (weighting == "weighted" and self.constant)
+
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair; one of users is the same for all pairs that were sought in one list."""
         wanted = self.quality(quality)
@@ -267,6 +271,8 @@ class HeldOutRanks:
             users=users,
             level=estimate.interval.level,
             method=estimate.interval.method,
+            too_few_hits=estimate.interval.too_few_hits,
+            biased=self.may_be_biased(weighting.name),
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),

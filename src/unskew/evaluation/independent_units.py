@@ -11,8 +11,25 @@ from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
+from unskew.evaluation.bounded_means import (
+    UNIT,
+    Bounds,
+    DifferenceEvidence,
+    find_difference_limits,
+    find_p_value,
+    weigh_difference,
+)
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.intervals import Interval, around, effective, influences, standard_error
+from unskew.evaluation.intervals import (
+    Interval,
+    check_level,
+    effective_number,
+    influences,
+    interval_around,
+    p_value,
+    standard_error,
+)
+from unskew.evaluation.quality import quality as named_quality
 
 
 @dataclass(frozen=True)
@@ -27,21 +44,26 @@ class Units:
         Whose it is.
     method
         What the units are: ``users`` or ``draws``.
+    bounds
+        Between which values the quality lies.
     """
 
     mass: Floats
     total: Floats
     user: Codes
     method: str
+    bounds: Bounds = UNIT
 
     @classmethod
     def of(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: Weights) -> Units:
         """Those of a score."""
+        bounds = named_quality(quality).bounds
         if ranks.sample is None:
             mass, total = ranks.user_sums(quality, weights)
-            return cls(mass, total, np.arange(len(mass)), "users")
+            return cls(mass, total, np.arange(len(mass)), "users", bounds)
         place = ranks.selection.places_of_draws(ranks.selection.weigh(weights))
-        return cls(np.ones(len(place)), ranks.values(quality)[place], ranks.users[place], "draws")
+        values = ranks.values(quality)[place]
+        return cls(np.ones(len(place)), values, ranks.users[place], "draws", bounds)
 
     def of_users(self, part: Mask) -> Units:
         """The same without the units of other users."""
@@ -58,11 +80,63 @@ class Units:
 
     @property
     def n(self) -> float:
-        return effective(self.mass)
+        return effective_number(self.mass)
 
     @property
     def influence(self) -> Floats:
         return influences(self.mass, self.total)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The difference ``one - other`` of two scores, with their units put side by side.
+
+    Attributes
+    ----------
+    value
+        Itself.
+    error, n
+        Its standard error by the influences of the units, and the effective number of units that it rests on: the
+        error of a difference is known no better than that of either.
+    evidence
+        What is known about it where the quality has bounds, in units of `width`.
+    """
+
+    value: float
+    error: float
+    n: float
+    method: str
+    width: float
+    evidence: DifferenceEvidence | None
+
+    @classmethod
+    def of(cls, one: Units, other: Units, places: tuple[Codes, Codes]) -> Difference:
+        """Of units that have these places among all: at one place they are the same."""
+        here, there = places
+        size = int(max(here.max(initial=-1), there.max(initial=-1)) + 1)
+        together = _spread_out(one.influence, here, size) - _spread_out(other.influence, there, size)
+        n = min(one.n, other.n)
+        evidence = None
+        if one.bounds.known and n >= 2:
+            mine = (_spread_out(x, here, size) for x in one.bounds.share(one.mass, one.total))
+            theirs = (_spread_out(x, there, size) for x in one.bounds.share(other.mass, other.total))
+            evidence = weigh_difference(*mine, *theirs)
+        error = standard_error(together, n)
+        return cls(one.value - other.value, error, n, one.method, one.bounds.width, evidence)
+
+    def interval(self, level: float) -> Interval:
+        """Where it is likely to be."""
+        check_level(level)
+        if self.evidence is None:
+            return interval_around(self.value, self.error, self.n, level, self.method)
+        low, high = (self.width * float(x) for x in find_difference_limits(self.evidence, 0.5 - level / 2))
+        return Interval(low, high, level, self.method)
+
+    def p_value(self) -> float:
+        """Of no difference: below ``1 - level`` exactly where the interval of that level leaves out 0."""
+        if self.evidence is None:
+            return p_value(self.value, self.error, self.n)
+        return float(find_p_value(self.evidence))
 
 
 def combined_interval(
@@ -72,13 +146,21 @@ def combined_interval(
 
     `places` number the users of the two dates: at one place they are the same. None pairs units in their order.
     """
-    value = sum(sign * units.value for sign, units, _ in signed)
     at = [units.numbers() if places is None else places[is_then] for _, units, is_then in signed]
+    if [sign for sign, _, _ in signed] == [1, -1]:
+        return Difference.of(signed[0][1], signed[1][1], (at[0], at[1])).interval(level)
+    value = sum(sign * units.value for sign, units, _ in signed)
     together = np.zeros(max(place.max(initial=-1) for place in at) + 1)
     for (sign, units, _), place in zip(signed, at, strict=True):
         together[place] += sign * units.influence
     n = min(units.n for _, units, _ in signed)  # the error of a sum is known no better than that of any part
-    return around(value, standard_error(together, n), n, level, signed[0][1].method)
+    return interval_around(value, standard_error(together, n), n, level, signed[0][1].method)
+
+
+def _spread_out(values: Floats, places: Codes, size: int) -> Floats:
+    found = np.zeros(size)
+    found[places] = values
+    return found
 
 
 def number_users(now: Slice, reference: Slice) -> tuple[Codes, Codes]:

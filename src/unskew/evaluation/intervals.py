@@ -1,16 +1,19 @@
 """Intervals and tests: how sure a score is. Users are the independent units.
 
 A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
-m_u its share of P(u). If users are drawn independently, user u moves it by its *influence*
-``h_u = m_u (x_u - L) / sum m``, and its variance is estimated by ``n/(n-1) sum_u h_u^2``: linearised, as for any
-ratio of sums over users. Pairs of one user are never taken as independent.
+m_u its share of P(u). Pairs of one user are never taken as independent. Qualities lie between a lowest and a
+highest value, and so scores have limits even where nothing, or everything, was found: see `bounded_means`. What
+each of them rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u),
+the error rests on those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of
+freedom.
 
-n is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of P(u), the error rests on
-those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees of freedom.
+A quality without bounds has Student's interval. If users are drawn independently, user u moves its score by its
+*influence* ``h_u = m_u (x_u - L) / sum m``, and the variance is estimated by ``n/(n-1) sum_u h_u^2``:
+linearised, as for any ratio of sums over users. Influences add up: that on a difference of two scores is the
+difference of those on each, so that what the two share cancels.
 
-Influences add up: that on a difference of two scores is the difference of those on each, so that what the two
-share cancels. With a sampled score the draws are the independent units in place of the users: its interval is
-about the score of all pairs of this very snapshot, and does not know who else might have been in it.
+With a sampled score the draws are the independent units in place of the users: its interval is about the score
+of all pairs of this very snapshot, and does not know who else might have been in it.
 """
 
 from __future__ import annotations
@@ -27,30 +30,45 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from unskew.arrays.types import Floats
 from unskew.errors import InputError
+from unskew.evaluation.bounded_means import UNIT, Bounds, Evidence, find_limits, weigh_evidence
+
+FEW = 5.0
+"""A score that rests on fewer effective hits than this is marked: its interval is conservative."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A confidence interval, and how it was made."""
+    """A confidence interval and how it was made; `hits`: how many effective hits it rests on, if that is known."""
 
     low: float
     high: float
     level: float = 0.95
     method: str = "users"
+    hits: float = math.nan
 
     def __iter__(self) -> Iterator[float]:
         return iter((self.low, self.high))
 
+    @property
+    def too_few_hits(self) -> bool:
+        """Whether it rests on fewer than `FEW` effective hits."""
+        return self.hits < FEW
 
-def critical(level: float, n: float | None = None) -> float:
-    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
 
-    >>> [round(critical(0.95, n), 3) for n in (None, 1000, 10)]
-    [1.96, 1.962, 2.262]
-    """
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability."""
     known: Any = level
     if not isinstance(known, Real) or not 0 < level < 1:
         raise InputError(f"the level of an interval must lie between 0 and 1, not {level!r}")
+
+
+def critical_value(level: float, n: float | None = None) -> float:
+    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
+
+    >>> [round(critical_value(0.95, n), 3) for n in (None, 1000, 10)]
+    [1.96, 1.962, 2.262]
+    """
+    check_level(level)
     upper = 0.5 + level / 2
     return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
 
@@ -64,10 +82,10 @@ def influences(mass: Floats, total: Floats) -> Floats:
     return (total - score * mass) / everything
 
 
-def effective(mass: Floats) -> float:
+def effective_number(mass: Floats) -> float:
     """How many units of equal mass tell as much: ``(sum m)^2 / sum m^2``; of two or more at least 2.
 
-    >>> effective(np.array([1.0, 1.0, 1.0, 0.0])), effective(np.array([2.0, 1.0, 1.0]))
+    >>> effective_number(np.array([1.0, 1.0, 1.0, 0.0])), effective_number(np.array([2.0, 1.0, 1.0]))
     (3.0, 2.6666666666666665)
     """
     n = int(np.count_nonzero(mass))
@@ -85,34 +103,34 @@ def standard_error(influence: Floats, n: float) -> float:
     return math.sqrt(n / (n - 1) * float((influence * influence).sum())) if n > 1 else math.nan
 
 
-def around(value: float, error: float, n: float, level: float, method: str = "users") -> Interval:
-    """The interval of a value whose error was estimated from n units."""
-    half = critical(level, n) * error if n > 1 else math.nan
+def interval_around(value: float, error: float, n: float, level: float, method: str = "users") -> Interval:
+    """Student's interval of a value whose error was estimated from n units."""
+    half = critical_value(level, n) * error if n > 1 else math.nan
     return Interval(value - half, value + half, level, method)
 
 
-def by_users(value: float, mass: Floats, total: Floats, level: float, method: str = "users") -> Interval:
-    """The interval of a score from the mass and the summed quality of each user."""
-    n = effective(mass)
-    return around(value, standard_error(influences(mass, total), n), n, level, method)
+def interval_from_units(
+    mass: Floats, total: Floats, level: float, bounds: Bounds = UNIT, method: str = "users"
+) -> Interval:
+    """The interval of a score from the mass and the summed quality of each independent unit.
+
+    >>> low, high = interval_from_units(np.ones(400), np.zeros(400), 0.95)
+    >>> low, round(high, 4)
+    (0.0, 0.0096)
+    """
+    check_level(level)
+    n = effective_number(mass)
+    if n < 2:
+        return Interval(math.nan, math.nan, level, method)
+    if not bounds.known:
+        value = float(total.sum() / mass.sum())
+        return interval_around(value, standard_error(influences(mass, total), n), n, level, method)
+    known = weigh_evidence(*bounds.share(mass, total))
+    return _scale(known, level, bounds, method)
 
 
-def by_draws(values: Floats, level: float) -> Interval:
-    """The interval of the mean of independent draws."""
-    return by_users(float(values.mean()), np.ones(len(values)), values, level, "draws")
-
-
-def wilson(hits: float, n: int, level: float) -> Interval:
-    """Wilson's interval of a proportion: hits out of n independent draws."""
-    from scipy.stats import binomtest  # a second to load, and only samples need it
-
-    critical(level)  # refuses a level that is none
-    found = binomtest(round(hits), n).proportion_ci(level, method="wilson")
-    return Interval(float(found.low), float(found.high), level, "wilson")
-
-
-def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "bootstrap") -> Interval:
-    """The interval from the spread of bootstrap repetitions around the score.
+def interval_from_repeats(value: float, repeats: Floats, level: float, bounds: Bounds | None = None) -> Interval:
+    """The interval from the spread of bootstrap repetitions around a score, or a difference (without `bounds`).
 
     Around the score, not around their own mean: where repetitions come out higher than the score that they repeat,
     that score is likely to be too high itself, by as much. Student's t makes up for a spread that is known from
@@ -121,14 +139,24 @@ def by_bootstrap(value: float, repeats: Floats, level: float, method: str = "boo
     n = len(repeats)
     if n < 2:
         raise InputError("a bootstrap needs at least 2 repetitions")
-    error = math.sqrt(float(np.mean((repeats - value) ** 2)))
-    return around(value, error, n + 1, level, method)
+    variance = float(np.mean((repeats - value) ** 2))
+    if bounds is None or not bounds.known or variance == 0:
+        return interval_around(value, math.sqrt(variance), n + 1, level, "bootstrap")
+    mean = min(max((value - bounds.lowest) / bounds.width, 0.0), 1.0)
+    draws = max(mean * (1 - mean) * bounds.width**2 / variance, 1e-9)
+    parts = (np.asarray(float(x)) for x in (mean, draws, n + 1, mean * draws))
+    return _scale(Evidence(*parts), level, bounds, "bootstrap")
+
+
+def _scale(known: Evidence, level: float, bounds: Bounds, method: str) -> Interval:
+    low, high = (bounds.lowest + bounds.width * float(x) for x in find_limits(known, 0.5 - level / 2))
+    return Interval(low, high, level, method, float(known.hits))
 
 
 def p_value(difference: float, error: float, n: float) -> float:
-    """Of no difference, two-sided, the error being estimated from n units; NaN where there is no error.
+    """Of no difference, two-sided, by Student's t, the error being estimated from n units; NaN without an error.
 
-    It is below ``1 - level`` exactly where the interval `around` the difference leaves out 0.
+    It is below ``1 - level`` exactly where the `interval_around` the difference leaves out 0.
     """
     if math.isnan(error):
         return math.nan

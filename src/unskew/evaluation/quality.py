@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.evaluation.bounded_means import UNIT, Bounds
 from unskew.evaluation.list_measures import MEASURES, measure_lists
 from unskew.text import did_you_mean, first_line
 
@@ -46,7 +47,8 @@ class Quality:
     needs_grades
         Whether `function` looks at the grades.
     lowest, highest
-        Values lie between these; an interval never reaches beyond.
+        Values lie between these; an interval never reaches beyond. Where both are given, a score has an interval
+        even if nothing was found.
     among_several
         What it is called where several items of a user are sought in one list, if not `name`: there the mean of
         ``hit@5`` over the items of a user is recall, and that of ``map@5`` is no average precision.
@@ -74,6 +76,11 @@ class Quality:
             raise InputError(
                 f"quality {self.name!r}: depth is {self.depth!r}, but must be a whole number of at least 1"
             )
+
+    @property
+    def bounds(self) -> Bounds:
+        """Between which values its mean lies; a hit is 0 or 1."""
+        return UNIT if self.is_hit else Bounds(self.lowest, self.highest)
 
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
         """The quality of each held-out item."""

@@ -23,11 +23,12 @@ from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
+from unskew.evaluation.bounded_means import Bounds
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.evaluate import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.evaluation.score import Score
@@ -236,7 +237,7 @@ class _Evaluation:
                 if by is not None:
                     found += self._segments(ranks, quality, by)
                 if refit and again is not None:
-                    found = [_refit_score(score, again, ranks) for score in found]
+                    found = [_refit_score(score, again, ranks, quality.bounds) for score in found]
                 scores += found
         weights = self.weights
         return Report(
@@ -365,12 +366,12 @@ class _Evaluation:
         ]
 
 
-def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks) -> Score:
+def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: Bounds) -> Score:
     """The same score with an interval that knows that the weights were fitted."""
     if score.weighting != "weighted" or score.segment is not None:
         return score
     repeats = again.of(ranks, score.quality)["weighted"]
-    return replace_interval(score, repeats, target_known=again.target_known)
+    return replace_interval(score, repeats, target_known=again.target_known, bounds=bounds)
 
 
 def _name_baseline(
@@ -404,7 +405,7 @@ def check_report_options(
     leave_last_out: bool = False,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
-    critical(level)
+    check_level(level)
     check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")

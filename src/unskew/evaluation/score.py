@@ -23,8 +23,14 @@ class Score:
     pairs, users
         How many held-out pairs and users it rests on.
     method
-        How the interval was made: ``users`` (users are the independent units), ``wilson`` or ``draws`` (of a
-        sample), ``bootstrap`` (users resampled at both dates, weights fitted again each time).
+        How the interval was made: ``users`` (users are the independent units), ``draws`` (of a sample),
+        ``bootstrap`` (users resampled at both dates, weights fitted again each time).
+    too_few_hits
+        Whether it rests on fewer than 5 effective hits: so many hits of equal size would tell as much. Its
+        interval is conservative then.
+    biased
+        Whether what recommendations and promotions did to the log can still be in it: of all scores under the view
+        ``all`` but weighted ones of constant lists. No interval knows of it.
     effective_pairs
         ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
     largest_item
@@ -58,6 +64,8 @@ class Score:
     users: int
     level: float = 0.95
     method: str = "users"
+    too_few_hits: bool = False
+    biased: bool = True
     effective_pairs: float = 0.0
     largest_item: float = 0.0
     users_left_out: Share = Share()
@@ -76,7 +84,8 @@ class Score:
         where = "" if self.segment is None else f", {self.segment}"
         return (
             f"Score({self.recommender}, {self.quality} at {self.at}, {self.weighting}{where}: {self.value:.4f} "
-            f"[{self.low:.4f}, {self.high:.4f}], {self.pairs} pairs of {self.users} users)"
+            f"[{self.low:.4f}, {self.high:.4f}], {self.pairs} pairs of {self.users} users"
+            f"{', too few hits' if self.too_few_hits else ''})"
         )
 
     def to_dict(self) -> dict[str, Any]:

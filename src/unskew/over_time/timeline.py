@@ -223,7 +223,11 @@ class _Run:
             raise error.with_context(f"at {moment.label}") from error
         at, view = moment.label, split.pairs.policy.view
         rows = [
-            (at, name, quality.name, view, w.name, w.top, found.value, *found.interval, one.divergence, one.bound)
+            (
+                *(at, name, quality.name, view, w.name, w.top),
+                *(found.value, *found.interval),
+                *(one.divergence, one.bound, found.interval.too_few_hits),
+            )
             for name, by_quality in zip(spec.models, scores, strict=True)
             for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
             for one, w, found in zip(dated, weightings, by_weighting, strict=False)  # of users: the raw one alone

@@ -18,12 +18,12 @@ from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
-from unskew.data.split_rule import SplitRule
+from unskew.data.split_rule import LEAVE_ONE_OUT, SplitRule
 from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
-from unskew.evaluation.intervals import critical
+from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
@@ -63,7 +63,7 @@ class TimelineSpec:
     level: float
     p_user: UserPrior
     p_item: ItemPrior
-    rule: SplitRule = SplitRule()
+    rule: SplitRule = LEAVE_ONE_OUT
 
     @classmethod
     def of(
@@ -82,12 +82,12 @@ class TimelineSpec:
         p_item: ItemPrior,
         options: FitOptions | None,
         changes: SharedFitKeywords,
-        rule: SplitRule = SplitRule(),
+        rule: SplitRule = LEAVE_ONE_OUT,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
             raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
-        critical(level)
+        check_level(level)
         if sample is not None:
             require_sample_size(option("sample"), sample)
         require_whole_number(option("seed"), seed, "where the draws begin", 0)

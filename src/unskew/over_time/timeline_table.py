@@ -34,6 +34,7 @@ _SCORES = [
     ("high", pa.float64()),
     ("divergence", pa.float64()),
     ("bound", pa.float64()),
+    ("too_few_hits", pa.bool_()),
 ]
 
 
@@ -45,8 +46,9 @@ class Timeline:
     ----------
     rows
         An Arrow table, sorted by date, with columns at, recommender, quality, view, weighting (``raw`` or
-        ``weighted``), top (null where all items are weighted, or none), value, low, high, divergence, bound. The
-        last two are about the item mix: of the raw snapshot in raw rows, after weighting in the others.
+        ``weighted``), top (null where all items are weighted, or none), value, low, high, divergence, bound,
+        too_few_hits (see `Score`). Divergence and bound are about the item mix: of the raw snapshot in raw rows,
+        after weighting in the others.
     probabilities
         An Arrow table with columns at, item, weighting, top, probability: of the items asked for.
     options

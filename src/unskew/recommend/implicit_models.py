@@ -59,7 +59,7 @@ class ImplicitModel:
     -----
     What is left out is left out of the profile only: item factors and similarities are fitted once, on profiles
     that still hold the pair. Scores are therefore a little higher than after a refit without it, for small
-    logs more so. `ItemKNN` takes the pair out of the similarities as well.
+    logs more so. `ItemKNN` and `EASE` take the pair out of what they have learned as well.
 
     An empty profile gets no recommendation; an item-item model recommends only what is similar to something in
     the profile. Ties go to the smaller id. The matrix has the users and items of the snapshot alone, in the

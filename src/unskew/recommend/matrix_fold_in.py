@@ -32,7 +32,7 @@ class FoldIn:
     base
         :math:`Y^T Y + \lambda I`.
     single
-        The vectors of the profiles that hold one item each, if the matrix were `base`.
+        The solutions of `base` for each row of Y.
     confidence
         c, which implicit calls alpha.
     """
@@ -50,7 +50,7 @@ class FoldIn:
         _, solved, failed = dposv(base, y.T)
         if failed:
             raise np.linalg.LinAlgError("its factors do not determine the vector of a user without a penalty")
-        return cls(y, base, confidence * solved.T, float(confidence))
+        return cls(y, base, np.ascontiguousarray(solved.T), float(confidence))
 
     def fold_in(self, rows: sparse.csr_matrix) -> Floats:
         """The vectors of profiles."""
@@ -70,5 +70,7 @@ class FoldIn:
             return vectors
         out = np.zeros((len(row), len(self.base)))
         start = rows.indptr.astype(np.int64)
-        fold_in_without(self.factors, self.base, self.confidence, start, rows.indices, row, column, out)
+        fold_in_without(
+            self.factors, self.single, self.base, self.confidence, start, rows.indices, row, column, out
+        )
         return out

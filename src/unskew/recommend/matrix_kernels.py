@@ -91,7 +91,8 @@ def count_ranks_by_factors(rough, vectors, factors, doubt, column, row, start, p
         ahead = first = 0
         while first < n and ahead < most:
             last = min(first + STEP, n)
-            certain = possible = 0
+            certain = 0
+            possible = -1 if first <= h < last else 0  # h itself is never certain
             for i in range(first, last):
                 score, near = float(scores[i]), doubt[i] * length
                 certain += score - near > own
@@ -111,32 +112,42 @@ def count_ranks_by_factors(rough, vectors, factors, doubt, column, row, start, p
 
 
 @compiled
-def fold_in_without(factors, base, confidence, start, profile, row, column, out):
-    """The least squares vectors of profiles, each without one of its items; pairs of a row stand together.
+def solve_each(held, single, base, more):
+    """The solutions of ``base + more sum y y'`` for each y of `held`, where `single` are those of `base`.
 
-    With more confidence c in what a profile holds its matrix is ``base + (c - 1) sum y y'``, its right side
+    By Woodbury's formula a profile of fewer items than factors needs a system of its own size only.
+    """
+    m, f = held.shape
+    if m < f:
+        small = more * np.dot(held, single.T)
+        for j in range(m):
+            small[j, j] += 1.0
+        return np.linalg.solve(small.T, single)
+    return np.linalg.solve(base + more * np.dot(held.T, held), held.T).T
+
+
+@compiled
+def fold_in_without(factors, single, base, confidence, start, profile, row, column, out):
+    """The least squares vectors of profiles, each without one of its items, or whole where that is -1.
+
+    With confidence c in what a profile holds its matrix is ``base + (c - 1) sum y y'``, its right side
     ``c sum y``. Without y the one loses ``(c - 1) y y'`` and the other ``c y``: if z solves the whole and w solves
-    the same matrix for y, the solution becomes ``z - w (c - (c - 1) y'(z - c w) / (1 - (c - 1) y'w))``.
+    the same matrix for y, the solution becomes ``z - w (c - (c - 1) y'(z - c w) / (1 - (c - 1) y'w))``. Pairs of a
+    row stand together.
     """
     more = confidence - 1
-    p = 0
-    while p < len(row):
-        r, last = row[p], p
-        while last < len(row) and row[last] == r:
-            last += 1
-        held = factors[profile[start[r] : start[r + 1]]]
-        sides = np.zeros((factors.shape[1], 1 + last - p))
-        for j in range(len(held)):
-            sides[:, 0] += confidence * held[j]
-        for q in range(p, last):
-            if column[q] >= 0:
-                sides[:, 1 + q - p] = factors[column[q]]
-        solved = np.linalg.solve(base + more * np.dot(held.T, held), sides)
-        z = solved[:, 0].copy()
-        for q in range(p, last):
-            out[q] = z
-            if column[q] >= 0:
-                y, w = factors[column[q]], solved[:, 1 + q - p].copy()
+    z = np.zeros(factors.shape[1])
+    solved = np.zeros((0, factors.shape[1]))
+    for p in range(len(row)):
+        own = profile[start[row[p]] : start[row[p] + 1]]
+        if p == 0 or row[p] != row[p - 1]:
+            solved = np.ascontiguousarray(solve_each(factors[own], single[own], base, more))
+            z[:] = 0.0
+            for j in range(len(own)):
+                z += confidence * solved[j]
+        out[p] = z
+        for j in range(len(own)):
+            if own[j] == column[p]:
+                y, w = factors[own[j]], solved[j]
                 yw = multiply(y, w)
-                out[q] -= w * (confidence - more * (multiply(y, z) - confidence * yw) / (1 - more * yw))
-        p = last
+                out[p] -= w * (confidence - more * (multiply(y, z) - confidence * yw) / (1 - more * yw))
