@@ -80,7 +80,7 @@ def test_a_window_keeps_the_order_the_priors_and_the_columns() -> None:
     expected = {"y": shares["a", "y"], "z": shares["a", "z"] + shares["b", "z"]}
     assert window.marginal().to_dict() == pytest.approx(expected, abs=1e-12)
     whole = log.at(3, p_user={"a": 3, "b": 1}, p_item="p").policy
-    assert (window.policy.held, whole.held) == ("later", "profiles")
+    assert (window.policy.held, whole.held) == ("window", "profiles")
     assert replace(window.policy, held="profiles") == whole
 
 
@@ -88,7 +88,7 @@ def test_weights_of_whole_profiles_are_refused_for_a_window_and_said_to_be_of_an
     rows = [("a", "x", 1), ("a", "y", 2), ("b", "x", 1), ("b", "y", 3), ("b", "z", 3)]
     log = us.read_log({"user": [r[0] for r in rows], "item": [r[1] for r in rows], "time": [r[2] for r in rows]})
     weights = us.fit_weights(log.at(3), log.at(1), new_items="keep")
-    with pytest.raises(us.UnskewError, match="made with whole profiles, not what users took later"):
+    with pytest.raises(us.UnskewError, match="to whole profiles, not to what anyone took between"):
         log.between(1, 3).marginal(weights)
     with pytest.warns(us.UnskewWarning, match="fitted at 3 and are used at 2"):
         log.at(2).marginal(weights)

@@ -382,8 +382,7 @@ def test_after_a_time_users_without_a_profile_are_counted_with_their_share() -> 
 
 def test_after_a_time_fitted_weights_bring_a_constant_to_the_reference() -> None:
     log = log_of(world(6, 80))
-    now, then = log.between(6, 9), log.between(1, 4)
-    weights = us.fit_weights(now.restrict(log.at(6).sizes() > 0), then.restrict(log.at(1).sizes() > 0))
+    weights = us.fit_weights(log.at(9), log.at(4), after=6)
     for item in log.items:
         here = us.evaluate(us.Constant([item]), log.at(9), weights=weights, quality="hit@1", after=6).value
         there = us.evaluate(us.Constant([item]), log.at(4), quality="hit@1", after=1).value

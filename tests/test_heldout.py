@@ -19,10 +19,10 @@ from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, late
 from unskew.arrays.rows import all_entries
 from unskew.data.slice import Slice
+from unskew.data.split_rule import SplitRule
 from unskew.errors import EmptyError
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pairs import draw, pairs_of
-from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Batch
 
 ENOUGH = 1e-4
@@ -266,9 +266,9 @@ def test_a_time_split_knows_the_past_and_holds_out_the_rest(events: list[Event],
     assert snapshot is not None
     if not pairs:
         with pytest.raises(EmptyError):
-            TimeSplit.of(snapshot, after)
+            SplitRule(after).split(snapshot)
         return
-    split = TimeSplit.of(snapshot, after)
+    split = SplitRule(after).split(snapshot)
     for found, expected in ((split.known, past), (split.whole, whole), (split.pairs, pairs)):
         got = {u: sorted(items) for u, items in items_by_user(found).items()}
         assert got == {u: sorted(items) for u, items in expected.items()}
@@ -276,7 +276,7 @@ def test_a_time_split_knows_the_past_and_holds_out_the_rest(events: list[Event],
 
 def test_in_a_time_split_the_profile_of_then_is_what_is_seen() -> None:
     log = log_of([("a", 0, 0), ("a", 1, 2), ("a", 2, 5), ("a", 3, 6), ("b", 3, 1), ("b", 0, 7), ("c", 1, 8)])
-    split = TimeSplit.of(log.at(8), 3)
+    split = SplitRule(3).split(log.at(8))
     pairs = pairs_of(split.pairs, all_entries(split.pairs.profiles))
     seen = [row for _, batch in HoldOut(split.known).batches(pairs, 3) for row in rows(split.known, batch)]
     assert seen == [("a", [0, 1]), ("a", [0, 1]), ("b", [3])]
@@ -285,4 +285,4 @@ def test_in_a_time_split_the_profile_of_then_is_what_is_seen() -> None:
 def test_a_time_split_in_which_only_newcomers_took_something_is_refused() -> None:
     log = log_of([("a", 0, 0), ("b", 1, 5)])
     with pytest.raises(EmptyError, match="nobody who had a profile at 2 took anything between then and 5"):
-        TimeSplit.of(log.at(5), 2)
+        SplitRule(2).split(log.at(5))

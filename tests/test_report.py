@@ -15,10 +15,11 @@ import pytest
 import unskew as us
 from tests.dense import columns, random_events
 from unskew.arrays.types import Codes
+from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.split_rule import SplitRule
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Batch
 
 BEFORE, NOW = 4, 9
@@ -241,7 +242,7 @@ def test_every_recommender_is_fitted_once_at_each_date(log: us.Log) -> None:
 def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, qualities=QUALITIES)
     now, before = log.at(NOW), log.at(BEFORE)
-    here, there = TimeSplit.of(now, 7).pairs, TimeSplit.of(before, 2).pairs
+    here, there = SplitRule(7).split(now).pairs, SplitRule(2).split(before).pairs
     weights = us.fit_weights(here, there)
     assert_same_fit(found.weights, weights)
     assert weights.policy.held == "later"
@@ -262,9 +263,9 @@ def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(
 def test_after_alone_and_with_a_marginal_of_what_was_taken_later(log: us.Log) -> None:
     now = log.at(NOW)
     assert us.report(log, "popular", at=NOW, after=7).scores == [us.evaluate("popular", now, after=7)]
-    mix = log.between(2, BEFORE).marginal()
+    mix = log.between(2, BEFORE, known=True).marginal()
     found = us.report(log, "popular", at=NOW, after=7, reference=mix)
-    weights = us.fit_weights(TimeSplit.of(now, 7).pairs, mix)
+    weights = us.fit_weights(SplitRule(7).split(now).pairs, mix)
     assert found.scores == [us.evaluate("popular", now, after=7, weights=w) for w in (None, weights)]
     assert found.changes == []
 
@@ -336,7 +337,7 @@ def test_refit_after_a_time_split_draws_from_what_is_held_out(log: us.Log) -> No
 def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, reference=BEFORE, by="land", refit=2)
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(told) == ["scores", "changes", "comparisons", "weights"]
+    assert list(told) == ["protocol", "after", "reference_after", "scores", "changes", "comparisons", "weights"]
     assert told["scores"] == json.loads(json.dumps([s.to_dict() for s in found.scores]))
     assert [c["from"] for c in told["changes"]] == [c.reference for c in found.changes]
     assert [c["p_holm"] for c in told["comparisons"]] == [c.p_holm for c in found.comparisons]
@@ -443,13 +444,13 @@ def test_what_is_no_log_no_column_no_date_and_no_recommender_is_refused(log: us.
 
 def test_pairs_are_chosen_once_for_all_recommenders(log: us.Log, monkeypatch: pytest.MonkeyPatch) -> None:
     chosen: list[Any] = []
-    of = PairSelection.of.__func__  # type: ignore[attr-defined]
+    of = PairSelection.of_split.__func__  # type: ignore[attr-defined]
 
-    def count(cls: type[PairSelection], snapshot: us.Snapshot, *given: Any, **options: Any) -> PairSelection:
-        chosen.append(snapshot.at)
-        made: PairSelection = of(cls, snapshot, *given, **options)
+    def count(cls: type[PairSelection], split: HeldOutSplit, *given: Any, **options: Any) -> PairSelection:
+        chosen.append(split.pairs.at)
+        made: PairSelection = of(cls, split, *given, **options)
         return made
 
-    monkeypatch.setattr(PairSelection, "of", classmethod(count))
+    monkeypatch.setattr(PairSelection, "of_split", classmethod(count))
     us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, sample=40)
     assert sorted(chosen) == [BEFORE, NOW]

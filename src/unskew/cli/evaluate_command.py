@@ -21,6 +21,7 @@ from unskew.cli.shared_options import (
     score_options,
     seed_option,
     show_options,
+    split_options,
 )
 
 
@@ -54,7 +55,7 @@ from unskew.cli.shared_options import (
     metavar="N",
     help="Take N items out of a profile at a time.",
 )
-@click.option("--after", metavar="T", help="Fit at T and hold out what was taken later: a global time split.")
+@split_options
 @click.option(
     "--folds",
     type=int,
@@ -96,6 +97,7 @@ def evaluate(
       unskew evaluate events.parquet --at 2024-09-01 -r popular -r knn -q hit@5 -q mrr@10
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --baseline popular
+      unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
     """
     from unskew.evaluation.evaluate_report import check_report_options, report
     from unskew.weights.item_weights import ItemWeights

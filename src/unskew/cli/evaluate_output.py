@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from unskew.cli.held_out_words import describe_held_out, describe_without_profile
 from unskew.cli.printing import print_line, print_table
 from unskew.text import percent, thousands
 
@@ -37,16 +39,37 @@ def print_report(report: Report) -> None:
     _print_scores(report.scores)
     methods = [meant for method, meant in _INTERVALS.items() if any(s.method == method for s in report.scores)]
     print_line(f"Intervals of {100 * report.scores[0].level:g} %: {'; '.join(methods)}.")
+    for line in _describe_protocol(report):
+        print_line(line)
     _print_changes(report.changes)
     weights = report.weights
     if weights is not None and report.bound_holds:
         print_line(
             f"Weights: {weights.status}, the score of a constant algorithm is within "
             f"{weights.bound:.4f} of its score at {weights.reference} "
-            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}."
+            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}."
         )
     for comparison in report.comparisons:
         print_line(str(comparison))
+
+
+def _describe_protocol(report: Report) -> Iterator[str]:
+    """What was held out, who could not be evaluated, and why some qualities have no weighted score."""
+    protocol = report.protocol
+    told = describe_held_out(protocol, report.at, report.after, report.reference, report.reference_after)
+    if told:
+        yield told
+    for at in dict.fromkeys(score.at for score in report.scores):
+        alone = next(score.users_without_profile for score in report.scores if score.at == at)
+        if alone.count:
+            yield f"At {at} {describe_without_profile(alone, protocol)}"
+    weighted = {score.quality for score in report.scores if score.weighting == "weighted"}
+    of_users = dict.fromkeys(score.quality for score in report.scores if score.quality not in weighted)
+    if of_users and report.weights is not None:
+        yield (
+            f"{', '.join(of_users)}: raw only, since one value stands for all held-out items of a user, and item "
+            "weights have nothing to choose from."
+        )
 
 
 def _print_scores(scores: list[Score]) -> None:
@@ -130,6 +153,15 @@ def _bound(change: Change, name: str) -> str:
 
 def _points(part: Part) -> list[str]:
     return [f"{100 * value:+z.2f}" for value in (part.value, part.low, part.high)]
+
+
+def _describe_new(weights: ItemWeights) -> str:
+    """How much of the item mix the weights have no target for."""
+    new = weights.report.new_items
+    if new.count == 0:
+        return ""
+    done = "dropped" if weights.options.new_items == "drop" else "kept"
+    return f"; {thousands(new.count)} new items, {done}, have {percent(new.mass)} of the mass now"
 
 
 def _describe_left_out(weights: ItemWeights) -> str:

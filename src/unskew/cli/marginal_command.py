@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options
+from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options, split_options
 from unskew.text import thousands
 
 
@@ -28,25 +28,38 @@ from unskew.text import thousands
     metavar="FILE",
     help="Parquet file to write; CSV if it ends in .csv.",
 )
+@split_options
 @show_options
-def marginal(source: LogOptions, at: str, min_items: int, output: str, as_json: bool) -> None:
+def marginal(
+    source: LogOptions,
+    at: str,
+    min_items: int,
+    output: str,
+    after: str | None,
+    leave_last_out: bool,
+    as_json: bool,
+) -> None:
     """Save the item mix at a date, so that the old log is not needed later.
 
     The file says how it was made (P(u), P(i|u), which users); using it under other options is refused.
 
     \b
-    Example:
+    Examples:
       unskew marginal events.parquet --at 2024-03-01 -o march.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01
+      unskew marginal events.parquet --at 2024-03-01 --after=-30d -o march.parquet
     """
+    from unskew.data.split_rule import SplitRule
+
+    rule = SplitRule(after, leave_last_out)
     source.check_outputs(output)
-    snapshot = source.snapshot(source.read(), at)
-    result = snapshot.marginal(min_items=min_items)
+    part = rule.split(source.snapshot(source.read(), at)).pairs
+    result = part.marginal(min_items=min_items)
     result.save(output)
     policy = result.policy.to_dict() if result.policy else None
     if as_json:
         print_json(
-            {"at": result.at, "items": len(result), "users": snapshot.n_users, "policy": policy, "output": output}
+            {"at": result.at, "items": len(result), "users": part.n_users, "policy": policy, "output": output}
         )
     else:
         print_line(f"Item mix of {thousands(len(result))} items at {result.at} written to {output}")

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import click
 
+from unskew.cli.held_out_words import describe_held_out, describe_without_profile
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, at_option, log_options, seed_option, show_options
+from unskew.cli.shared_options import (
+    FILE,
+    LogOptions,
+    at_option,
+    log_options,
+    seed_option,
+    show_options,
+    split_options,
+)
 from unskew.text import percent, thousands
 
 
@@ -22,6 +31,7 @@ from unskew.text import percent, thousands
     "-n", "sample", default=20_000, show_default=True, type=int, metavar="N", help="How many pairs to draw."
 )
 @seed_option
+@split_options
 @click.option(
     "-o",
     "--output",
@@ -32,24 +42,36 @@ from unskew.text import percent, thousands
 )
 @show_options
 def sample(
-    source: LogOptions, at: str, weights: str | None, sample: int, seed: int, output: str, as_json: bool
+    source: LogOptions,
+    at: str,
+    weights: str | None,
+    sample: int,
+    seed: int,
+    after: str | None,
+    leave_last_out: bool,
+    output: str,
+    as_json: bool,
 ) -> None:
     """Draw a test set under item weights, to score with any library.
 
-    One row a draw: user, item (held out), probability, profile (what is left, a list). The mean of any quality
-    over the rows estimates the weighted score.
+    One row a draw: user, item (held out), probability, profile (what is left, or with --after what was there then;
+    a list). The mean of any quality over the rows estimates the weighted score.
 
     \b
-    Example:
+    Examples:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
+      unskew sample events.parquet --at 2024-09-01 --after 2024-08-01 -o test.parquet
     """
+    from unskew.data.shares import Share
     from unskew.evaluation.debiased_test_set import sample_pairs
+    from unskew.evaluation.pair_selection import check_selection_options
     from unskew.weights.item_weights import ItemWeights
 
+    check_selection_options(sample, seed, 1, after, leave_last_out=leave_last_out)
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     snapshot = source.snapshot(source.read(), at)
-    drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed)
+    drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
@@ -59,3 +81,8 @@ def sample(
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
         print_line(f"{pairs} at {date} written to {output}{left}")
+        protocol = drawn.about["protocol"]
+        alone = Share(**drawn.about["users_without_profile"])
+        told = [describe_held_out(protocol, date, drawn.about["after"]), describe_without_profile(alone, protocol)]
+        if any(told):
+            print_line(" ".join(filter(None, told)))

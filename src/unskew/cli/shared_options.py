@@ -67,6 +67,17 @@ seed_option = click.option(
 sample_option = click.option(
     "--sample", type=int, metavar="N", help="Score a random sample of N pairs instead of all."
 )
+_SPLIT_OPTIONS = [
+    click.option(
+        "--after",
+        metavar="T",
+        help="Fit at T and hold out what was taken later, a global time split; -30d (-20 where times are plain "
+        "numbers) begins so long before each date.",
+    ),
+    click.option(
+        "--leave-last-out", is_flag=True, help="Hold out the last item of each profile instead of each in turn."
+    ),
+]
 level_option = click.option(
     "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
 )
@@ -88,7 +99,8 @@ _SCORE_OPTIONS = [
         default=("hit@5",),
         show_default=True,
         metavar="NAME",
-        help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; repeat for several.",
+        help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; of whole users user-hit@k, user-recall@k, "
+        "user-precision@k, user-ndcg@k or user-map@k; repeat for several.",
     ),
 ]
 _SHARED_FIT_OPTIONS = [
@@ -222,6 +234,11 @@ def log_options(function: Function) -> Function:
 def score_options(function: Function) -> Function:
     """Add -r and -q: the command gets `recommenders` and `qualities`."""
     return _decorate(function, _SCORE_OPTIONS)
+
+
+def split_options(function: Function) -> Function:
+    """Add --after and --leave-last-out: the command gets `after` and `leave_last_out`."""
+    return _decorate(function, _SPLIT_OPTIONS)
 
 
 def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> None:

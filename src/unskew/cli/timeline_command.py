@@ -24,6 +24,7 @@ from unskew.cli.shared_options import (
     seed_option,
     shared_fit_options,
     show_options,
+    split_options,
 )
 from unskew.errors import InputError
 from unskew.text import percent, thousands
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     type=click.Choice(["descent", "lbfgs"]),
     help="How the weights of --top are fitted; lbfgs needs fewer passes.  [default: descent]",
 )
+@split_options
 @sample_option
 @seed_option
 @level_option
@@ -79,6 +81,8 @@ def timeline(
     qualities: tuple[str, ...],
     top: tuple[str, ...],
     method: str | None,
+    after: str | None,
+    leave_last_out: bool,
     sample: int | None,
     seed: int,
     level: float,
@@ -99,11 +103,14 @@ def timeline(
     \b
     Examples:
       unskew timeline events.parquet --reference 2024-03-01 --every 1w -r popular -o timeline.parquet
+      unskew timeline events.parquet --reference 2024-03-01 --every 1mo -r popular --after=-1mo
       unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
     """
+    from unskew.data.split_rule import SplitRule
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_spec import Files
 
+    SplitRule(after, leave_last_out)
     check_specs(recommenders, qualities)
     tables = [spec.removeprefix("table:").strip() for spec in recommenders if spec.startswith("table:")]
     Files.of(output, probabilities, resume=resume, items=bool(items))
@@ -121,6 +128,8 @@ def timeline(
         items=[item for text in items for item in item_ids(text, log)],
         sample=sample,
         seed=seed,
+        after=after,
+        leave_last_out=leave_last_out,
         level=level,
         output=output,
         probabilities=probabilities,
@@ -142,7 +151,6 @@ def _number(text: str) -> int:
 
 
 def _show(made: Timeline, output: str | None) -> None:
-
     dates, total = made.dates, made.rows.to_pylist()
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
@@ -168,6 +176,13 @@ def _show(made: Timeline, output: str | None) -> None:
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
             rows.append([str(name[0]), _weighting(*name[1:]), *cells])
         print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
+    after = made.options.get("after")
+    if after is not None:
+        relative = isinstance(after, str) and after.startswith("-")
+        since = f"in the last {after[1:].strip()} before it" if relative else f"after {after} and up to it"
+        print_line(f"Held out at each date: what users took {since}, and at the reference date for as long.")
+    elif made.options.get("leave_last_out"):
+        print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     print_line(
         f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "

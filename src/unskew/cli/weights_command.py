@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.held_out_words import describe_held_out
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
@@ -18,6 +19,7 @@ from unskew.cli.shared_options import (
     names_option,
     reference_option,
     show_options,
+    split_options,
 )
 from unskew.text import percent, thousands
 
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 @log_options
 @reference_option
 @at_option
+@split_options
 @fit_options
 @click.option(
     "--show",
@@ -53,6 +56,8 @@ def weights(
     fit: FitChoice,
     reference: str,
     at: str,
+    after: str | None,
+    leave_last_out: bool,
     listed: int,
     names: str | None,
     output: str | None,
@@ -67,15 +72,18 @@ def weights(
     \b
     Examples:
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 -o weights.parquet
+      unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --after 2024-08-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
     """
+    from unskew.data.split_rule import SplitRule
     from unskew.weights.fit_weights import fit_weights
 
+    SplitRule(after, leave_last_out)  # refuse both at once before the log is read
     source.check_outputs(output, inputs=[reference, names])
     log = source.read()
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
-    fitted = fit_weights(now, before, **fit.keywords(log))
+    fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **fit.keywords(log))
     moved = _find_largest_changes(fitted, listed)
     item_names = read_names(names, fitted.items.take(moved))
     if output is not None:
@@ -139,6 +147,11 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             ),
         ],
     )
+    held = describe_held_out(
+        fitted.policy.protocol, fitted.at, fitted.after, fitted.reference, fitted.reference_after
+    )
+    if held:
+        print_line(held)
     print_line(fitted.explanation[0].upper() + fitted.explanation[1:] + ".")
     if len(moved) == 0:
         return

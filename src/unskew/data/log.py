@@ -146,20 +146,25 @@ class Log:
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
 
-    def between(self, start: Any, end: Any) -> Window:
+    def between(self, start: Any, end: Any, *, known: bool = False) -> Window:
         """What was taken after `start` and up to `end` (a time, or a snapshot of this log).
 
-        Not profiles but what was added to them: what users took later than some time, and nothing earlier.
+        Not profiles but what was added to them: what users took later than some time, and nothing earlier. With
+        `known` only of the users who had a profile at `start`, which is what a global time split holds out.
 
         >>> import unskew as us
         >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
         >>> log.between(3, 5)
         Window(after 3 and up to 5: 2 users, 2 items, 2 interactions)
+        >>> log.between(3, 5, known=True)
+        Window(after 3 and up to 5: 1 users, 1 items, 1 interactions)
         """
         last = end if isinstance(end, Snapshot) else self.at(end)
         if last.log.item is not self.item:
             raise InputError(f"{last} is of another log or view", remedy="give a time, or a snapshot of this log")
-        return Window.of(last, self._moment(start))
+        moment = self._moment(start)
+        window = Window.of(last, moment)
+        return window.keep_known(self.at(moment)) if known else window
 
     def column(self, name: str) -> Floats:
         """A further column that was read with the log."""

@@ -12,6 +12,16 @@ from unskew.text import enumerate_words
 DEBIASED_VIEWS = ("organic",)
 """Views that leave out what recommendations and promotions did to the log."""
 
+HELD = {
+    "profiles": "whole profiles",
+    "window": "what anyone took between two times",
+    "later": "what users took after a time at which they had a profile",
+    "last": "the last items of profiles",
+}
+"""What items are held out from, in words."""
+
+_PROTOCOLS = {"profiles": "leave-one-out", "later": "time split", "last": "leave-last-out"}
+
 
 @dataclass(frozen=True)
 class Policy:
@@ -28,7 +38,8 @@ class Policy:
     view
         Which view of the log was used.
     held
-        What items are held out from: whole ``profiles``, or what users took ``later`` than some time.
+        What items are held out from: whole ``profiles``; a ``window`` of what anyone took; what users took
+        ``later`` than a time at which they had a profile; or the ``last`` item of each profile.
     """
 
     p_user: str = "uniform"
@@ -42,6 +53,11 @@ class Policy:
     def is_free_of_bias(self) -> bool:
         """Whether the view leaves out what recommendations and promotions did to the log."""
         return self.view in DEBIASED_VIEWS
+
+    @property
+    def protocol(self) -> str:
+        """How items are held out: ``leave-one-out``, ``time split`` or ``leave-last-out``; or ``window``."""
+        return _PROTOCOLS.get(self.held, self.held)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -69,7 +85,7 @@ def _describe(name: str, value: Any) -> str:
     if name == "view":
         return f"the {value!r} view of the log"
     if name == "held":
-        return {"profiles": "whole profiles", "later": "what users took later"}.get(value, str(value))
+        return HELD.get(value, str(value))
     if value == "given":
         return f"numbers given for {option(name)}"
     return option(name, value.removeprefix("column ") if isinstance(value, str) else value)

@@ -196,7 +196,8 @@ class Slice:
         if isinstance(weights, Weighting):
             if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
-            if weights.part.tick != self.tick or type(weights.part) is not type(self):
+            same = weights.part.tick == self.tick and weights.part.policy == self.policy
+            if not same or getattr(weights.part, "after", None) != getattr(self, "after", None):
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             return weights
         if not isinstance(weights, Mapping):

@@ -36,13 +36,18 @@ class Window(Slice):
             at=snapshot.at,
             tick=snapshot.tick,
             profiles=replace(snapshot.profiles, start=first),
-            policy=replace(snapshot.policy, held="later"),
+            policy=replace(snapshot.policy, held="window"),
             _entries=snapshot._entries,
             after=start.label,
         )
         if window.n_users == 0:
             raise EmptyError(f"nothing was taken after {start.label} and up to {snapshot.at}")
         return window
+
+    def keep_known(self, known: Snapshot) -> Window:
+        """The same of the users who had a profile when it begins: what a global time split holds out."""
+        part = self.restrict(known.sizes() > 0)
+        return replace(part, policy=replace(self.policy, held="later"))
 
     def __repr__(self) -> str:
         return (

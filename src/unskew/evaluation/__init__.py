@@ -1,12 +1,11 @@
 """Evaluating recommenders: held-out pairs, ranks, scores, and how sure they are.
 
-- `pairs`: which entries are held out; `hold_out`: the profiles that are left; `time_split`: what came later
-  instead
+- `pairs`: which entries are held out; `hold_out`: the profiles that are left
 - `folds`: pairs dealt for cross-fitting; `left_out`: what of a pair is left out of a model
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
 - `evaluate_one`: both in one
-- `quality`: how good a rank is; `score`: the result
+- `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
 - `bootstrap`: weights fitted again
 - `independent_units`: users or draws, paired

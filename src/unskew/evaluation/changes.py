@@ -23,7 +23,6 @@ from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import interval_from_repeats
-from unskew.evaluation.quality import quality as named_quality
 from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
@@ -258,7 +257,8 @@ def explain_change(
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
         require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
-    wanted = named_quality(quality)
+    wanted = now.quality(quality)
+    now.weigh(wanted, weights)  # refuses a quality that takes none before the work
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
             "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"
@@ -284,7 +284,7 @@ def explain_split(
 ) -> Change:
     """One change, with intervals from repetitions or, without any, with the weights taken as given."""
     now, then = one.now, one.then
-    wanted = named_quality(quality)
+    wanted = now.quality(quality)
     units = _find_units(one, weights, wanted)
     repeats = None if again is None else _find_repeats(one, again, wanted.name)
     places = number_users(now.snapshot, then.snapshot) if now.sample is None else None

@@ -16,7 +16,6 @@ from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
 from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
-from unskew.evaluation.quality import quality as named_quality
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def compare(
     for i, j in combinations(range(len(ranks)), 2):
         biased = any(ranks[k].may_be_biased(name_weights(weights)) for k in (i, j))
         if ranks[i].left_out != ranks[j].left_out:
-            found.append(_refuse(ranks[i], ranks[j], named_quality(quality).name, weights, level))
+            found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weights, level))
             continue
         difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
         interval = difference.interval(level)
@@ -113,7 +112,7 @@ def compare(
             Comparison(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
-                quality=named_quality(quality).name,
+                quality=ranks[0].quality(quality).name,
                 weighting=name_weights(weights),
                 difference=difference.value,
                 low=interval.low,

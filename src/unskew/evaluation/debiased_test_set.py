@@ -25,8 +25,9 @@ class TestSet:
     Attributes
     ----------
     table
-        Columns user, item (held out), probability (P(u) P(i|u,w) of the pair) and profile (what is left, a list
-        in the order in which it was taken). One row a draw; a pair may come several times.
+        Columns user, item (held out), probability (P(u) P(i|u,w) of the pair) and profile (what is left, or what
+        was there at the time of a time split: a list in the order in which it was taken). One row a draw; a pair
+        may come several times.
     about
         How it was made and who was left out; `save` writes it to the metadata of the file.
     """
@@ -56,11 +57,20 @@ class TestSet:
         write_table(Path(path), self.table, "sample", self.about)
 
 
-def sample_pairs(snapshot: Snapshot, weights: Weights = None, *, sample: int = 20_000, seed: int = 0) -> TestSet:
+def sample_pairs(
+    snapshot: Snapshot,
+    weights: Weights = None,
+    *,
+    sample: int = 20_000,
+    seed: int = 0,
+    after: Any = None,
+    leave_last_out: bool = False,
+) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
     The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
-    any more. Pairs are drawn as for `evaluate` with the same sample and seed.
+    any more. Pairs are drawn as for `evaluate` with the same sample and seed. `after` and `leave_last_out` are as
+    there: profiles are then those at the time `after`, or those without their last items.
 
     Examples
     --------
@@ -69,13 +79,15 @@ def sample_pairs(snapshot: Snapshot, weights: Weights = None, *, sample: int = 2
     >>> us.sample_pairs(log.at(3), sample=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
-    selection = PairSelection.of(snapshot, [weights], sample=sample, seed=seed)
-    weighting = selection.weightings[0]
+    selection = PairSelection.of(
+        snapshot, [weights], sample=sample, seed=seed, after=after, leave_last_out=leave_last_out
+    )
+    weighting, split = selection.weightings[0], selection.split
     entries = np.sort(selection.pairs.entry[selection.places_of_draws(weighting)])
-    pairs = pairs_of(snapshot, entries)
+    pairs = pairs_of(split.pairs, entries)
     log = snapshot.log
     items, offsets = [], [np.zeros(1, dtype=np.int64)]
-    for _, batch in HoldOut(snapshot).batches(pairs, 10**6):
+    for _, batch in HoldOut(split.known).batches(pairs, 10**6):
         items.append(batch.item)
         offsets.append(batch.start[1:] + offsets[-1][-1])
     table = pa.table(
@@ -90,10 +102,13 @@ def sample_pairs(snapshot: Snapshot, weights: Weights = None, *, sample: int = 2
     )
     about = {
         "at": snapshot.at,
+        "protocol": split.pairs.policy.protocol,
+        "after": getattr(split.pairs, "after", None),
         "reference": getattr(weights, "reference", None),
         "n": sample,
         "seed": seed,
-        "policy": getattr(weights, "policy", snapshot.policy).to_dict(),
+        "policy": getattr(weights, "policy", split.pairs.policy).to_dict(),
         "users_left_out": asdict(selection.users_left_out(weighting)),
+        "users_without_profile": asdict(selection.users_without_profile),
     }
     return TestSet(table, about, log.frames)

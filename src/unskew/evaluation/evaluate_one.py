@@ -14,7 +14,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
@@ -35,6 +35,7 @@ def evaluate(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    leave_last_out: bool = False,
     folds: int | None = None,
     level: float = 0.95,
 ) -> Score:
@@ -49,9 +50,11 @@ def evaluate(
         The profiles; each item of each profile is held out in turn.
     weights
         Item weights from `fit_weights`, or a mapping from item to weight (1 for an item that it does not name);
-        None for the raw score. With `after`, fit them to what is held out: ``log.between(after, snapshot)``.
+        None for the raw score. With `after` or `leave_last_out`, fit them with the same option, so that they are
+        fitted to what is held out: ``fit_weights(snapshot, reference, after=after)``.
     quality
-        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, or a `Quality` of one's own.
+        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Quality` of
+        one's own.
     sample
         Draw this many pairs (users by P(u) with repetition, then one item each) instead of taking all.
     seed
@@ -60,7 +63,12 @@ def evaluate(
         How many items of a profile are taken out at a time.
     after
         A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
-        later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported.
+        later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported. Text
+        such as ``"-30d"`` (``"-20"`` where times are plain numbers) says how long before the date it is. What is
+        ``hit@5`` otherwise is called ``recall@5`` then.
+    leave_last_out
+        Hold out the last item of each profile (by time, then by id), and fit the recommender to profiles without
+        them. Who has no other item is left out, and reported.
     folds
         Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them:
         what it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
@@ -86,6 +94,7 @@ def evaluate(
         seed=seed,
         leave_out=leave_out,
         after=after,
+        leave_last_out=leave_last_out,
         folds=folds,
     )
     return ranks.score(quality, weights, level=level)
@@ -101,6 +110,7 @@ def rank_held_out(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    leave_last_out: bool = False,
     folds: int | None = None,
 ) -> HeldOutRanks:
     """Fit a recommender and rank every held-out item; the result can be scored again and again.
@@ -119,7 +129,14 @@ def rank_held_out(
     """
     several = weights if isinstance(weights, Sequence) else [weights]
     selection = PairSelection.of(
-        snapshot, several, sample=sample, seed=seed, leave_out=leave_out, after=after, folds=folds
+        snapshot,
+        several,
+        sample=sample,
+        seed=seed,
+        leave_out=leave_out,
+        after=after,
+        leave_last_out=leave_last_out,
+        folds=folds,
     )
     return rank_selection(recommender, selection, named_qualities(qualities))
 
@@ -128,6 +145,7 @@ def rank_selection(
     recommender: AnyRecommender, selection: PairSelection, qualities: Sequence[Quality]
 ) -> HeldOutRanks:
     """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look."""
+    check_user_qualities(qualities, selection.sample)
     model = named_recommender(recommender)
     depth = max(q.depth for q in qualities)
     graded = any(q.needs_grades for q in qualities)

@@ -14,11 +14,12 @@ from typing import Any, Unpack
 import pyarrow as pa
 
 from unskew.checks import require_whole_number
+from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label, Moment
+from unskew.data.split_rule import SplitRule
+from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
@@ -28,10 +29,9 @@ from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.pair_selection import PairSelection, check_selection_options
-from unskew.evaluation.quality import Quality, distinct_qualities
+from unskew.evaluation.pair_selection import PairSelection, check_selection_options, check_user_qualities
+from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.evaluation.score import Score
-from unskew.evaluation.time_split import TimeSplit, require_before
 from unskew.frames import to_native
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
@@ -49,6 +49,10 @@ class Report:
     ----------
     at, reference
         The date, and that of the reference; None if there is none, or it is not known.
+    protocol
+        How items were held out: ``leave-one-out``, ``time split`` or ``leave-last-out``.
+    after, reference_after
+        Of a time split: after which times things were held out, up to `at` and up to `reference`; else None.
     scores
         Of each recommender and quality: at the reference date, raw and weighted; with `by`, of each segment as
         well.
@@ -70,6 +74,9 @@ class Report:
     weights: ItemWeights | None
     bound_holds: bool = True
     frames: str | None = None
+    protocol: str = "leave-one-out"
+    after: Label | None = None
+    reference_after: Label | None = None
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
@@ -90,6 +97,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
         return {
+            "protocol": self.protocol,
+            "after": self.after,
+            "reference_after": self.reference_after,
             "scores": [score.to_dict() for score in self.scores],
             "changes": [change.to_dict() for change in self.changes],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
@@ -110,6 +120,7 @@ def report(
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
+    leave_last_out: bool = False,
     folds: int | None = None,
     by: str | None = None,
     refit: int | None = None,
@@ -138,8 +149,8 @@ def report(
         What ran at the reference date, if it was another recommender: it is scored there in place of the others,
         and again now, so that a change is split into what comes from the algorithm as well.
     qualities
-        One or several, as for `evaluate`.
-    sample, seed, leave_out, after, folds, level
+        One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
+    sample, seed, leave_out, after, leave_last_out, folds, level
         As for `evaluate`. With `after`, what is held out at the reference date is what users took in a time of the
         same length before it.
     by
@@ -174,6 +185,7 @@ def report(
         seed=seed,
         leave_out=leave_out,
         after=after,
+        leave_last_out=leave_last_out,
         folds=folds,
         by=by,
         refit=refit,
@@ -183,11 +195,13 @@ def report(
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
     named = name_recommenders(recommenders)
-    wanted = distinct_qualities(qualities)
+    wanted = distinct_qualities(qualities, several=after is not None)
+    check_user_qualities(wanted, sample)
+    rule = SplitRule(after, leave_last_out)
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
-    plan = _Evaluation(now, target, after, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
+    plan = _Evaluation(now, target, rule, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
     return plan.report(by, refit)
 
 
@@ -197,7 +211,7 @@ class _Evaluation:
 
     now: Snapshot
     reference: Reference | None
-    after: Any
+    rule: SplitRule
     fit: FitOptions
     given: ItemWeights | None
     models: dict[str, Recommender]
@@ -219,7 +233,7 @@ class _Evaluation:
             for quality in self.qualities:
                 if self.reference_ranks and self.baseline is None:
                     scores.append(self.reference_ranks[k].score(quality, level=self.level))
-                found = [ranks.score(quality, w, level=self.level) for w in self.weightings]
+                found = [ranks.score(quality, w, level=self.level) for w in self._weightings_of(quality)]
                 if by is not None:
                     found += self._segments(ranks, quality, by)
                 if refit and again is not None:
@@ -235,73 +249,67 @@ class _Evaluation:
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             frames=self.now.log.frames,
+            protocol=self.split.pairs.policy.protocol,
+            after=getattr(self.split.pairs, "after", None),
+            reference_after=None if self.split_before is None else getattr(self.split_before.pairs, "after", None),
         )
 
     @cached_property
-    def starts(self) -> tuple[Moment | None, Moment | None]:
-        """With `after`: when what is held out begins, and the same so long before the reference date."""
-        if self.after is None:
-            return None, None
-        start = self.now.log.axis.moment(self.after)
-        require_before(start, self.now)
+    def split(self) -> HeldOutSplit:
+        """What is known and what is held out now."""
+        return self.rule.split(self.now)
+
+    @cached_property
+    def split_before(self) -> HeldOutSplit | None:
+        """The same at the reference date, if that is a date whose profiles are known."""
         if not isinstance(self.reference, Snapshot):
-            return start, None
-        log, tick = self.reference.log, self.reference.tick - (self.now.tick - start.tick)
-        if tick < log.time.min():
-            raise InputError(
-                f"{self.after} is so long before {self.now.at} that the same length of time before "
-                f"{self.reference.at} would begin before the log does, at {log.first}",
-                remedy=f"choose a later {option('after')} or a later {option('reference')}",
-            )
-        return start, Moment(tick, log.axis.show(tick))
+            return None
+        return self.rule.split_reference(self.reference, self.now)
 
     @cached_property
     def target(self) -> Reference | None:
         """What weights are fitted to: at the reference date, what is held out there."""
-        if isinstance(self.reference, Snapshot):
-            return _held_out_from(self.reference, self.starts[1])
-        return self.reference
+        return self.reference if self.split_before is None else self.split_before.pairs
 
     @cached_property
     def weights(self) -> ItemWeights | None:
         """Those given, or fitted to exactly what is scored."""
-        if self.target is None:
+        if self.reference is None:
             return self.given
-        return fit_weights(_held_out_from(self.now, self.starts[0]), self.target, options=self.fit)
+        how = {"after": self.rule.after, "leave_last_out": self.rule.leave_last_out}
+        return fit_weights(self.now, self.reference, **how, options=self.fit)
 
     @property
     def weightings(self) -> list[ItemWeights | None]:
         """None for the raw score, and the weights if there are any."""
         return [None] if self.weights is None else [None, self.weights]
 
+    @property
+    def pair_qualities(self) -> list[Quality]:
+        """Those that take weights."""
+        return [quality for quality in self.qualities if not isinstance(quality, UserQuality)]
+
+    def _weightings_of(self, quality: Quality) -> list[ItemWeights | None]:
+        return [None] if isinstance(quality, UserQuality) else self.weightings
+
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
         """Of every recommender now, on the same pairs; then of the baseline, if it can be scored now."""
         others = {name: m for name, m in (self.baseline or {}).items() if not traits_of(m).made_elsewhere}
-        return self._rank({**self.models, **others}, self.now, self.weightings, self.starts[0])
+        return self._rank({**self.models, **others}, self.split, self.weightings)
 
     @cached_property
     def reference_ranks(self) -> list[HeldOutRanks]:
         """Of what ran at the reference date, if that is a date whose profiles are known."""
-        if not isinstance(self.reference, Snapshot):
+        if self.split_before is None:
             return []
-        return self._rank(self.baseline or self.models, self.reference, [None], self.starts[1])
+        return self._rank(self.baseline or self.models, self.split_before, [None])
 
     def _rank(
-        self,
-        models: Mapping[str, Recommender],
-        snapshot: Snapshot,
-        weights: Sequence[Weights],
-        after: Moment | None,
+        self, models: Mapping[str, Recommender], split: HeldOutSplit, weights: Sequence[Weights]
     ) -> list[HeldOutRanks]:
-        selection = PairSelection.of(
-            snapshot,
-            weights,
-            sample=self.sample,
-            seed=self.seed,
-            leave_out=self.leave_out,
-            after=after,
-            folds=self.folds,
+        selection = PairSelection.of_split(
+            split, weights, sample=self.sample, seed=self.seed, leave_out=self.leave_out, folds=self.folds
         )
         return [
             replace(rank_selection(model, selection, self.qualities), recommender=name)
@@ -309,13 +317,14 @@ class _Evaluation:
         ]
 
     def _segments(self, ranks: HeldOutRanks, quality: Quality, by: str) -> list[Score]:
-        found = [s for w in self.weightings for s in ranks.by_segment(by, quality, w, level=self.level)]
+        weightings = self._weightings_of(quality)
+        found = [s for w in weightings for s in ranks.by_segment(by, quality, w, level=self.level)]
         return [replace(score, segment=f"{by}={score.segment}") for score in found]
 
     @cached_property
     def splits(self) -> list[Split]:
         """Whose changes are split: each recommender now, against itself or the baseline then."""
-        if self.weights is None or not self.reference_ranks:
+        if self.weights is None or not self.reference_ranks or not self.pair_qualities:
             return []
         if self.baseline is None:
             return [Split(now, then) for now, then in zip(self.ranks, self.reference_ranks, strict=True)]
@@ -325,13 +334,13 @@ class _Evaluation:
 
     def _repeat(self, refit: int | None) -> Repetitions | None:
         """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""
-        if self.weights is None or (refit is None and not self.splits):
+        if self.weights is None or not self.pair_qualities or (refit is None and not self.splits):
             return None
         return bootstrap_if_possible(
             self.ranks,
             self.target,
             self.weights,
-            self.qualities,
+            self.pair_qualities,
             reference_ranks=self.reference_ranks,
             repeats=refit,
             seed=self.seed,
@@ -343,7 +352,7 @@ class _Evaluation:
             for weights in self.weightings[1:]
             if weights is not None
             for one in self.splits
-            for quality in self.qualities
+            for quality in self.pair_qualities
         ]
 
     def _comparisons(self) -> list[Comparison]:
@@ -352,7 +361,7 @@ class _Evaluation:
         return [
             comparison
             for quality in self.qualities
-            for weights in self.weightings
+            for weights in self._weightings_of(quality)
             for comparison in compare(*self.ranks, quality=quality, weights=weights, level=self.level)
         ]
 
@@ -379,11 +388,6 @@ def _name_baseline(
     return {name: named[name]} if same else {f"{name} (baseline)": model}
 
 
-def _held_out_from(snapshot: Snapshot, start: Moment | None) -> Slice:
-    """What items are held out from: the profiles, or what users took after some time."""
-    return snapshot if start is None else TimeSplit.of(snapshot, start).pairs
-
-
 def check_report_options(
     reference: Any,
     weights: Any,
@@ -398,10 +402,11 @@ def check_report_options(
     refit: int | None,
     level: float,
     baseline: Any = None,
+    leave_last_out: bool = False,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     check_level(level)
-    check_selection_options(sample, seed, leave_out, after, folds)
+    check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:

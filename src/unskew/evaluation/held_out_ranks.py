@@ -16,8 +16,8 @@ from unskew.data.weighting import Weighting, Weights
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
 from unskew.evaluation.left_out import LeftOut
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
+from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
@@ -83,31 +83,38 @@ class HeldOutRanks:
             f"HeldOutRanks({self.recommender} at {self.snapshot.at}: {len(self)} pairs, down to rank {self.depth})"
         )
 
+    def quality(self, given: AnyQuality) -> Quality:
+        """A quality under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
+        return named_quality(given).rename(several=self.selection.several)
+
     def may_be_biased(self, weighting: str) -> bool:
         """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
         return not self.snapshot.policy.is_free_of_bias and not (weighting == "weighted" and self.constant)
 
     def values(self, quality: AnyQuality) -> Floats:
-        """The quality of each pair."""
-        wanted = named_quality(quality)
+        """The quality of each pair; one of users is the same for all pairs that were sought in one list."""
+        wanted = self.quality(quality)
         if wanted.depth > self.depth:
             raise PolicyError(
                 f"ranks were computed down to {self.depth}, but {wanted.name} looks down to {wanted.depth}",
                 remedy=f"name it in {option('qualities')} of rank_held_out",
             )
+        if isinstance(wanted, UserQuality):
+            check_user_qualities([wanted], self.sample)
+            return wanted.of_lists(self.ranks, self.selection.lists)
         return wanted(self.ranks, self.grades)
 
     def user_sums(self, quality: AnyQuality, weights: Weights) -> tuple[Floats, Floats]:
         """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
         self.selection.require_all()
-        weighting = self.selection.weigh(weights)
+        weighting = self.weigh(quality, weights)
         return weighting.user_mass, self._user_totals(weighting, self.values(quality))
 
     def estimate(
         self, quality: AnyQuality, weightings: Sequence[Weighting], *, level: float = 0.95
     ) -> list[Estimate]:
         """The value and the interval of the score under each weighting; no more than a sum over the pairs each."""
-        wanted, values = named_quality(quality), self.values(quality)
+        wanted, values = self.quality(quality), self.values(quality)
         if self.sample is not None:
             drawn = (values[self.selection.places_of_draws(weighting)] for weighting in weightings)
             return [estimate_from_draws(wanted, some, level) for some in drawn]
@@ -118,15 +125,15 @@ class HeldOutRanks:
 
     def score(self, quality: AnyQuality = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
-        weighting = self.selection.weigh(weights)
+        weighting = self.weigh(quality, weights)
         estimate = self.estimate(quality, [weighting], level=level)[0]
         if self.sample is None:
             shares, users = self._shares(weighting), int(np.count_nonzero(weighting.user_mass))
-            return self._score(named_quality(quality), weighting, estimate, shares, users)
+            return self._score(self.quality(quality), weighting, estimate, shares, users)
         place = self.selection.places_of_draws(weighting)
         shares = np.bincount(place, minlength=len(self)) / len(place)
         users = len(np.unique(self.users[place]))
-        return self._score(named_quality(quality), weighting, estimate, shares, users, pairs=len(place))
+        return self._score(self.quality(quality), weighting, estimate, shares, users, pairs=len(place))
 
     def scores(
         self,
@@ -159,10 +166,12 @@ class HeldOutRanks:
             As for `evaluate`.
         """
         self.selection.require_all()
-        wanted = named_quality(quality)
-        weighting = self.selection.weigh(weights)
+        wanted = self.quality(quality)
+        weighting = self.weigh(wanted, weights)
         shares, values = self._shares(weighting), self.values(wanted)
         names, order, ends = self._segments(labels)
+        if isinstance(wanted, UserQuality):
+            self._require_whole_lists(wanted, order, ends)
         found = []
         for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
             _, user = np.unique(self.users[own], return_inverse=True)
@@ -194,6 +203,34 @@ class HeldOutRanks:
         order = np.argsort(codes, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(found)))
         return (found if names is None else names[found]).tolist(), order, ends
+
+    def _require_whole_lists(self, quality: Quality, order: Codes, ends: Codes) -> None:
+        """Refuse segments that part what was sought in one list."""
+        segment = np.empty(len(order), dtype=np.int64)
+        segment[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+        by_list = np.lexsort((segment, self.selection.lists))
+        one, next_one = by_list[:-1], by_list[1:]
+        lists = self.selection.lists
+        parted = (lists[one] == lists[next_one]) & (segment[one] != segment[next_one])
+        if parted.any():
+            user = self.snapshot.log.users[int(self.users[one[int(np.argmax(parted))]])]
+            raise PolicyError(
+                f"{quality.name} is about all held-out items of a user, but those of user {user!r} are in several "
+                "segments",
+                remedy="split by a column that is the same in all rows of a user",
+            )
+
+    def weigh(self, quality: AnyQuality, weights: Weights) -> Weighting:
+        """The weights on what is held out, which a quality of users does not take."""
+        weighting, wanted = self.selection.weigh(weights), self.quality(quality)
+        if isinstance(wanted, UserQuality) and weighting.name != "raw":
+            raise PolicyError(
+                f"{wanted.name} is about all held-out items of a user at once, and leaves item weights nothing to "
+                "choose from",
+                remedy=f"leave out {option('weights')}, or use a quality of single items such as "
+                f"{self.quality(f'hit@{wanted.depth}').name}",
+            )
+        return weighting
 
     def _shares(self, weighting: Weighting) -> Floats:
         """The probability of each pair that was ranked."""

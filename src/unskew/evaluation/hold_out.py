@@ -21,7 +21,7 @@ class HoldOut:
     ----------
     profiles
         What recommenders may see of each user: the evaluated snapshot itself (one or more items are taken
-        out of it), or an earlier one (nothing has to be taken out).
+        out of it), or one that is without them (nothing has to be taken out).
     together
         How many items of a profile are held out at a time.
     seed
@@ -45,6 +45,14 @@ class HoldOut:
             end = max(int(np.searchsorted(bounds, done + size, side="right")), at + 1)
             yield slice(at, end), self._batch(pairs, at, end, group)
             at = end
+
+    def number_lists(self, pairs: HeldOutPairs) -> Codes:
+        """The list in which each pair is sought, as a number: that of the profile which is left for it."""
+        if self.profiles is not pairs.snapshot:
+            return pairs.user
+        if self.together == 1:
+            return np.arange(len(pairs))
+        return self._groups(pairs)[pairs.entry] * self.profiles.profiles.n_users + pairs.user
 
     def _batch(self, pairs: HeldOutPairs, at: int, end: int, group: Codes | None) -> Batch:
         p = self.profiles.profiles

@@ -37,8 +37,13 @@ class LeftOut:
     folds: int | None = None
 
     @classmethod
-    def of(cls, model: Recommender, *, alone: bool, by_time: bool, folds: int | None) -> LeftOut:
-        """What is left out of a recommender; `alone` says that pairs are held out one at a time."""
+    def of(
+        cls, model: Recommender, *, alone: bool, by_time: bool, folds: int | None, last: bool = False
+    ) -> LeftOut:
+        """What is left out of a recommender.
+
+        `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them.
+        """
         traits = traits_of(model)
         if traits.learns == "elsewhere":
             return cls("elsewhere")
@@ -46,7 +51,7 @@ class LeftOut:
             return cls("time")
         if folds is not None:
             return cls("folds", folds)
-        exact = traits.exact and alone and isinstance(model, RanksHeldOut)
+        exact = last or (traits.exact and alone and isinstance(model, RanksHeldOut))
         return cls("exact" if exact or traits.learns == "nothing" else "profile")
 
     @property

@@ -6,8 +6,9 @@ both.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -15,16 +16,18 @@ import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.checks import require_sample_size, require_whole_number
+from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
+from unskew.data.split_rule import SplitRule
 from unskew.data.weighting import Weighting, Weights
-from unskew.errors import EmptyError, InputError, PolicyError, option
+from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
-from unskew.evaluation.time_split import TimeSplit
+from unskew.evaluation.quality import Quality, UserQuality
 from unskew.recommend.contract import HeldOutPairs, Recommender
 
 
@@ -34,8 +37,8 @@ class PairSelection:
 
     Attributes
     ----------
-    part, whole
-        What items are held out from, and the same with the users who could not be evaluated.
+    split
+        What items are held out from, the same with the users who cannot be evaluated, and what is known of them.
     held
         The profiles that recommenders see.
     pairs
@@ -48,8 +51,7 @@ class PairSelection:
         How pairs were dealt for cross-fitting, or None.
     """
 
-    part: Slice
-    whole: Slice
+    split: HeldOutSplit
     held: HoldOut
     pairs: HeldOutPairs
     weightings: tuple[Weighting, ...]
@@ -68,41 +70,61 @@ class PairSelection:
         seed: int = 0,
         leave_out: int = 1,
         after: Any = None,
+        leave_last_out: bool = False,
         folds: int | None = None,
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
-        check_selection_options(sample, seed, leave_out, after, folds)
-        if not isinstance(snapshot, Snapshot):
-            raise InputError(
-                f"{snapshot!r} is not a snapshot",
-                remedy="give the profiles at a date, such as log.at(date); to hold out what users took later, use "
-                f"{option('after')}",
-            )
-        part: Slice = snapshot
-        whole: Slice = snapshot
-        if after is None:
-            seen = snapshot.number_by_id()
-            numbered: Slice = seen
-        else:
-            split = TimeSplit.of(snapshot, after)
-            whole, part = split.whole, split.pairs
-            seen, numbered = split.known.number_by_id(), part.number_by_id()
+        check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
+        split = SplitRule(after, leave_last_out).split(snapshot)
+        return cls.of_split(split, weights, sample=sample, seed=seed, leave_out=leave_out, folds=folds)
+
+    @classmethod
+    def of_split(
+        cls,
+        split: HeldOutSplit,
+        weights: Sequence[Weights] = (None,),
+        *,
+        sample: int | None = None,
+        seed: int = 0,
+        leave_out: int = 1,
+        folds: int | None = None,
+    ) -> PairSelection:
+        """The same from profiles that were split already."""
+        part = split.pairs
+        seen = split.known.number_by_id()
+        numbered: Slice = seen if part is split.known else part.number_by_id()
         held = HoldOut(seen, leave_out, seed)
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
         dealt = None if folds is None else Folds.deal(seen, folds, seed)
         if sample is None:
-            return cls(part, whole, held, all_pairs(numbered), weightings, None, seed, dealt)
+            return cls(split, held, all_pairs(numbered), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
         pairs = pairs_of(numbered, np.unique(np.concatenate(drawn)))
-        selection = cls(part, whole, held, pairs, weightings, sample, seed, dealt)
+        selection = cls(split, held, pairs, weightings, sample, seed, dealt)
         selection._drawn.update(zip(weightings, drawn, strict=True))
         return selection
 
+    @property
+    def part(self) -> Slice:
+        """What items are held out from."""
+        return self.split.pairs
+
+    @property
+    def several(self) -> bool:
+        """Whether all that is held out of a user is sought in one list, several items perhaps."""
+        return self.part.policy.held == "later"
+
+    @cached_property
+    def lists(self) -> Codes:
+        """The list in which each pair is sought, as a number."""
+        return self.held.number_lists(self.pairs)
+
     def left_out(self, model: Recommender) -> LeftOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
-        by_time = self.held.profiles is not self.pairs.snapshot
+        kind = self.part.policy.held
         folds = None if self.folds is None else self.folds.number
-        return LeftOut.of(model, alone=self.held.together == 1, by_time=by_time, folds=folds)
+        alone = self.held.together == 1
+        return LeftOut.of(model, alone=alone, by_time=kind == "later", last=kind == "last", folds=folds)
 
     def __len__(self) -> int:
         return len(self.pairs)
@@ -135,18 +157,13 @@ class PairSelection:
 
     def users_left_out(self, weighting: Weighting) -> Share:
         """Whom the weights leave out, of those who can be evaluated."""
-        return _share_outside(self.part, weighting.part)
+        out = (self.part.sizes() > 0) & (weighting.part.sizes() == 0)
+        return Share(int(out.sum()), float(self.part.shares()[out].sum()))
 
     @property
     def users_without_profile(self) -> Share:
-        """Who has something to hold out, but had no profile before."""
-        return _share_outside(self.whole, self.part)
-
-
-def _share_outside(whole: Slice, part: Slice) -> Share:
-    """Who is in the whole and not in the part."""
-    out = (whole.sizes() > 0) & (part.sizes() == 0)
-    return Share(int(out.sum()), float(whole.shares()[out].sum()))
+        """Who has something to hold out, but nothing else to recommend from."""
+        return self.split.without_profile
 
 
 def _weigh(part: Slice, weights: Weights) -> Weighting:
@@ -160,23 +177,39 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
 
 
 def check_selection_options(
-    sample: int | None, seed: int, leave_out: int, after: Any, folds: int | None = None
+    sample: int | None,
+    seed: int,
+    leave_out: int,
+    after: Any,
+    folds: int | None = None,
+    leave_last_out: bool = False,
 ) -> None:
     """Refuse options that make no selection."""
     if sample is not None:
         require_sample_size(option("sample"), sample)
     require_whole_number(option("seed"), seed, "where the draws begin", 0)
     require_whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
+    rule = SplitRule(after, leave_last_out)
     if folds is not None:
         require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2)
-        for name, given in (("after", after is not None), ("leave_out", leave_out > 1)):
-            if given:
-                raise PolicyError(
-                    f"{option('folds')} holds out pairs one at a time from the profiles of one date",
-                    remedy=f"leave out {option(name)}",
-                )
-    if after is not None and leave_out > 1:
+        others = {"after": after is not None, "leave_out": leave_out > 1, "leave_last_out": leave_last_out}
+        for name in [name for name, given in others.items() if given]:
+            raise PolicyError(
+                f"{option('folds')} holds out pairs one at a time from the profiles of one date",
+                remedy=f"leave out {option(name)}",
+            )
+    if rule and leave_out > 1:
+        other = option("after") if after is not None else option("leave_last_out")
         raise PolicyError(
-            f"{option('leave_out')} takes items out of profiles, but with {option('after')} none is taken out",
+            f"{option('leave_out')} takes items out of profiles, but with {other} none is taken out",
             remedy="give one of the two",
         )
+
+
+def check_user_qualities(qualities: Iterable[Quality], sample: int | None) -> None:
+    """Refuse qualities that need all held-out items of a user, if only some pairs are drawn."""
+    for quality in qualities:
+        if sample is not None and isinstance(quality, UserQuality):
+            raise PolicyError(
+                f"{quality.name} needs all held-out items of a user", remedy=f"leave out {option('sample')}"
+            )

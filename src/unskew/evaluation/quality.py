@@ -1,14 +1,15 @@
 """Qualities: how good it is to have found the held-out item at some rank.
 
 With one held-out item every usual measure is a function of its rank: recall is hit, and (mean) average
-precision is the reciprocal rank; both names are accepted. Values agree with trec_eval.
+precision is the reciprocal rank; both names are accepted. Qualities of users (``user-recall@10``) are about one
+list and all that is held out of a user. Values agree with trec_eval.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import UNIT, Bounds
+from unskew.evaluation.list_measures import MEASURES, measure_lists
 from unskew.text import did_you_mean, first_line
 
 Ranks = npt.NDArray[np.int64]
@@ -24,6 +26,7 @@ _DEPTH = 100  # how far a list is looked at where nothing else is said
 _PERSISTENCE = 0.8
 _ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mrr", "ap": "mrr"}
 _KNOWN = ("hit", "mrr", "ndcg", "rbp")
+_OF_USER = "user-"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,9 @@ class Quality:
     lowest, highest
         Values lie between these; an interval never reaches beyond. Where both are given, a score has an interval
         even if nothing was found.
+    among_several
+        What it is called where several items of a user are sought in one list, if not `name`: there the mean of
+        ``hit@5`` over the items of a user is recall, and that of ``map@5`` is no average precision.
 
     Examples
     --------
@@ -62,6 +68,7 @@ class Quality:
     needs_grades: bool = False
     lowest: float = -np.inf
     highest: float = np.inf
+    among_several: str | None = None
 
     def __post_init__(self) -> None:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
@@ -102,9 +109,45 @@ class Quality:
             )
         return values
 
+    def rename(self, *, several: bool) -> Quality:
+        """The same under the name that it has where `several` items of a user are sought in one list."""
+        return replace(self, name=self.among_several) if several and self.among_several else self
+
+
+@dataclass(frozen=True)
+class UserQuality(Quality):
+    """A quality of one list against all items that are sought in it, as trec_eval has it: ``user-ndcg@10``.
+
+    Users count by P(u), and item weights have nothing to choose from. Of a single rank it is what it is where one
+    item is held out.
+
+    Attributes
+    ----------
+    measure
+        Which one: ``hit`` (if any was found), ``recall``, ``precision``, ``ndcg`` or ``map``.
+    """
+
+    measure: str = "hit"
+
+    @classmethod
+    def of(cls, name: str, measure: str, depth: int) -> UserQuality:
+        """The measure of lists down to `depth`."""
+
+        def of_one(rank: Ranks, _: Floats) -> Floats:
+            return measure_lists(measure, rank, np.arange(len(rank)), depth)
+
+        return cls(name, of_one, depth, is_hit=measure == "hit", lowest=0.0, highest=1.0, measure=measure)
+
+    def of_lists(self, rank: Ranks, sought_in: Ranks) -> Floats:
+        """For each held-out item the quality of the list in which it was sought; lists have numbers."""
+        return measure_lists(self.measure, rank, sought_in, self.depth)
+
 
 def quality(given: str | Quality | Callable[[Ranks, Floats], npt.ArrayLike]) -> Quality:
     """A quality by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
+
+    With ``user-`` before it a quality is about all that is held out of a user: ``user-hit@5`` (any was found),
+    ``user-recall@5``, ``user-precision@5``, ``user-ndcg@5``, ``user-map@5``.
 
     Without ``@k`` lists are looked at down to rank 100.
 
@@ -140,9 +183,14 @@ def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list
     return found
 
 
-def distinct_qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list[Quality]:
-    """Several qualities, each of which must come once, since rows are told apart by their names."""
-    wanted = qualities(given)
+def distinct_qualities(
+    given: str | Quality | Callable[..., Any] | Iterable[Any], *, several: bool = False
+) -> list[Quality]:
+    """Several qualities, each of which must come once, since rows are told apart by their names.
+
+    `several` says that several items of a user are sought in one list.
+    """
+    wanted = [quality.rename(several=several) for quality in qualities(given)]
     names = [quality.name for quality in wanted]
     for name in names:
         if names.count(name) > 1:
@@ -157,10 +205,12 @@ def _curve(text: str) -> list[str]:
 
 
 def _named(name: str) -> Quality:
-    parts = re.fullmatch(r"([a-z]+)(?:\((\d*\.?\d+)\))?(?:@(\d+))?", name.lower())
-    kind = _ALSO.get(parts[1], parts[1]) if parts else None
-    if parts is None or kind not in _KNOWN or (parts[2] and kind != "rbp"):
-        known = [*_KNOWN, *_ALSO]
+    of_user = name.lower().startswith(_OF_USER)
+    parts = re.fullmatch(r"([a-z]+)(?:\((\d*\.?\d+)\))?(?:@(\d+))?", name.lower().removeprefix(_OF_USER))
+    kind = _find_kind(parts[1], of_user) if parts else None
+    if parts is None or kind is None or (parts[2] and kind != "rbp"):
+        of_users = [_OF_USER + measure for measure in MEASURES]
+        known = [*_KNOWN, *_ALSO, *of_users]
         hint = did_you_mean(re.split(r"[@(]", name.lower())[0], known, "{}@5")
         raise InputError(
             f"there is no quality {name!r}",
@@ -169,6 +219,8 @@ def _named(name: str) -> Quality:
     depth = int(parts[3]) if parts[3] else _DEPTH
     if depth < 1:
         raise InputError(f"quality {name!r}: the number after @ must be at least 1")
+    if of_user:
+        return UserQuality.of(name, kind, depth)
     if kind == "rbp":
         persistence = float(parts[2]) if parts[2] else _PERSISTENCE
         if not 0 < persistence < 1:
@@ -183,7 +235,17 @@ def _named(name: str) -> Quality:
         "mrr": lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)),
         "ndcg": lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)),
     }[kind]
-    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0)
+    at_depth = f"@{depth}" if parts[3] else ""
+    several = {"hit": f"recall{at_depth}", "mrr": f"mrr{at_depth}"}.get(kind)
+    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=several)
+
+
+def _find_kind(name: str, of_user: bool) -> str | None:
+    """What a name stands for; None if for nothing."""
+    if of_user:
+        return name if name in MEASURES else None
+    kind = _ALSO.get(name, name)
+    return kind if kind in _KNOWN else None
 
 
 def _found(rank: Ranks, value: npt.NDArray[Any]) -> Floats:

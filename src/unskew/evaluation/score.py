@@ -38,7 +38,8 @@ class Score:
     users_left_out
         Whom the weights leave out, of the users who can be evaluated.
     users_without_profile
-        After a time split: users who took something later, but had no profile then. They are in no score.
+        After a time split: users who took something later, but had no profile then; with the last items held out:
+        users with no other item. They are in no score.
     exact
         Whether what the recommender has learned is free of the held-out pair; None where nobody knows.
     left_out

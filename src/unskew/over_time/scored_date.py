@@ -8,12 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unskew.arrays.types import Floats
-from unskew.data.snapshot import Snapshot
+from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
 from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.quality import Quality, UserQuality
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
@@ -33,7 +34,7 @@ without any such bound 114, 316, 1277 and 995; without warm starts 80, 261, 1685
 
 @dataclass(frozen=True)
 class DatedWeighting:
-    """A weighting of the profiles of one date, and how far its item mix is from that of the reference date.
+    """A weighting of what is held out at one date, and how far its item mix is from that of the reference date.
 
     Attributes
     ----------
@@ -52,10 +53,10 @@ class DatedWeighting:
     converged: bool = True
 
     @classmethod
-    def raw(cls, snapshot: Snapshot, alignment: Alignment) -> DatedWeighting:
+    def raw(cls, part: Slice, alignment: Alignment) -> DatedWeighting:
         """No weights."""
         before, bound = alignment.divergence_before, alignment.bound_before
-        return cls(snapshot.weigh(), alignment.p_before, before, bound)
+        return cls(part.weigh(), alignment.p_before, before, bound)
 
     @classmethod
     def fitted(cls, fit: AlignedFit) -> DatedWeighting:
@@ -75,7 +76,7 @@ class DatedWeighting:
 
 
 def weigh_date(
-    snapshot: Snapshot, reference: Reference, fits: Sequence[FitOptions], starts: Starts
+    part: Slice, reference: Reference, fits: Sequence[FitOptions], starts: Starts
 ) -> list[DatedWeighting]:
     """No weights, then the weights of each of the `fits`; those with the same policy share an alignment."""
     alignments: dict[bool, Alignment] = {}
@@ -83,9 +84,9 @@ def weigh_date(
     for options in fits:
         drops = options.drops_new
         if drops not in alignments:
-            alignments[drops] = Alignment.of(snapshot, reference, replace(options, new_items=_new_items(options)))
+            alignments[drops] = Alignment.of(part, reference, replace(options, new_items=_new_items(options)))
         if not found:
-            found.append(DatedWeighting.raw(snapshot, alignments[drops]))
+            found.append(DatedWeighting.raw(part, alignments[drops]))
         fit = fit_alignment(alignments[drops], options, starts.get(options.top))
         found.append(DatedWeighting.fitted(fit))
     return found
@@ -96,7 +97,7 @@ def _new_items(options: FitOptions) -> str:
 
 
 def score_date(
-    snapshot: Snapshot,
+    split: HeldOutSplit,
     weightings: Sequence[Weighting],
     models: Sequence[Recommender],
     qualities: Sequence[Quality],
@@ -105,10 +106,17 @@ def score_date(
     sample: int | None = None,
     seed: int = 0,
 ) -> list[list[list[Estimate]]]:
-    """The score of each recommender and quality under each weighting, as `evaluate` gives it."""
-    selection = PairSelection.of(snapshot, weightings, sample=sample, seed=seed)
+    """The score of each recommender and quality under each weighting, as `evaluate` gives it.
+
+    The first weighting is the raw one, and the only one for a quality of users.
+    """
+    selection = PairSelection.of_split(split, weightings, sample=sample, seed=seed)
     found = []
     for model in models:
         ranks = rank_selection(model, selection, qualities)
-        found.append([ranks.estimate(quality, selection.weightings, level=level) for quality in qualities])
+        found.append([ranks.estimate(q, _weightings_of(q, selection), level=level) for q in qualities])
     return found
+
+
+def _weightings_of(quality: Quality, selection: PairSelection) -> Sequence[Weighting]:
+    return selection.weightings[:1] if isinstance(quality, UserQuality) else selection.weightings

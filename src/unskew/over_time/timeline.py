@@ -18,6 +18,7 @@ import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.split_rule import SplitRule
 from unskew.data.times import Moment
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
@@ -31,6 +32,7 @@ from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
 from unskew.text import count
 from unskew.weights.fit_options import FitOptions, SharedFitKeywords
+from unskew.weights.fit_weights import warn_of_single_items
 
 EVERY = 5.0  # seconds between two writings of what is done
 
@@ -49,6 +51,8 @@ def timeline(
     items: Iterable[Any] = (),
     sample: int | None = None,
     seed: int = 0,
+    after: Any = None,
+    leave_last_out: bool = False,
     level: float = 0.95,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
@@ -77,7 +81,7 @@ def timeline(
     dates
         The dates themselves, in place of these three.
     qualities
-        One or several, as for `evaluate`.
+        One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw rows only.
     top
         For each number p here, also weights of the p items of largest change alone. Rows without weights and with
         weights of all items are always there.
@@ -86,6 +90,12 @@ def timeline(
     sample, seed
         Draw this many pairs at each date, anew each time: the draws of a date follow from `seed` and the date, and
         are shared by all recommenders and weightings there.
+    after
+        A global time split at each date, as for `evaluate`: a time before all dates, so that more and more is held
+        out, or text such as ``"-30d"``, so that each date has a window of that length. Weights are fitted to what
+        is held out at the date, and at the reference date in as long a time before it.
+    leave_last_out
+        Hold out the last item of each profile, as for `evaluate`.
     level
         Of the intervals.
     p_user, p_item
@@ -122,13 +132,17 @@ def timeline(
         level=level,
         p_user=p_user,
         p_item=p_item,
+        rule=SplitRule(after, leave_last_out),
         options=options,
         changes=changes,
     )
     begin = spec.first if start is None and dates is None else None
     grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
+    spec.check_dates(grid)
     files = Files.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
     made = _Run(spec, grid, files, resume).finish()
+    if leave_last_out:
+        warn_of_single_items()
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
@@ -193,11 +207,11 @@ class _Run:
         spec = self.spec
         starts = self.new[-1].starts if self.new else self.starts
         try:
-            snapshot = spec.snapshot(moment)
-            dated = weigh_date(snapshot, spec.reference, spec.fits, starts or {})
+            split, reference = spec.split(moment)
+            dated = weigh_date(split.pairs, reference, spec.fits, starts or {})
             weightings = [one.weighting for one in dated]
             scores = score_date(
-                snapshot,
+                split,
                 weightings,
                 list(spec.models.values()),
                 spec.qualities,
@@ -207,7 +221,7 @@ class _Run:
             )
         except UnskewError as error:
             raise error.with_context(f"at {moment.label}") from error
-        at, view = moment.label, snapshot.policy.view
+        at, view = moment.label, split.pairs.policy.view
         rows = [
             (
                 *(at, name, quality.name, view, w.name, w.top),
@@ -216,7 +230,7 @@ class _Run:
             )
             for name, by_quality in zip(spec.models, scores, strict=True)
             for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
-            for one, w, found in zip(dated, weightings, by_weighting, strict=True)
+            for one, w, found in zip(dated, weightings, by_weighting, strict=False)  # of users: the raw one alone
         ]
         probabilities = [
             (at, item, one.weighting.name, one.weighting.top, float(one.marginal[code]))

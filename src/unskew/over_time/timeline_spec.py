@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,21 @@ import pyarrow as pa
 
 from unskew.arrays.types import Codes
 from unskew.checks import require_one_of, require_sample_size, require_whole_number
+from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
+from unskew.data.split_rule import LEAVE_ONE_OUT, SplitRule
+from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.quality import Quality, distinct_qualities
+from unskew.evaluation.pair_selection import check_user_qualities
+from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
-from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, resolve_reference
@@ -42,6 +45,8 @@ class TimelineSpec:
         The recommenders by the names that they have in the table.
     fits
         How weights are fitted: those of all items first, then those of each `top`.
+    rule
+        How items are held out at each date.
     items, codes
         The items whose probability is recorded.
     """
@@ -58,6 +63,7 @@ class TimelineSpec:
     level: float
     p_user: UserPrior
     p_item: ItemPrior
+    rule: SplitRule = LEAVE_ONE_OUT
 
     @classmethod
     def of(
@@ -76,6 +82,7 @@ class TimelineSpec:
         p_item: ItemPrior,
         options: FitOptions | None,
         changes: SharedFitKeywords,
+        rule: SplitRule = LEAVE_ONE_OUT,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
         if not isinstance(log, Log):
@@ -86,11 +93,13 @@ class TimelineSpec:
         require_whole_number(option("seed"), seed, "where the draws begin", 0)
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
+        wanted = distinct_qualities(qualities, several=rule.after is not None)
+        check_user_qualities(wanted, sample)
         return cls(
             log=log,
             reference=reference,
             models=name_recommenders(recommenders),
-            qualities=distinct_qualities(qualities),
+            qualities=wanted,
             fits=_fits(top, options, changes),
             items=log.items.take(codes),
             codes=codes,
@@ -99,6 +108,7 @@ class TimelineSpec:
             level=float(level),
             p_user=p_user,
             p_item=p_item,
+            rule=rule,
         )
 
     @property
@@ -130,6 +140,35 @@ class TimelineSpec:
         """The profiles at a date of the grid."""
         return Snapshot.of(self.log, moment).with_priors(self.p_user, self.p_item)
 
+    def check_dates(self, grid: Sequence[Moment]) -> None:
+        """Refuse dates at which the time split, if it is one, has nothing to hold out, at either date."""
+        if self.rule.after is None:
+            return
+        for moment in (grid[0], grid[-1]):
+            snapshot = self.snapshot(moment)
+            start = self.rule.start(snapshot)
+            if start.tick >= moment.tick:
+                raise TimeError(
+                    f"{option('after', start.label)} is not before {moment.label}, a date of the timeline",
+                    remedy=f"begin later with {option('start')}, or choose an earlier {option('after')}",
+                )
+            if start.tick < self.log.time.min():
+                raise EmptyError(
+                    f"at {moment.label} the time split would begin at {start.label}, before the log does: it runs "
+                    f"from {self.log.first} to {self.log.last}",
+                    remedy=f"begin later with {option('start')}, or choose a later {option('after')}",
+                )
+            if isinstance(self.reference, Snapshot):
+                self.rule.reference_start(self.reference, snapshot)
+
+    def split(self, moment: Moment) -> tuple[HeldOutSplit, Reference]:
+        """What is held out at a date of the grid, and what its weights are fitted to."""
+        snapshot = self.snapshot(moment)
+        before = self.reference
+        if isinstance(before, Snapshot) and self.rule:
+            before = self.rule.split_reference(before, snapshot).pairs
+        return self.rule.split(snapshot), before
+
     def seed_at(self, moment: Moment) -> int:
         """The seed of the draws of a date: independent of those of other dates, and always the same."""
         tick = moment.tick
@@ -143,7 +182,7 @@ class TimelineSpec:
             (name, quality.name, view, *weighting)
             for name in self.models
             for quality in self.qualities
-            for weighting in weightings
+            for weighting in weightings[: 1 if isinstance(quality, UserQuality) else None]
         ]
         return rows, [(item, *weighting) for item in self.items.to_pylist() for weighting in weightings]
 
@@ -163,6 +202,7 @@ class TimelineSpec:
             "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
             "reference": f"{self._reference_at()} ({len(marginal)} items, {hash_bytes([marginal.probabilities])})",
+            **self.rule.describe(self.log),
             "recommenders": [_describe_model(name, model) for name, model in self.models.items()],
             "qualities": [quality.name for quality in self.qualities],
             "top": self.tops[1:],

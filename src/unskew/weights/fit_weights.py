@@ -14,8 +14,9 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.ids import Ids, require_codes_of_mapping
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
+from unskew.data.split_rule import SplitRule, split_dates
 from unskew.data.weighting import Weighting
-from unskew.errors import ConvergenceWarning, InputError, option
+from unskew.errors import ConvergenceWarning, InputError, UnskewWarning, option
 from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
 from unskew.solve.problem import Problem, Solution
@@ -32,6 +33,8 @@ def fit_weights(
     snapshot: Slice,
     reference: Reference,
     *,
+    after: Any = None,
+    leave_last_out: bool = False,
     options: FitOptions | None = None,
     warm_start: ItemWeights | Mapping[Any, float] | None = None,
     **changes: Unpack[FitKeywords],
@@ -44,10 +47,17 @@ def fit_weights(
     Parameters
     ----------
     snapshot
-        The profiles to be evaluated (t1), or a window of what users took (`Log.between`).
+        The profiles to be evaluated (t1), or a window of what users took (`Log.between`). For a time split give
+        the profiles and `after`.
     reference
         The date to compare with (t0): a snapshot of the same or another log, a saved `Marginal`, a mapping
         {item: probability}, or a frame with columns item and probability.
+    after
+        A time: fit to what `evaluate` holds out with the same `after`, which is what users with a profile at that
+        time took later, up to the snapshot; at the reference date, what was taken in as long a time before it.
+        Text such as ``"-30d"`` says how long before each of the two dates to begin.
+    leave_last_out
+        Fit to the last item of each profile, as `evaluate` holds it out with the same option.
     options
         How to fit: a `FitOptions`, say that of weights fitted before.
     warm_start
@@ -78,15 +88,36 @@ def fit_weights(
     """
     began = time.perf_counter()
     chosen = FitOptions.of(options, changes)
+    rule = SplitRule(after, leave_last_out)
     progress().stage("fitting item weights")
-    alignment = Alignment.of(snapshot, reference, chosen)
+    part, target = split_dates(rule, snapshot, reference)
+    alignment = Alignment.of(part, target, chosen)
     start = None if warm_start is None else _log_weights(snapshot.log.items, warm_start)
     weights = fit_alignment(alignment, chosen, start).item_weights()
     report = replace(weights.report, seconds=time.perf_counter() - began)
-    weights = replace(weights, report=report, frames=snapshot.log.frames)
+    weights = replace(
+        weights,
+        report=report,
+        frames=snapshot.log.frames,
+        after=getattr(part, "after", None),
+        reference_after=getattr(target, "after", None),
+    )
+    if leave_last_out:
+        warn_of_single_items()
     if not report.converged:
         warnings.warn(ConvergenceWarning(weights.explanation, weights), stacklevel=2)
     return weights
+
+
+def warn_of_single_items() -> None:
+    """Say that item weights have nothing to choose from where one item of each user is held out."""
+    warnings.warn(
+        "with one held-out item a user there is nothing for item weights to choose from: they can leave users "
+        f"out, and change nothing else; leave-one-out (without {option('leave_last_out')}) or "
+        f"{option('after')} leave them more room",
+        UnskewWarning,
+        stacklevel=3,
+    )
 
 
 @dataclass(frozen=True)

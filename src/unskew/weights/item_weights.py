@@ -19,11 +19,12 @@ from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
 from unskew.data.eligibility import eligible_users, users_of_both
 from unskew.data.ids import Ids
-from unskew.data.policy import Policy
+from unskew.data.policy import HELD, Policy
 from unskew.data.slice import Slice
+from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting
-from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning
+from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.frames import to_native
 from unskew.text import short_percent
 from unskew.weights.fit_explanation import explain_fit
@@ -59,6 +60,9 @@ class ItemWeights:
         The items of the certificate.
     reference, at
         The two dates; that of the reference is None if it is not known.
+    reference_after, after
+        After which times things are held out up to these dates; None without a time split, or where that is not
+        known.
     report
         The figures: how good the weights are, what was left out, how the fit ended.
     options, policy
@@ -79,6 +83,8 @@ class ItemWeights:
     options: FitOptions = FitOptions()
     policy: Policy = Policy()
     frames: str | None = None
+    after: Label | None = None
+    reference_after: Label | None = None
 
     @property
     def weights(self) -> Floats:
@@ -166,6 +172,8 @@ class ItemWeights:
         return {
             "reference": self.reference,
             "at": self.at,
+            "after": self.after,
+            "reference_after": self.reference_after,
             "method": self.options.method,
             "top": self.options.top,
             "items": r.fitted,
@@ -209,6 +217,7 @@ class ItemWeights:
         were when the weights were fitted. `reference` is the reference date, by default that of the same log;
         it matters only for ``users="both"``.
         """
+        self._require_same_protocol(part)
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
         if not self.is_fitted_at(part):
             warnings.warn(
@@ -231,7 +240,7 @@ class ItemWeights:
         if self.policy.users == "both":
             if reference is None and self.reference is None:
                 raise PolicyError("weights for the users of both dates need to know the reference date")
-            reference = part.log.at(self.reference) if reference is None else reference
+            reference = self._split_reference(part) if reference is None else reference
             cohort = users_of_both(reference, part, self.policy.min_items)
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
         return Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
@@ -244,6 +253,34 @@ class ItemWeights:
             return bool(part.log.axis.moment(self.at).tick == part.tick)
         except TimeError:
             return False
+
+    def _split_reference(self, part: Slice) -> Slice:
+        """What the weights were fitted to, of the log of a slice."""
+        rule = SplitRule(self.reference_after, self.policy.held == "last")
+        return rule.split(part.log.at(self.reference)).pairs
+
+    def _require_same_protocol(self, part: Slice) -> None:
+        """Refuse what is held out in another way or, at the date of the weights, since another time."""
+        start = getattr(part, "after", None)
+        ours, theirs = self.policy.held, part.policy.held
+        if ours != theirs:
+            last = option("leave_last_out", True)
+            used = {"later": option("after", self.after), "last": last}.get(ours)
+            wanted = {"later": option("after", start), "last": last}.get(theirs)
+            remedies = [] if used is None else [f"use {used} here too"]
+            remedies.append(f"fit them again with {wanted or 'the options used here'}")
+            raise PolicyError(
+                f"the weights were fitted to {HELD.get(ours, ours)}, not to {HELD.get(theirs, theirs)}",
+                remedy=", or ".join(remedies),
+            )
+        if start is None or self.after is None or not self.is_fitted_at(part) or start == self.after:
+            return
+        axis = part.log.axis
+        if axis.moment(start).tick != axis.moment(self.after).tick:
+            raise PolicyError(
+                f"the weights were fitted to what users took after {self.after}, not after {start}",
+                remedy=f"fit them again with {option('after', start)}, or use {option('after', self.after)}",
+            )
 
     @cached_property
     def _ids(self) -> Ids:

@@ -35,6 +35,8 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
     about = {
         "reference": weights.reference,
         "at": weights.at,
+        "after": weights.after,
+        "reference_after": weights.reference_after,
         "report": weights.report.to_dict(),
         "options": weights.options.to_dict() | {"items": None},
         "policy": weights.policy.to_dict(),
@@ -68,6 +70,8 @@ def read_weights(path: Path) -> dict[str, Any]:
             **{name: arrays[name].to_numpy(zero_copy_only=False) for name in _ARRAYS},
             "reference": about["reference"],
             "at": about["at"],
+            "after": about.get("after"),
+            "reference_after": about.get("reference_after"),
             "report": FitReport.from_dict(about["report"]),
             "options": FitOptions.from_dict(about["options"] | {"items": _read_chosen(arrays)}),
             "policy": Policy.from_dict(about["policy"]),

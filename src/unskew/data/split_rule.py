@@ -1,0 +1,155 @@
+"""How items are held out: one of three rules, and what it gives at the evaluated and at the reference date.
+
+Scores, weights and timelines all split by this, so that weights are fitted to exactly what is scored.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.log import Log
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
+from unskew.data.time_steps import Step, label_of
+from unskew.data.times import Label, Moment
+from unskew.errors import InputError, PolicyError, TimeError, option
+
+_NUMBER = re.compile(r"-\s*(\d+(?:\.\d*)?|\.\d+)")
+
+
+@dataclass(frozen=True)
+class SplitRule:
+    """Which items are held out from what.
+
+    Attributes
+    ----------
+    after
+        A global time split: what users took after this time is held out from their profiles of then. A time, or
+        text of how long before each date it is, such as ``"-30d"`` or, where times are plain numbers, ``"-20"``.
+    leave_last_out
+        The last item of each profile is held out from the rest of it.
+
+    Without either every item of a profile is held out in turn (leave-one-out).
+    """
+
+    after: Any = None
+    leave_last_out: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.leave_last_out, bool):
+            raise InputError(f"{option('leave_last_out')} is {self.leave_last_out!r}", remedy="give True or False")
+        if self.leave_last_out and self.after is not None:
+            raise PolicyError(
+                f"{option('after')} holds out what users took later, {option('leave_last_out', True)} what they "
+                "took last",
+                remedy="give one of the two",
+            )
+
+    def __bool__(self) -> bool:
+        """Whether it is another rule than leave-one-out."""
+        return self.after is not None or self.leave_last_out
+
+    def split(self, snapshot: Snapshot) -> HeldOutSplit:
+        """The profiles at a date, split."""
+        require_snapshot(snapshot)
+        if self.leave_last_out:
+            return HeldOutSplit.by_last_item(snapshot)
+        if self.after is None:
+            return HeldOutSplit.of_profiles(snapshot)
+        return HeldOutSplit.by_time(snapshot, self.start(snapshot))
+
+    def split_reference(self, reference: Snapshot, now: Snapshot) -> HeldOutSplit:
+        """The profiles of the reference date, split in the same way as those of `now`.
+
+        With a time in `after`, what is held out there is what was taken in as long a time before it.
+        """
+        if self.after is None:
+            return self.split(reference)
+        return HeldOutSplit.by_time(reference, self.reference_start(reference, now))
+
+    def start(self, snapshot: Snapshot) -> Moment:
+        """With `after`: the time after which things are held out at a date."""
+        log = snapshot.log
+        step = self._step(log)
+        if step is not None:
+            return step.before(log.axis, Moment(snapshot.tick, snapshot.at))
+        return self.after if isinstance(self.after, Moment) else log.axis.moment(self.after)
+
+    def reference_start(self, reference: Snapshot, now: Snapshot) -> Moment:
+        """With `after`: the time after which things are held out at the reference date."""
+        log, begin = reference.log, self.start(now)
+        if self.is_relative(now.log):
+            tick = self.start(reference).tick
+        elif log.axis == now.log.axis:
+            tick = reference.tick - (now.tick - begin.tick)
+        else:
+            raise TimeError(
+                "the log of the reference counts time in another way than that of the date",
+                remedy=f"say with {option('after')} how long before each date to begin, such as -30d",
+            )
+        if tick < log.time.min():
+            raise InputError(
+                f"{begin.label} is so long before {now.at} that the same length of time before "
+                f"{reference.at} would begin before the log does, at {log.first}",
+                remedy=f"choose a later {option('after')} or a later {option('reference')}",
+            )
+        return Moment(tick, label_of(log.axis, tick))
+
+    def describe(self, log: Log) -> dict[str, Any]:
+        """The rule, ready for JSON: times in the one form that they have on a grid of dates."""
+        after: Label | None = None
+        if self.after is not None:
+            relative = self._step(log) is not None
+            after = str(self.after).strip() if relative else label_of(log.axis, log.axis.moment(self.after).tick)
+        return {"after": after, "leave_last_out": self.leave_last_out}
+
+    def is_relative(self, log: Log) -> bool:
+        """Whether `after` says how long before each date it is."""
+        return self._step(log) is not None
+
+    def _step(self, log: Log) -> Step | None:
+        """How long before each date `after` is; None if it is a time.
+
+        A negative number is a time where the log has such times.
+        """
+        text = self.after.strip() if isinstance(self.after, str) else ""
+        if not text.startswith("-"):
+            return None
+        if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.time.min() < 0:
+            return None
+        try:
+            return Step.of(log.axis, text[1:].strip())
+        except TimeError as error:
+            raise error.with_context(f"{option('after', text)}, so long before each date") from None
+
+
+LEAVE_ONE_OUT = SplitRule()
+"""The rule where nothing else is asked for."""
+
+
+def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any]:
+    """What is held out at both dates, which weights are fitted to: the parts of the one and of the other.
+
+    A reference that is no snapshot (a marginal, a mapping, a window) is taken as it is.
+    """
+    if not rule:
+        return now, reference
+    snapshot = require_snapshot(now)
+    part = rule.split(snapshot).pairs
+    if not isinstance(reference, Snapshot):
+        return part, reference
+    return part, rule.split_reference(reference, snapshot).pairs
+
+
+def require_snapshot(given: Any) -> Snapshot:
+    """Refuse what is no snapshot, above all a window: profiles must not hold what came later."""
+    if not isinstance(given, Snapshot):
+        raise InputError(
+            f"{given!r} is not a snapshot",
+            remedy="give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+            f"{option('after')}",
+        )
+    return given
