@@ -23,7 +23,7 @@ import unskew as us
 from benchmarks.population import BEFORE, ITEMS, LISTED, NOW, SEGMENT, Population, population
 from unskew.arrays.blocks import threads
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
-from unskew.evaluation.changes import Part, explain_change
+from unskew.evaluation.changes import Part, Split, explain_change, explain_split
 from unskew.evaluation.comparison import compare
 
 USERS, DRAWS = 400, 500
@@ -108,7 +108,7 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
             found[f"{AS_GIVEN}{of}"] = _holds(score.interval, weighted)
     # of the constant list no change is left unexplained
     raw, weighted, before = _truths(people, "own")
-    moved = explain_change(now[0], then[0], weights, quality=HIT, refit=repeats, seed=seed)
+    moved = explain_split(Split(now[0], then[0]), weights, HIT, 0.95, again)
     found[f"change not explained, bootstrap{where}"] = _covers(moved.rest, weighted - before)
     found[f"raw change, bootstrap{where}"] = _covers(moved.change, raw - before)
     found[f"item mix, bootstrap{where}"] = _covers(moved.item_mix, raw - weighted)

@@ -21,10 +21,10 @@ from benchmarks.population import BEFORE, KINDS, NOW, RECOMMENDERS, SEGMENT, Sam
 
 REPEATS = 12
 STUDIES: dict[str, tuple[Study, int, int]] = {
-    "by users": (by_users, 500, 8),
+    "by users": (by_users, 500, 9),
     "by draws": (by_draws, 500, 4),
-    "refit": (partial(by_refit, repeats=REPEATS), 200, 6),
-    "refit, mass trapped": (partial(by_refit, trapped=True, repeats=REPEATS), 200, 4),
+    "refit": (partial(by_refit, repeats=REPEATS), 200, 7),
+    "refit, mass trapped": (partial(by_refit, trapped=True, repeats=REPEATS), 200, 5),
     "to a marginal": (partial(to_a_marginal, repeats=REPEATS), 120, 2),
 }
 
