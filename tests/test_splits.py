@@ -174,7 +174,7 @@ def test_a_step_back_and_forth_is_where_one_was() -> None:
             next(t for k, t in enumerate(step.ticks_from(axis, step.before(axis, moment))) if k == 1)
             == moment.tick
         )
-    with pytest.raises(TimeError, match="there is no date"):
+    with pytest.raises(TimeError, match="there is no date that long before 2024-03-31"):
         Step.of(axis, "9000y").before(axis, axis.moment("2024-03-31"))
 
 
@@ -190,8 +190,8 @@ def test_numbers_are_so_long_before_unless_the_log_has_negative_times() -> None:
 @pytest.mark.parametrize(
     ("after", "told"),
     [
-        ("-30d", "after='-30d', so long before each date: '30d' is a step of the calendar"),
-        ("-x", "after='-x', so long before each date: 'x' is not a step"),
+        ("-30d", "after='-30d': '30d' is a step of the calendar"),
+        ("-x", "after='-x': 'x' is not a step"),
         ("-0", "must be positive"),
         ("-99", "nothing had happened yet at -90"),
     ],
@@ -302,6 +302,15 @@ def test_a_window_is_no_profile_and_after_is_offered() -> None:
             run(window)
     with pytest.raises(InputError, match="is not a snapshot"):
         us.fit_weights(log.between(5, 9), log.at(4), after=6)
+
+
+def test_weights_that_were_applied_to_one_window_are_not_those_of_another() -> None:
+    log = log_of(history())
+    applied = log.between(6, 9).weigh({1: 2.0})
+    assert log.between(6, 9).weigh(applied) is applied
+    for other in (log.between(5, 9), log.between(6, 9, known=True), log.at(9)):
+        with pytest.raises(InputError, match="these weights belong to Window"):
+            other.weigh(applied)
 
 
 # test sets

@@ -83,7 +83,7 @@ def test_how_items_are_held_out_is_in_the_file_and_another_way_is_not_resumed(lo
         ({"after": 380}, "after=380 is not before 380, a date of the timeline: begin later with start"),
         ({"after": "-381"}, "at 380 the time split would begin at -1, before the log does"),
         ({"after": 20}, "20 is so long before .* the same length of time before 300 would begin before the log"),
-        ({"after": "-30d"}, "after='-30d', so long before each date: '30d' is a step of the calendar"),
+        ({"after": "-30d"}, "after='-30d': '30d' is a step of the calendar"),
         ({"after": 350, "leave_last_out": True}, "give one of the two"),
         ({"after": 350, "sample": 50, "qualities": "user-hit@5"}, "leave out sample"),
     ],

@@ -72,7 +72,7 @@ _SPLIT_OPTIONS = [
         "--after",
         metavar="T",
         help="Fit at T and hold out what was taken later, a global time split; -30d (-20 where times are plain "
-        "numbers) begins so long before each date.",
+        "numbers) begins that long before each date.",
     ),
     click.option(
         "--leave-last-out", is_flag=True, help="Hold out the last item of each profile instead of each in turn."

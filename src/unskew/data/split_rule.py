@@ -123,7 +123,7 @@ class SplitRule:
         try:
             return Step.of(log.axis, text[1:].strip())
         except TimeError as error:
-            raise error.with_context(f"{option('after', text)}, so long before each date") from None
+            raise error.with_context(option("after", text)) from None
 
 
 LEAVE_ONE_OUT = SplitRule()

@@ -112,7 +112,7 @@ class Step:
         try:
             tick = axis.moment(self._date_after(anchor, -1)).tick + rest
         except (OverflowError, ValueError):
-            raise TimeError(f"so long before {moment.label} there is no date") from None
+            raise TimeError(f"there is no date that long before {moment.label}") from None
         return Moment(tick, label_of(axis, tick))
 
     def _date_after(self, anchor: date, k: int) -> date:
