@@ -336,7 +336,7 @@ def test_refit_after_a_time_split_draws_from_what_is_held_out(log: us.Log) -> No
 def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, reference=BEFORE, by="land", refit=2)
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(told) == ["scores", "changes", "comparisons", "weights"]
+    assert list(told) == ["scores", "changes", "comparisons", "weights", "notes"]
     assert told["scores"] == json.loads(json.dumps([s.to_dict() for s in found.scores]))
     assert [c["from"] for c in told["changes"]] == [c.reference for c in found.changes]
     assert [c["p_holm"] for c in told["comparisons"]] == [c.p_holm for c in found.comparisons]

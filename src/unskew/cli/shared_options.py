@@ -211,13 +211,15 @@ def score_options(function: Function) -> Function:
     return _decorate(function, _SCORE_OPTIONS)
 
 
-def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> None:
-    """Find a slip in -r or -q before the log is read."""
+def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> list[str]:
+    """Find a slip in -r or -q before the log is read; gives the files that the recommenders were read from."""
     from unskew.evaluation.quality import distinct_qualities
+    from unskew.recommend.contract import traits_of
     from unskew.recommend.specs import name_recommenders
 
-    name_recommenders(recommenders)
+    models = name_recommenders(recommenders)
     distinct_qualities(qualities)
+    return [str(file) for model in models.values() for file in traits_of(model).files]
 
 
 @dataclass(frozen=True)

@@ -101,10 +101,9 @@ def timeline(
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_spec import Files
 
-    check_specs(recommenders, qualities)
-    tables = [spec.removeprefix("table:").strip() for spec in recommenders if spec.startswith("table:")]
+    files = check_specs(recommenders, qualities)
     Files.of(output, probabilities, resume=resume, items=bool(items))
-    source.check_outputs(output, probabilities, inputs=[reference, *tables])
+    source.check_outputs(output, probabilities, inputs=[reference, *files])
     log = source.read()
     made = make(
         log,

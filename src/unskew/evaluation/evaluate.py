@@ -18,7 +18,7 @@ from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
-from unskew.evaluation.ranking import rank_folds, rank_pairs
+from unskew.evaluation.ranking import rank_folds, rank_pairs, warn_of_missing_lists
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommender
@@ -136,6 +136,7 @@ def rank_selection(
         ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
     else:
         ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
+    warn_of_missing_lists(model, pairs)
     return HeldOutRanks(
         str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
     )

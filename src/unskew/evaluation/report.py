@@ -6,7 +6,7 @@ What ``unskew evaluate`` prints. Each part can be had by itself (`evaluate`, `ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
@@ -20,7 +20,7 @@ from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
 from unskew.data.weighting import Weights
-from unskew.errors import InputError, PolicyError, option
+from unskew.errors import EmptyError, InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
@@ -32,7 +32,7 @@ from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.evaluation.score import Score
 from unskew.evaluation.time_split import TimeSplit
 from unskew.frames import to_native
-from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
@@ -59,6 +59,8 @@ class Report:
         The item weights, or None.
     bound_holds
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
+    notes
+        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date.
     """
 
     at: Label
@@ -69,12 +71,14 @@ class Report:
     weights: ItemWeights | None
     bound_holds: bool = True
     frames: str | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
         lines += [f"  {score!r}" for score in self.scores]
         lines += [f"  {change}" for change in self.changes]
         lines += [f"  {comparison}" for comparison in self.comparisons]
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines) + ")"
 
     def to_arrow(self) -> pa.Table:
@@ -93,6 +97,7 @@ class Report:
             "changes": [change.to_dict() for change in self.changes],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "weights": None if self.weights is None else self.weights.to_dict(),
+            "notes": list(self.notes),
         }
 
 
@@ -135,7 +140,8 @@ def report(
         Weights that were fitted before, in place of `reference`.
     baseline
         What ran at the reference date, if it was another recommender: it is scored there in place of the others,
-        and again now, so that a change is split into what comes from the algorithm as well.
+        and again now, so that a change is split into what comes from the algorithm as well. A table of lists that
+        does not say from when they are counts as valid then, and not now.
     qualities
         One or several, as for `evaluate`.
     sample, seed, leave_out, after, folds, level
@@ -214,10 +220,11 @@ class _Evaluation:
         scores: list[Score] = []
         for then in self.reference_ranks if self.baseline is not None else ():
             scores += [then.score(quality, level=self.level) for quality in self.qualities]
-        for k, ranks in enumerate(self.ranks):
+        then_by_name = {r.recommender: r for r in self.reference_ranks} if self.baseline is None else {}
+        for ranks in self.ranks:
             for quality in self.qualities:
-                if self.reference_ranks and self.baseline is None:
-                    scores.append(self.reference_ranks[k].score(quality, level=self.level))
+                if ranks.recommender in then_by_name:
+                    scores.append(then_by_name[ranks.recommender].score(quality, level=self.level))
                 found = [ranks.score(quality, w, level=self.level) for w in self.weightings]
                 if by is not None:
                     found += self._segments(ranks, quality, by)
@@ -234,6 +241,7 @@ class _Evaluation:
             weights=weights,
             bound_holds=weights is None or weights.is_of(self.now),
             frames=self.now.log.frames,
+            notes=tuple(self._describe_unscored()),
         )
 
     @cached_property
@@ -275,15 +283,49 @@ class _Evaluation:
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
         """Of every recommender now, on the same pairs; then of the baseline, if it can be scored now."""
-        others = {name: m for name, m in (self.baseline or {}).items() if not traits_of(m).made_elsewhere}
-        return self._rank({**self.models, **others}, self.now, self.weightings, self.starts[0])
+        valid = {name: m for name, m in self.models.items() if self._is_valid(m, self.now, 0) is not False}
+        if not valid:
+            raise EmptyError("there is nothing to score", remedy="; ".join(self._describe_unscored()))
+        others = {name: m for name, m in (self.baseline or {}).items() if self._is_valid(m, self.now, 0)}
+        return self._rank({**valid, **others}, self.now, self.weightings, self.starts[0])
 
     @cached_property
     def reference_ranks(self) -> list[HeldOutRanks]:
-        """Of what ran at the reference date, if that is a date whose profiles are known."""
-        if not isinstance(self.reference, Snapshot):
+        """Of what ran at the reference date, if that is a date whose profiles are known and it has lists there.
+
+        A baseline that does not say from when its lists are is taken at its word: it ran then.
+        """
+        then = self.reference
+        if not isinstance(then, Snapshot):
             return []
-        return self._rank(self.baseline or self.models, self.reference, [None], self.starts[1])
+        valid = {name: m for name, m in self.models.items() if self._is_valid(m, then, 1)}
+        if self.baseline is not None:
+            valid = {name: m for name, m in self.baseline.items() if self._is_valid(m, then, 1) is not False}
+        return self._rank(valid, then, [None], self.starts[1]) if valid else []
+
+    def _is_valid(self, model: Recommender, snapshot: Snapshot, date: int) -> bool | None:
+        """Whether a recommender can be scored at a date, 0 for now and 1 for the reference."""
+        start = self.starts[date]
+        return is_valid_at(model, snapshot.log.axis, snapshot.tick if start is None else start.tick)
+
+    def _describe_unscored(self) -> Iterator[str]:
+        """What was not scored, and why."""
+        dates = [self.now, *([self.reference] if isinstance(self.reference, Snapshot) else [])]
+        for k, snapshot in enumerate(dates):
+            start = self.starts[k]
+            at = snapshot.at if start is None else start.label
+            asked = self.models if k == 0 or self.baseline is None else self.baseline
+            for name, model in asked.items():
+                valid = self._is_valid(model, snapshot, k)
+                if valid is False:
+                    change = ", and no change since then" if k == 1 else ""
+                    yield f"no lists of {name} are valid at {at}: there is no score of it at that date{change}"
+                elif valid is None and k == 1 and self.baseline is None:
+                    yield (
+                        f"{name} does not say from when its lists are valid: it is scored at {self.now.at} alone, "
+                        f"and there is no change since {at}. Give it a column of dates, or one date (valid_from; "
+                        "in a spec ?from=DATE)"
+                    )
 
     def _rank(
         self,
@@ -316,10 +358,11 @@ class _Evaluation:
         if self.weights is None or not self.reference_ranks:
             return []
         if self.baseline is None:
-            return [Split(now, then) for now, then in zip(self.ranks, self.reference_ranks, strict=True)]
+            now_by_name = {r.recommender: r for r in self.ranks}
+            return [Split(now_by_name[then.recommender], then) for then in self.reference_ranks]
         then = self.reference_ranks[0]
         baseline = next((r for r in self.ranks if r.recommender == then.recommender), None)
-        return [Split(now, then, baseline) for now in self.ranks[: len(self.models)]]
+        return [Split(now, then, baseline) for now in self.ranks if now.recommender in self.models]
 
     def _repeat(self, refit: int | None) -> Repetitions | None:
         """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""

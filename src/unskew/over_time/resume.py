@@ -54,9 +54,13 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
     if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
         raise damaged(path, "weights to start from are missing")
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
-    row_names, share_names = spec.names(options["view"])
     done = []
     for at in found.dates:
+        try:
+            tick = spec.log.axis.moment(at).tick
+        except InputError as error:
+            raise damaged(path, error) from error
+        row_names, share_names = spec.names(options["view"], tick)
         if [row[1:6] for row in rows[at]] != row_names:
             raise damaged(path, f"the rows at {at} are not those of its options")
         if [row[1:4] for row in shares.get(at, [])] != share_names:
@@ -64,10 +68,6 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
                 f"{files.probabilities} lacks probabilities at {at}, which {path} has: name the file "
                 "that was written with it, or remove both to begin again"
             )
-        try:
-            tick = spec.log.axis.moment(at).tick
-        except InputError as error:
-            raise damaged(path, error) from error
         done.append(DoneDate(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
     return done, found.starts
 

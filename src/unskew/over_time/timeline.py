@@ -65,7 +65,8 @@ def timeline(
         All of history.
     recommenders
         One or several, as for `evaluate`, or a mapping from the name that each is to have in the table. Each is
-        fitted again at every date.
+        fitted again at every date; of a `Table`, the lists of that date are taken, and a date before its first
+        lists has no row of it.
     reference
         The date to compare with (t0), or whatever else `fit_weights` takes: a snapshot, a `Marginal`, a mapping.
     start, end, every
@@ -125,7 +126,7 @@ def timeline(
         changes=changes,
     )
     begin = spec.first if start is None and dates is None else None
-    grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
+    grid = spec.choose_dates(grid_of(log, start, end, every, dates=dates, otherwise=begin))
     files = Files.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
     made = _Run(spec, grid, files, resume).finish()
     if made.unfinished:
@@ -189,7 +190,7 @@ class _Run:
 
     def _compute(self, moment: Moment) -> DoneDate:
         """Score at one date."""
-        spec = self.spec
+        spec, models = self.spec, self.spec.models_at(moment.tick)
         starts = self.new[-1].starts if self.new else self.starts
         try:
             snapshot = spec.snapshot(moment)
@@ -198,7 +199,7 @@ class _Run:
             scores = score_date(
                 snapshot,
                 weightings,
-                list(spec.models.values()),
+                list(models.values()),
                 spec.qualities,
                 level=spec.level,
                 sample=spec.sample,
@@ -209,7 +210,7 @@ class _Run:
         at, view = moment.label, snapshot.policy.view
         rows = [
             (at, name, quality.name, view, w.name, w.top, found.value, *found.interval, one.divergence, one.bound)
-            for name, by_quality in zip(spec.models, scores, strict=True)
+            for name, by_quality in zip(models, scores, strict=True)
             for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
             for one, w, found in zip(dated, weightings, by_weighting, strict=True)
         ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,14 +19,15 @@ from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError, option
+from unskew.errors import EmptyError, InputError, PolicyError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.quality import Quality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files
 from unskew.over_time.date_grid import label_of
-from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.text import count
 from unskew.weights.alignment import Reference, find_reference
 from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
@@ -130,18 +132,47 @@ class TimelineSpec:
         """The profiles at a date of the grid."""
         return Snapshot.of(self.log, moment).with_priors(self.p_user, self.p_item)
 
+    def models_at(self, tick: int | float) -> dict[str, Recommender]:
+        """The recommenders that can be scored at a date: lists made elsewhere may not be valid yet."""
+        axis = self.log.axis
+        return {name: one for name, one in self.models.items() if is_valid_at(one, axis, tick) is not False}
+
+    def choose_dates(self, grid: list[Moment]) -> list[Moment]:
+        """The dates at which something can be scored; warn of lists that are not valid at some, or do not say."""
+        for name, model in self.models.items():
+            valid = [is_valid_at(model, self.log.axis, moment.tick) for moment in grid]
+            if None in valid and len(grid) > 1:
+                self._warn(
+                    f"{name} does not say from when its lists are valid: they are scored at every date, those "
+                    "before they were made among them; give it a column of dates, or one date (valid_from; in a "
+                    "spec ?from=DATE)"
+                )
+            if False in valid:
+                last = grid[max(k for k, one in enumerate(valid) if one is False)]
+                dates = f"{valid.count(False)} of {count(len(grid), 'date')}"
+                self._warn(f"no lists of {name} are valid at {dates}, the last {last.label}: no rows of it there")
+        chosen = [moment for moment in grid if self.models_at(moment.tick)]
+        if not chosen:
+            names, dates = ", ".join(self.models), f"{grid[0].label} to {grid[-1].label}"
+            raise EmptyError(f"no lists of {names} are valid at any date from {dates}", remedy="take later ones")
+        return chosen
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        warnings.warn(text, UnskewWarning, stacklevel=4)
+
     def seed_at(self, moment: Moment) -> int:
         """The seed of the draws of a date: independent of those of other dates, and always the same."""
         tick = moment.tick
         number = int(np.float64(tick).view(np.uint64)) if isinstance(tick, float) else int(tick) % 2**64
         return int(np.random.SeedSequence([self.seed, number]).generate_state(1, np.uint64)[0])
 
-    def names(self, view: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    def names(self, view: str, tick: int | float) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
         weightings = [("raw", None), ("weighted", None), *(("weighted", fit.top) for fit in self.fits[1:])]
         rows = [
             (name, quality.name, view, *weighting)
-            for name in self.models
+            for name in self.models_at(tick)
             for quality in self.qualities
             for weighting in weightings
         ]

@@ -13,6 +13,7 @@ import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from unskew.errors import InputError, UnskewError
@@ -60,7 +61,8 @@ def recommender(spec: Any) -> Recommender:
           parameters of `Popular`, `ItemKNN`, `EASE`;
         - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
           `ImplicitModel`;
-        - ``table:recommendations.parquet``: made elsewhere; see `Table`;
+        - ``table:recommendations.parquet``, ``table:lists/?user=member&item=sku&date=day``: made elsewhere; see
+          `Table`, of which ``valid_from`` is written ``from``;
         - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
         - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
           first;
@@ -136,7 +138,7 @@ def _make_from_text(spec: str) -> Recommender:
     if head == "table":
         if not rest:
             raise InputError(f"{spec!r} must name a file, as in {KNOWN['table']}")
-        return Table(rest)
+        return _make_table(rest, spec)
     name, given = parse_spec(spec)
     if name in _OWN:
         module, attribute = _OWN[name]
@@ -158,6 +160,19 @@ def _make_from_text(spec: str) -> Recommender:
     raise InputError(
         f"there is no recommender {name!r}{meant} There are {known}, ./file.py:Class and package.module:Class"
     )
+
+
+def _make_table(text: str, spec: str) -> Table:
+    """A table of a path, and the parameters after the last question mark, if that is not part of a glob."""
+    path, mark, query = text.rpartition("?")
+    if not mark or "=" not in query or Path(text).exists():
+        return Table(text)
+    given = parse_spec(f"{KNOWN['table']}?{query}")[1]
+    if "from" in given:  # which Python keeps for itself
+        if "valid_from" in given:
+            raise InputError(f"{spec!r} gives 'from' and 'valid_from', which are the same")
+        given["valid_from"] = given.pop("from")
+    return Table(path, **convert_parameters(Table, given, "table", skip=1))
 
 
 def _read_items(text: str, spec: str) -> list[str]:
