@@ -37,7 +37,7 @@ def dated_log() -> us.Log:
     return us.read_log(EVENTS)
 
 
-def lists_at(table: Any, log: us.Log, at: Any) -> dict[str, list[str]]:
+def lists_at(table: Any, log: us.Log, at: Any) -> dict[Any, list[Any]]:
     """The whole list of each user at a date."""
     snapshot = log.at(at).number_by_id()
     users = list(log.users)
@@ -83,6 +83,15 @@ def test_a_time_split_takes_the_lists_of_the_split_and_none_of_later() -> None:
     with pytest.warns(UnskewWarning, match="no recommendation for 2 of the 3 users"):
         new = us.evaluate(Table(lists), log.at("2013-09-01"), after="2013-07-20", quality="hit@1")
     assert new.value == pytest.approx(1 / 6)  # and x in September, which the list of July does not have
+
+
+def test_lists_with_dates_can_be_compared_after_a_time_split() -> None:
+    log = report_log()
+    for table, kind in ((tables_of(log, old=280), "time"), (without_dates(log, 280), "elsewhere")):
+        found = us.report(log, {"lists": Table(table), "popular": "popular"}, at=400, after=300)
+        assert {s.recommender: s.left_out for s in found.scores} == {"lists": kind, "popular": "time"}
+        assert found.comparisons[0].comparable == (kind == "time")
+    assert us.evaluate(Table(tables_of(log, old=280)), log.at(400)).left_out == "elsewhere"
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Paris"])
@@ -287,6 +296,10 @@ def tables_of(log: us.Log, **days: int) -> dict[str, list[Any]]:
     }
 
 
+def without_dates(log: us.Log, day: int) -> dict[str, list[Any]]:
+    return {name: values for name, values in tables_of(log, day=day).items() if name != "date"}
+
+
 def test_a_report_scores_each_date_with_the_lists_of_that_date() -> None:
     log = report_log()
     table = Table(tables_of(log, old=280, new=440))
@@ -294,7 +307,7 @@ def test_a_report_scores_each_date_with_the_lists_of_that_date() -> None:
     assert found.notes == ()
     values = {(s.at, s.weighting): s.value for s in found.scores}
     for day, at in ((280, 300), (440, 480)):
-        alone = Table({k: v for k, v in tables_of(log, day=day).items() if k != "date"})
+        alone = Table(without_dates(log, day))
         assert values[at, "raw"] == us.evaluate(alone, log.at(at)).value
     assert found.changes[0].change.value == pytest.approx(values[480, "raw"] - values[300, "raw"])
 
@@ -315,7 +328,7 @@ def test_lists_that_were_not_there_yet_have_no_score_and_no_change() -> None:
 
 def test_lists_without_dates_are_scored_now_alone() -> None:
     log = report_log()
-    undated = Table({k: v for k, v in tables_of(log, new=440).items() if k != "date"})
+    undated = Table(without_dates(log, 440))
     found = us.report(log, {"lists": undated}, at=480, reference=300, refit=0)
     assert {s.at for s in found.scores} == {480}
     assert found.changes == []
@@ -346,7 +359,7 @@ def test_a_baseline_with_dates_is_scored_now_as_well_so_that_there_is_an_algorit
 
 def test_a_baseline_without_dates_ran_then_and_not_now() -> None:
     log = report_log()
-    undated = Table({k: v for k, v in tables_of(log, old=280).items() if k != "date"})
+    undated = Table(without_dates(log, 280))
     found = us.report(log, "constant:1,2", baseline={"v1": undated}, at=480, reference=300, refit=0)
     assert found.changes[0].algorithm is None
     assert {(s.recommender, s.at) for s in found.scores} == {("v1", 300), ("constant:1,2", 480)}
@@ -379,7 +392,7 @@ def test_a_timeline_takes_the_lists_of_each_date_and_leaves_out_dates_before_the
     assert made.dates == [360, 420, 480]
     values = {row["at"]: row["value"] for row in made.rows.to_pylist() if row["weighting"] == "raw"}
     for at, day in ((360, 330), (420, 390), (480, 390)):
-        alone = Table({k: v for k, v in tables_of(log, day=day).items() if k != "date"})
+        alone = Table(without_dates(log, day))
         assert values[at] == us.evaluate(alone, log.at(at)).value
 
 
@@ -411,7 +424,7 @@ def test_a_timeline_without_any_list_is_refused_and_one_without_dates_warns(tmp_
         pytest.warns(UnskewWarning, match="are valid at 2 of 2 dates"),
     ):
         us.timeline(log, late, reference=300, end=360, every=60)
-    undated = {"lists": Table({k: v for k, v in tables_of(log, new=440).items() if k != "date"})}
+    undated = {"lists": Table(without_dates(log, 440))}
     with pytest.warns(UnskewWarning, match="lists does not say from when its lists are valid: they are scored at"):
         assert len(us.timeline(log, undated, reference=300, end=360, every=60).dates) == 2
 

@@ -61,7 +61,11 @@ class Comparison:
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
-        use = "use the same folds for both" if "elsewhere" not in self.left_out else "use a time split for both"
+        use = (
+            "use the same folds for both"
+            if "elsewhere" not in self.left_out
+            else "use a time split, and lists with dates"
+        )
         return f"{self.a} and {self.b}, {self.quality}, {self.weighting}: not comparable ({told}); {use}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -37,10 +37,15 @@ class LeftOut:
     folds: int | None = None
 
     @classmethod
-    def of(cls, model: Recommender, *, alone: bool, by_time: bool, folds: int | None) -> LeftOut:
-        """What is left out of a recommender; `alone` says that pairs are held out one at a time."""
+    def of(
+        cls, model: Recommender, *, alone: bool, by_time: bool, folds: int | None, dated: bool = False
+    ) -> LeftOut:
+        """What is left out of a recommender; `alone` says that pairs are held out one at a time.
+
+        `dated` says that its lists, though made elsewhere, are known to be older than what is held out by time.
+        """
         traits = traits_of(model)
-        if traits.learns == "elsewhere":
+        if traits.learns == "elsewhere" and not (by_time and dated):
             return cls("elsewhere")
         if by_time:
             return cls("time")

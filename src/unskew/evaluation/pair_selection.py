@@ -25,7 +25,7 @@ from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
 from unskew.evaluation.time_split import TimeSplit
-from unskew.recommend.contract import HeldOutPairs, Recommender
+from unskew.recommend.contract import HeldOutPairs, PreparedLists, Recommender
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -99,9 +99,11 @@ class PairSelection:
 
     def left_out(self, model: Recommender) -> LeftOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
-        by_time = self.held.profiles is not self.pairs.snapshot
+        seen = self.held.profiles
+        by_time = seen is not self.pairs.snapshot
+        dated = isinstance(model, PreparedLists) and model.is_valid_at(seen.log.axis, seen.tick) is True
         folds = None if self.folds is None else self.folds.number
-        return LeftOut.of(model, alone=self.held.together == 1, by_time=by_time, folds=folds)
+        return LeftOut.of(model, alone=self.held.together == 1, by_time=by_time, folds=folds, dated=dated)
 
     def __len__(self) -> int:
         return len(self.pairs)
