@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
-from unskew.errors import PolicyError
+from unskew.errors import InputError, PolicyError
+from unskew.text import one_line
+
+Kind = TypeVar("Kind")
 
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
@@ -51,3 +54,16 @@ def sample_size(name: str, value: Any) -> int:
             f"{name} is {value}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}"
         )
     return wanted
+
+
+def instance_of(kind: type[Kind], value: Any, what: str, remedy: str) -> Kind:
+    """`value`, which must be of a class: `what` says of which, and `remedy` how to come by one.
+
+    >>> instance_of(int, "x", "a number", "count")
+    Traceback (most recent call last):
+    ...
+    unskew.errors.InputError: 'x' (of type str) is not a number: count
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{one_line(value)} (of type {type(value).__name__}) is not {what}", remedy=remedy)
+    return value

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import whole_number
+from unskew.checks import instance_of, whole_number
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -23,6 +23,7 @@ from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.results import flatten
 from unskew.evaluation.stayers import find_stayers
 from unskew.weights.item_weights import ItemWeights
 
@@ -41,6 +42,10 @@ TERMS = {
     },
 }
 """The scores that each part is made of, with their signs; the key says whether a baseline is scored now too."""
+
+
+PARTS = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
+"""The figures of a change that have an interval."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +157,6 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        parts = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
         return {
             "recommender": self.recommender,
             "baseline": self.baseline,
@@ -161,7 +165,7 @@ class Change:
             "to": self.at,
             "score_from": _json_number(self.score_reference),
             "score_to": _json_number(self.score),
-            **{name: _json_part(getattr(self, name)) for name in parts},
+            **{name: _json_part(getattr(self, name)) for name in PARTS},
             "bound": self.bound,
             "bound_holds": self.bound_holds,
             "comparable": self.comparable,
@@ -170,6 +174,10 @@ class Change:
             "method": self.method,
             "repeats": self.repeats,
         }
+
+    def to_row(self) -> dict[str, Any]:
+        """The same as columns of a table, the parts as item_mix, item_mix_low, item_mix_high and so on."""
+        return flatten(self.to_dict(), PARTS)
 
     def _describe_parts(self) -> str:
         size = f"{100 * abs(self.change.value):.2f}"
@@ -259,6 +267,8 @@ def explain_change(
     if refit is not None:
         whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
     wanted = named_quality(quality)
+    for given in (now, reference, *(() if baseline is None else (baseline,))):
+        instance_of(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError("one date was sampled and the other not", remedy="rank both with sample, or neither")
     again = bootstrap_if_possible(

@@ -7,51 +7,99 @@ arrays. What is uncertain about a score is in `intervals`, what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
+from unskew.errors import InputError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.quality import Quality, distinct_qualities, is_one_quality
 from unskew.evaluation.quality import qualities as named_qualities
-from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.ranking import rank_folds, rank_pairs, warn_of_missing_lists
+from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import traits_of
-from unskew.recommend.specs import AnyRecommender
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 from unskew.recommend.specs import recommender as named_recommender
 
+Several = list[Any] | tuple[Any, ...]
+"""Qualities or recommenders in a list, or anything of the kind, which is not a text or a function."""
 
+
+class SelectionKeywords(TypedDict, total=False):
+    """What `evaluate` takes besides: see there."""
+
+    weights: Weights
+    sample: int | None
+    seed: int
+    leave_out: int
+    after: Any
+    folds: int | None
+    level: float
+
+
+@overload
 def evaluate(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    weights: Weights = None,
     quality: AnyQuality = "hit@5",
+    **options: Unpack[SelectionKeywords],
+) -> Score: ...
+
+
+@overload
+def evaluate(
+    recommender: AnyRecommender,
+    snapshot: Snapshot,
+    *,
+    quality: Several,
+    **options: Unpack[SelectionKeywords],
+) -> Results[Score]: ...
+
+
+@overload
+def evaluate(
+    recommender: Several | Mapping[str, AnyRecommender],
+    snapshot: Snapshot,
+    *,
+    quality: AnyQuality | Several = "hit@5",
+    **options: Unpack[SelectionKeywords],
+) -> Results[Score]: ...
+
+
+def evaluate(
+    recommender: AnyRecommenders,
+    snapshot: Snapshot,
+    *,
+    weights: Weights = None,
+    quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
     sample: int | None = None,
     seed: int = 0,
     leave_out: int = 1,
     after: Any = None,
     folds: int | None = None,
     level: float = 0.95,
-) -> Score:
+) -> Score | Results[Score]:
     """The score of a recommender at a date: ``L = sum_ui P(u) P(i|u,w) l(g(u minus i), i)``.
 
     Parameters
     ----------
     recommender
         Anything with ``fit`` and ``recommend``, a function from a list of ids and k to a list of ids, or a spec
-        such as ``"popular"`` or ``"knn?neighbours=50"``.
+        such as ``"popular"`` or ``"knn?neighbours=50"``; or a list of these, or a mapping from the name that each
+        is to have.
     snapshot
         The profiles; each item of each profile is held out in turn.
     weights
         Item weights from `fit_weights`, or a mapping from item to weight (1 for an item that it does not name);
         None for the raw score. With `after`, fit them to what is held out: ``log.between(after, snapshot)``.
     quality
-        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, or a `Quality` of one's own.
+        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, or a `Quality` of one's own; or a list of these.
     sample
         Draw so many pairs (users by P(u) with repetition, then one item each) instead of taking all.
     seed
@@ -68,6 +116,12 @@ def evaluate(
     level
         Of the interval.
 
+    Returns
+    -------
+    Score
+        Or, where a list of recommenders or of qualities was given, a list of scores (`Results`): of each
+        recommender all qualities. It can be had as a table.
+
     Examples
     --------
     >>> import unskew as us
@@ -77,18 +131,23 @@ def evaluate(
     0.8333
     """
     critical(level)  # refuse it before the work, not after
-    ranks = rank_held_out(
-        recommender,
-        snapshot,
-        qualities=[named_quality(quality)],
-        weights=[weights],
-        sample=sample,
-        seed=seed,
-        leave_out=leave_out,
-        after=after,
-        folds=folds,
+    single = is_one_recommender(recommender) and is_one_quality(quality)
+    wanted = distinct_qualities(quality)
+    if single and len(wanted) > 1:
+        names = ", ".join(one.name for one in wanted)
+        raise InputError(
+            f"{quality!r} stands for {names}, where one quality is asked for",
+            remedy="put it into a list, to have a list of scores",
+        )
+    models = name_recommenders(recommender)
+    selection = PairSelection.of(
+        snapshot, [weights], sample=sample, seed=seed, leave_out=leave_out, after=after, folds=folds
     )
-    return ranks.score(quality, weights, level=level)
+    ranks = (replace(rank_selection(one, selection, wanted), recommender=name) for name, one in models.items())
+    scores = Results(
+        [some.score(one, weights, level=level) for some in ranks for one in wanted], snapshot.log.frames
+    )
+    return scores[0] if single else scores
 
 
 def rank_held_out(

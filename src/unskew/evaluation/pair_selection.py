@@ -14,12 +14,12 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import sample_size, whole_number
+from unskew.checks import instance_of, sample_size, whole_number
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weighting, Weights
-from unskew.errors import EmptyError, InputError, PolicyError, option
+from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.left_out import LeftOut
@@ -72,11 +72,13 @@ class PairSelection:
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
         check_selection_options(sample, seed, leave_out, after, folds)
-        if not isinstance(snapshot, Snapshot):
-            raise InputError(
-                f"{snapshot!r} is not a snapshot: give the profiles at a date, such as log.at(date); to hold out "
-                f"what users took later, use {option('after')}"
-            )
+        instance_of(
+            Snapshot,
+            snapshot,
+            "a snapshot",
+            f"give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+            f"{option('after')}",
+        )
         part: Slice = snapshot
         whole: Slice = snapshot
         if after is None:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.checks import whole_number
+from unskew.checks import instance_of, whole_number
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.slice import Slice
@@ -29,9 +29,9 @@ from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
 from unskew.evaluation.quality import Quality, distinct_qualities
+from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.time_split import TimeSplit
-from unskew.frames import to_native
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, find_reference
@@ -65,12 +65,11 @@ class Report:
 
     at: Label
     reference: Label | None
-    scores: list[Score]
-    changes: list[Change]
-    comparisons: list[Comparison]
+    scores: Results[Score]
+    changes: Results[Change]
+    comparisons: Results[Comparison]
     weights: ItemWeights | None
     bound_holds: bool = True
-    frames: str | None = None
     notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
@@ -83,12 +82,13 @@ class Report:
 
     def to_arrow(self) -> pa.Table:
         """The scores, one row each."""
-        rows = [score.to_dict() for score in self.scores]
-        return pa.Table.from_pylist([{"segment": None, **row} for row in rows])
+        return self.scores.to_arrow()
 
     def to_frame(self) -> Any:
-        """The scores, one row each, in the dataframe library that the log came in."""
-        return to_native(self.to_arrow(), self.frames)
+        """The scores, one row each, in the dataframe library that the log came in; see also their own `to_frame`,
+        and those of `changes` and `comparisons`.
+        """
+        return self.scores.to_frame()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
@@ -168,8 +168,7 @@ def report(
     >>> len(found.changes), len(found.comparisons)
     (2, 2)
     """
-    if not isinstance(log, Log):
-        raise InputError(f"{log!r} is not a log: read one with read_log")
+    instance_of(Log, log, "a log", "read one with read_log")
     fit = FitOptions.of(options, changes)
     check_report_options(
         reference,
@@ -231,16 +230,15 @@ class _Evaluation:
                 if refit and again is not None:
                     found = [_refit_score(score, again, ranks) for score in found]
                 scores += found
-        weights = self.weights
+        weights, frames = self.weights, self.now.log.frames
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
-            scores=scores,
-            changes=self._changes(again),
-            comparisons=self._comparisons(),
+            scores=Results(scores, frames),
+            changes=Results(self._changes(again), frames),
+            comparisons=Results(self._comparisons(), frames),
             weights=weights,
             bound_holds=weights is None or weights.is_of(self.now),
-            frames=self.now.log.frames,
             notes=tuple(self._describe_unscored()),
         )
 

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes
-from unskew.checks import one_of, sample_size, whole_number
+from unskew.checks import instance_of, one_of, sample_size, whole_number
 from unskew.data.ids import require_mapping_codes
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
@@ -80,8 +80,7 @@ class TimelineSpec:
         changes: SharedFitKeywords,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
-        if not isinstance(log, Log):
-            raise InputError(f"{log!r} is not a log: read one with read_log")
+        instance_of(Log, log, "a log", "read one with read_log")
         critical(level)
         if sample is not None:
             sample_size(option("sample"), sample)

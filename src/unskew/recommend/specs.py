@@ -14,7 +14,7 @@ import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.constant import ConstantOfTexts
@@ -109,6 +109,11 @@ def require_shipped(spec: str) -> None:
         )
 
 
+def is_one_recommender(given: Any) -> bool:
+    """Whether this is a recommender or a spec, or wants to be one, and not several in a list or mapping."""
+    return isinstance(given, str | Recommender) or callable(given) or not isinstance(given, Iterable)
+
+
 def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
     """One or several recommenders by the names that they have in results, each of which must come once."""
     if isinstance(given, Mapping):
@@ -117,8 +122,7 @@ def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
             raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
         named = [(name, recommender(one)) for name, one in given.items()]
     else:
-        alone = isinstance(given, str | Recommender) or callable(given)
-        several: list[Any] = list(given) if isinstance(given, Iterable) and not alone else [given]
+        several: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
         named = [(str(model), model) for model in map(recommender, several)]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
