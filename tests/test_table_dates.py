@@ -429,6 +429,18 @@ def test_a_timeline_without_any_list_is_refused_and_one_without_dates_warns(tmp_
         assert len(us.timeline(log, undated, reference=300, end=360, every=60).dates) == 2
 
 
+def test_users_without_a_list_are_told_of_once_on_a_timeline() -> None:
+    log = report_log()
+    some = {name: values[:50] for name, values in tables_of(log, old=280).items()}
+    with pytest.warns(UnskewWarning) as found:
+        us.timeline(log, {"lists": Table(some)}, reference=300, end=360, every=30)
+    [told] = [str(one.message) for one in found]
+    users = int(np.count_nonzero(log.at(300).sizes()))
+    with_list = len({u for u in some["user"] if log.at(300).profile(u)})
+    assert f"no recommendation for {users - with_list} of the {users} users scored at 300" in told
+    assert told.endswith("(and the same at 2 other dates or of other lists)")
+
+
 # the command line
 
 

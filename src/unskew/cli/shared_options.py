@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.priors import ItemPrior
     from unskew.data.snapshot import Snapshot
+    from unskew.recommend.contract import Recommender
     from unskew.weights.alignment import Reference
 
 Function = Callable[..., Any]
@@ -211,15 +212,13 @@ def score_options(function: Function) -> Function:
     return _decorate(function, _SCORE_OPTIONS)
 
 
-def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> list[str]:
-    """Find a slip in -r or -q before the log is read; gives the files that the recommenders were read from."""
+def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> dict[str, Recommender]:
+    """Find a slip in -r or -q before the log is read; gives the recommenders by name."""
     from unskew.evaluation.quality import distinct_qualities
-    from unskew.recommend.contract import traits_of
     from unskew.recommend.specs import name_recommenders
 
-    models = name_recommenders(recommenders)
     distinct_qualities(qualities)
-    return [str(file) for model in models.values() for file in traits_of(model).files]
+    return name_recommenders(recommenders)
 
 
 @dataclass(frozen=True)

@@ -100,14 +100,16 @@ def timeline(
     """
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_spec import Files
+    from unskew.recommend.contract import traits_of
 
-    files = check_specs(recommenders, qualities)
+    models = check_specs(recommenders, qualities)
+    files = [str(file) for model in models.values() for file in traits_of(model).files]
     Files.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, *files])
     log = source.read()
     made = make(
         log,
-        recommenders,
+        models,
         reference=source.reference(log, reference),
         start=start,
         end=end,

@@ -7,19 +7,20 @@ arrays. What is uncertain about a score is in `intervals`, what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypedDict, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
-from unskew.errors import InputError
+from unskew.errors import InputError, UnskewWarning
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality, distinct_qualities, is_one_quality
 from unskew.evaluation.quality import qualities as named_qualities
-from unskew.evaluation.ranking import rank_folds, rank_pairs, warn_of_missing_lists
+from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import traits_of
@@ -184,9 +185,16 @@ def rank_held_out(
 
 
 def rank_selection(
-    recommender: AnyRecommender, selection: PairSelection, qualities: Sequence[Quality]
+    recommender: AnyRecommender,
+    selection: PairSelection,
+    qualities: Sequence[Quality],
+    *,
+    tell_missing: Callable[[str], None] | None = None,
 ) -> HeldOutRanks:
-    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look."""
+    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look.
+
+    `tell_missing` is told if lists made elsewhere lack some of the users; by default that is a warning.
+    """
     model = named_recommender(recommender)
     depth = max(q.depth for q in qualities)
     graded = any(q.needs_grades for q in qualities)
@@ -195,7 +203,13 @@ def rank_selection(
         ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
     else:
         ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
-    warn_of_missing_lists(model, pairs)
+    missing = describe_missing_lists(model, pairs)
+    if missing is not None:
+        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
     return HeldOutRanks(
         str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
     )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UnskewWarning, stacklevel=4)

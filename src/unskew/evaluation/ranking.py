@@ -92,18 +92,12 @@ def rank_pairs(
     return ranks, _ask_for_grades(model, held, pairs)
 
 
-def warn_of_missing_lists(model: Recommender, pairs: HeldOutPairs) -> None:
-    """Say for how many of those who are scored a recommender has no list: they count as misses."""
+def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | None:
+    """For how many of those who are scored a recommender has no list; None if it has them all."""
     if not isinstance(model, PreparedLists):
-        return
+        return None
     missing, total, what = model.count_missing(pairs)
-    if missing:
-        warnings.warn(
-            f"{model} has no recommendation for {missing} of the {total} {what} scored at {pairs.snapshot.at}: "
-            "they count as misses",
-            UnskewWarning,
-            stacklevel=5,
-        )
+    return f"{missing} of the {total} {what} scored at {pairs.snapshot.at}" if missing else None
 
 
 def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:

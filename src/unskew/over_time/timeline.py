@@ -151,6 +151,7 @@ class _Run:
         self.known: list[DoneDate] = []  # from the file; the weights of the date computed last are beside it
         self.starts: Starts = {}
         self.new: list[DoneDate] = []  # a date is there at once with its weights, or not at all
+        self.missing: list[str] = []  # what is to be said about users without lists
         self.replaces = False  # an older file, which may hold more than this run so far
         if files.rows is not None and files.rows.exists():
             self.replaces = not resume
@@ -186,7 +187,15 @@ class _Run:
                 self._write()
             raise
         self._write()
+        self._warn_of_missing()
         return self._result()
+
+    def _warn_of_missing(self) -> None:
+        """Say once that lists made elsewhere lack some users, which they may do at every date."""
+        if self.missing:
+            more = len(self.missing) - 1
+            others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
+            warnings.warn(f"{self.missing[0]}{others}", UnskewWarning, stacklevel=4)
 
     def _compute(self, moment: Moment) -> DoneDate:
         """Score at one date."""
@@ -204,6 +213,7 @@ class _Run:
                 level=spec.level,
                 sample=spec.sample,
                 seed=spec.seed_at(moment),
+                tell_missing=self.missing.append,
             )
         except UnskewError as error:
             raise error.with_context(f"at {moment.label}") from error
