@@ -178,8 +178,8 @@ def test_any_name_can_be_given_and_nothing_is_said() -> None:
     ("given", "message"),
     [
         ({"user": "membr"}, "the table has no column 'membr', named for 'user'; it has 'member', .*mean 'member'"),
-        ({"user": "member", "rank": 3}, "rank is 3; it takes the name of a column"),
-        ({}, "columns 'member' and 'customer', each of which could be 'user': name the right one with user"),
+        ({"user": "member", "rank": 3}, "rank= of a table is 3; it takes the name of a column"),
+        ({}, "columns 'member' and 'customer', each of which could be 'user': say which is .*user='COLUMN'"),
         ({"user": "member", "item": "sku", "items": "sku"}, "it needs items"),
     ],
 )

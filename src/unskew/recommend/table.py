@@ -14,7 +14,7 @@ from unskew.arrays.types import Codes
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import TimeAxis
-from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
+from unskew.errors import EmptyError, PolicyError, UnskewWarning
 from unskew.reading.sources import expand
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.parameters import format_spec
@@ -92,7 +92,7 @@ class Table:
     ) -> None:
         if date is not None and valid_from is not None:
             raise PolicyError(
-                f"{option('date')} names a column of dates, and {option('valid_from')} is one date for all lists",
+                "date= of a table names a column of dates, and valid_from= (from= in a spec) is one for all lists",
                 remedy="give one of the two",
             )
         named = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from unskew.errors import ColumnError, option
+from unskew.errors import ColumnError
 from unskew.text import did_you_mean, enumerate_words
 
 FORMS = (("items",), ("item", "rank"), ("item", "score"))
@@ -47,9 +47,14 @@ def choose_columns(have: Sequence[str], named: Mapping[str, str | None], where: 
     if "user" not in found:
         raise ColumnError(
             columns,
-            remedy=f"a table of recommendations needs 'user' (or name it with {option('user')}), and {_HOW}",
+            remedy=f"a table of recommendations needs 'user' ({how_to_name('user')}), and {_HOW}",
         )
     return found | _choose_form(have, told, where, columns)
+
+
+def how_to_name(role: str) -> str:
+    """How to say which column has a role; not as an option of the command, where it is one of the log."""
+    return f"or name it, as in Table(..., {role}='COLUMN') or table:FILE?{role}=COLUMN"
 
 
 def describe_guesses(chosen: Mapping[str, str], named: Mapping[str, str | None]) -> str:
@@ -74,11 +79,11 @@ def _choose_form(have: Sequence[str], told: Mapping[str, str], where: str, colum
         if forms and "items" in forms[0] and len(forms) > 1:
             raise ColumnError(
                 f"{columns}: the order of the items is not clear",
-                remedy=f"give {_HOW}, or say with {option('items')} or {option('rank')} which counts",
+                remedy=f"give {_HOW}, or say which counts ({how_to_name('items')})",
             )
         if forms:
             return forms[0]
-    raise ColumnError(columns, remedy=f"it needs {_HOW}; other names can be given with {option('item')} and so on")
+    raise ColumnError(columns, remedy=f"it needs {_HOW} ({how_to_name('item')})")
 
 
 def _find(
@@ -94,14 +99,14 @@ def _find(
     if len(alike) > 1:
         raise ColumnError(
             f"{where} has the columns {' and '.join(map(repr, alike))}, each of which could be {role!r}",
-            remedy=f"name the right one with {option(role)}",
+            remedy=f"say which is ({how_to_name(role)})",
         )
     return alike[0] if alike else None
 
 
 def _require(name: str, role: str, have: Sequence[str], where: str) -> str:
     if not isinstance(name, str):
-        raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, which is text")
+        raise ColumnError(f"{role}= of a table is {name!r}; it takes the name of a column, which is text")
     if name not in have:
         meant = did_you_mean(name, have)
         raise ColumnError(

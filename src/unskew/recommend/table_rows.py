@@ -16,11 +16,11 @@ from unskew.arrays.types import Codes
 from unskew.data.date_grammar import parse_time
 from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
-from unskew.errors import ColumnError, InputError, option
+from unskew.errors import ColumnError, InputError
 from unskew.reading.column_types import id_expression, json_expression, number_expression, time_column
 from unskew.reading.sources import Source, open_source
 from unskew.reading.sql import quote_name
-from unskew.recommend.table_columns import choose_columns
+from unskew.recommend.table_columns import choose_columns, how_to_name
 from unskew.text import count
 
 _SHORT = {"user": "u", "held_out": "h", "items": "l", "item": "i", "rank": "r", "score": "s", "date": "d"}
@@ -99,7 +99,7 @@ def _group_by_date(source: Source) -> dict[str, list[str]]:
     if found and without:
         raise InputError(
             f"{next(iter(found.values()))[0]} has a date in its name, and {without[0]} has none, or several",
-            remedy=f"name the column of dates with {option('date')}, or give every file one date as in 2013-06-01",
+            remedy=f"give every file one date as in 2013-06-01, or a column of dates ({how_to_name('date')})",
         )
     return dict(sorted(found.items()))
 
