@@ -162,7 +162,7 @@ class LogOptions:
 
     def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:
         """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice."""
-        from unskew.files import check_writable
+        from unskew.files import check_writable, is_file
         from unskew.reading.sources import expand
 
         given = [Path(path) for path in outputs if path is not None]
@@ -171,7 +171,7 @@ class LogOptions:
         if not given:
             return
         used = [(path, "a file of the log") for path in expand(self.path)]
-        used += [(Path(name), "read as well") for name in inputs if name is not None and _is_file(name)]
+        used += [(Path(name), "read as well") for name in inputs if name is not None and is_file(name)]
         for path in given:
             for other, what in used:
                 if _is_same(path, other):
@@ -189,9 +189,10 @@ class LogOptions:
     def reference(self, log: Log, given: str) -> Reference:
         """A date of the log, or a file with a marginal."""
         from unskew.data.marginal import Marginal
+        from unskew.files import is_file
         from unskew.reading.formats import PARQUET
 
-        if Path(given).suffix in PARQUET.endings or _is_file(given):
+        if Path(given).suffix in PARQUET.endings or is_file(given):
             return Marginal.load(given)
         return self.snapshot(log, given)
 
@@ -285,13 +286,6 @@ def _decorate(function: Function, options: Sequence[Callable[[Function], Functio
     for option in reversed(options):
         function = option(function)
     return function
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # the name is too long for a file system
-        return False
 
 
 def _is_same(one: Path, other: Path) -> bool:

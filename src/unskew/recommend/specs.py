@@ -13,10 +13,10 @@ import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from os.path import exists, isfile  # which take any text, too long for a file system too
 from typing import Any, cast
 
 from unskew.errors import InputError, UnskewError
+from unskew.files import is_file
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
 from unskew.recommend.display_name import is_nameless, with_name
@@ -159,7 +159,7 @@ def _make_from_text(spec: str) -> Recommender:
         return own if file is None else with_name(own, spec, files=(file,))
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
-    if isfile(name):
+    if is_file(name):
         raise InputError(
             f"{name!r} is a file, and no recommender", remedy=f"for lists made elsewhere write table:{name}"
         )
@@ -173,7 +173,7 @@ def _make_from_text(spec: str) -> Recommender:
 def _make_table(text: str, spec: str) -> Table:
     """A table of a path, and the parameters after the last question mark, if that is not part of a glob."""
     path, mark, query = text.rpartition("?")
-    if not mark or "=" not in query or exists(text):
+    if not mark or "=" not in query or is_file(text):
         return Table(text)
     given = parse_spec(f"{KNOWN['table']}?{query}")[1]
     if "from" in given:  # which Python keeps for itself
