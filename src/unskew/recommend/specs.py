@@ -24,7 +24,7 @@ from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.imports import file_of, import_object
 from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
-from unskew.text import did_you_mean, first_line
+from unskew.text import did_you_mean, first_line, one_line
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -216,6 +216,8 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
     if callable(target):
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
+    if isinstance(target, list | tuple | Mapping):
+        raise InputError(f"{one_line(target)} is several recommenders, where one is asked for", remedy="give one")
     what = "None" if target is None else f"a {type(target).__name__}"
     raise InputError(
         f"{name} is {what}, which is no recommender",
