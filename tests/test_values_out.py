@@ -200,7 +200,7 @@ RANKS = us.rank_held_out("popular", NOW)
         (lambda: ANY.evaluate(NOW, "popular"), "is no recommender|is not a snapshot"),
         (lambda: ANY.evaluate(None, NOW), "is no recommender"),
         (lambda: ANY.rank_held_out("popular", LOG), "is not a snapshot"),
-        (lambda: ANY.rank_held_out(["popular", "knn"], NOW), "is several recommenders, where one is asked for"),
+        (lambda: ANY.rank_held_out(["popular", "knn"], NOW), "is a list of recommenders, where one is asked for"),
         (lambda: ANY.fit_weights(LOG, BEFORE), "is not a snapshot"),
         (lambda: WEIGHTS.apply(ANY.evaluate), "is not a snapshot"),
         (lambda: ANY.compare("popular", "knn"), "'popular' .of type str. is not the ranks .*rank_held_out"),
