@@ -217,7 +217,8 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     if isinstance(target, list | tuple | Mapping):
-        raise InputError(f"{one_line(target)} is a list of recommenders, where one is asked for", remedy="give one")
+        shown = one_line(target)
+        raise InputError(f"{shown} is a list of recommenders, where one is asked for", remedy="give one")
     what = "None" if target is None else f"a {type(target).__name__}"
     raise InputError(
         f"{name} is {what}, which is no recommender",
