@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import unskew as us
-from unskew.checks import MOST_DRAWS, number, one_of, sample_size, whole_number
+from unskew.checks import MOST_DRAWS, require_number, require_one_of, require_sample_size, require_whole_number
 from unskew.errors import Interruption, PolicyError, UnskewError, option, render
 
 
@@ -79,20 +79,20 @@ def test_warnings_and_interruptions_name_options_too() -> None:
 
 
 def test_numbers_and_names_are_checked_in_the_same_words_everywhere() -> None:
-    assert whole_number("k", 3, "a length") == 3
-    assert number("x", 2, "a share", 0, 2) == 2.0
-    assert one_of("way", "up", ("up", "down")) == "up"
-    assert sample_size("n", MOST_DRAWS) == MOST_DRAWS
+    assert require_whole_number("k", 3, "a length") == 3
+    assert require_number("x", 2, "a share", 0, 2) == 2.0
+    assert require_one_of("way", "up", ("up", "down")) == "up"
+    assert require_sample_size("n", MOST_DRAWS) == MOST_DRAWS
     for attempt, told in (
-        (lambda: whole_number("k", 0, "a length"), "k is 0; a length: give a whole number of at least 1"),
-        (lambda: whole_number("k", True, "a length"), "k is True; a length: give a whole number of at least 1"),
+        (lambda: require_whole_number("k", 0, "a length"), "k is 0; a length: give a whole number of at least 1"),
+        (lambda: require_whole_number("k", True, "a length"), "k is True; a length: give a whole number of at least 1"),
         (
-            lambda: number("x", 3, "a share", 0, 2),
+            lambda: require_number("x", 3, "a share", 0, 2),
             "x is 3; a share: give a finite number of at least 0 and at most",
         ),
-        (lambda: number("x", "1", "a size", 0), "x is '1'; a size: give a finite number of at least 0"),
-        (lambda: one_of("way", "left", ("up", "down")), "way is 'left'; it must be one of up, down"),
-        (lambda: sample_size("n", MOST_DRAWS + 1), f"give a whole number of at most {MOST_DRAWS}"),
+        (lambda: require_number("x", "1", "a size", 0), "x is '1'; a size: give a finite number of at least 0"),
+        (lambda: require_one_of("way", "left", ("up", "down")), "way is 'left'; it must be one of up, down"),
+        (lambda: require_sample_size("n", MOST_DRAWS + 1), f"give a whole number of at most {MOST_DRAWS}"),
     ):
         with pytest.raises(PolicyError) as found:
             attempt()

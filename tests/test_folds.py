@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import columns, random_events
-from unskew.evaluation.evaluate import rank_selection
+from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.folds import Folds
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import quality

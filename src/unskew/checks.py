@@ -16,14 +16,14 @@ MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
 
 
-def whole_number(name: str, value: Any, what: str, least: int = 1) -> int:
+def require_whole_number(name: str, value: Any, what: str, least: int = 1) -> int:
     """`value` as an integer of at least `least`."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         raise PolicyError(f"{name} is {value!r}; {what}: give a whole number of at least {least}")
     return int(value)
 
 
-def number(name: str, value: Any, what: str, low: float, high: float = math.inf) -> float:
+def require_number(name: str, value: Any, what: str, low: float, high: float = math.inf) -> float:
     """`value` as a finite number between `low` and `high`."""
     known = isinstance(value, Real) and not isinstance(value, bool)
     if not known or not math.isfinite(value) or not low <= value <= high:
@@ -32,23 +32,23 @@ def number(name: str, value: Any, what: str, low: float, high: float = math.inf)
     return float(value)
 
 
-def one_of(name: str, value: Any, known: Collection[str]) -> str:
+def require_one_of(name: str, value: Any, known: Collection[str]) -> str:
     """`value`, which must be one of the `known` names."""
     if not isinstance(value, str) or value not in known:
         raise PolicyError(f"{name} is {value!r}; it must be one of {', '.join(known)}")
     return value
 
 
-def true_or_false(name: str, value: Any) -> bool:
+def require_bool(name: str, value: Any) -> bool:
     """`value`, which must be one of the two."""
     if not isinstance(value, bool):
         raise PolicyError(f"{name} is {value!r}; it must be true or false")
     return value
 
 
-def sample_size(name: str, value: Any) -> int:
+def require_sample_size(name: str, value: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
-    wanted = whole_number(name, value, "how many pairs to draw")
+    wanted = require_whole_number(name, value, "how many pairs to draw")
     if wanted > MOST_DRAWS:
         raise PolicyError(
             f"{name} is {value}; how many pairs to draw: give a whole number of at most {MOST_DRAWS}"

@@ -97,7 +97,7 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --baseline popular
     """
-    from unskew.evaluation.report import check_report_options, report
+    from unskew.evaluation.evaluate_report import check_report_options, report
     from unskew.weights.item_weights import ItemWeights
 
     check_report_options(reference, weights, fit.first, by=by, baseline=baseline, **given)

@@ -64,7 +64,7 @@ def weights(
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     fitted = fit_weights(now, before, **fit.keywords(log))
-    moved = _moved_most(fitted, listed)
+    moved = _find_largest_changes(fitted, listed)
     item_names = read_names(names, fitted.items.take(moved))
     if output is not None:
         fitted.save(output)
@@ -76,7 +76,7 @@ def weights(
             print_line(f"Weights of {thousands(len(fitted))} items written to {output}")
 
 
-def _moved_most(fitted: ItemWeights, n: int) -> Any:
+def _find_largest_changes(fitted: ItemWeights, n: int) -> Any:
     """Where the n items of largest change are among the items of the weights."""
     import numpy as np
 

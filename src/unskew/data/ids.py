@@ -118,7 +118,7 @@ def kind_of(type_: pa.DataType) -> str:
     return str(type_)
 
 
-def require_mapping_codes(
+def require_codes_of_mapping(
     ids: Ids, mapping: Mapping[Any, float], what: str
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
     """Codes and numbers of a mapping from id to number; unknown ids have code -1."""

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Floats
-from unskew.data.ids import require_mapping_codes
-from unskew.data.times import plain
+from unskew.data.ids import require_codes_of_mapping
+from unskew.data.times import to_python_value
 from unskew.errors import ColumnError, InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Recency:
     half_life: float | timedelta
 
     def __str__(self) -> str:
-        length = plain(self.half_life)
+        length = to_python_value(self.half_life)
         days = length / timedelta(days=1) if isinstance(length, timedelta) else length
         return f"recency:{float(days)!r}".removesuffix(".0")
 
@@ -53,7 +53,7 @@ def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
     if isinstance(prior, str):
         return _check_shares(snapshot, _constant_per_user(snapshot, prior)), f"column {prior}"
     if isinstance(prior, Mapping):
-        codes, numbers = require_mapping_codes(log.users, prior, "p_user")
+        codes, numbers = require_codes_of_mapping(log.users, prior, "p_user")
         shares = np.full(len(log.users), np.nan)
         known = codes >= 0
         shares[codes[known]] = numbers[known]

@@ -21,7 +21,7 @@ from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import mark_entries
 from unskew.arrays.sweep import Sweep, count_kept
 from unskew.arrays.types import Codes, Floats, Mask, Offsets
-from unskew.data.ids import require_mapping_codes
+from unskew.data.ids import require_codes_of_mapping
 from unskew.data.marginal import Marginal
 from unskew.data.policy import Policy
 from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
@@ -203,7 +203,7 @@ class Slice:
                     f"weights is a {type(weights).__name__}; give fitted weights or a mapping {{item: weight}}"
                 )
             return weights.apply(self)
-        codes, values = require_mapping_codes(self.log.items, weights, "weights")
+        codes, values = require_codes_of_mapping(self.log.items, weights, "weights")
         for item, code, value in zip(weights, codes, values, strict=True):
             if code < 0:
                 raise InputError(f"weights: the log has no item {item!r} (it has {self.log.items.examples()})")

@@ -67,7 +67,7 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
-        given, nano, value = value, _nanoseconds_of(value), plain(value)
+        given, nano, value = value, _nanoseconds_of(value), to_python_value(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
             raise TimeError(f"{given!r} is not a time", remedy="give a number, a date or a datetime")
         if isinstance(value, str):
@@ -104,7 +104,7 @@ class TimeAxis:
 
     def duration(self, value: Any) -> float:
         """A length of time in ticks: a timedelta, or a number (of days on a calendar axis)."""
-        value = plain(value)
+        value = to_python_value(value)
         if isinstance(value, timedelta):
             if not self.is_calendar:
                 raise TimeError("the times of this log are plain numbers", remedy="give the length as a number")
@@ -196,7 +196,7 @@ def check_time_unit(unit: str | None) -> None:
         raise InputError(f"{option('time_unit')} is {unit!r}; it can be {', '.join(TIME_UNITS)}")
 
 
-def plain(value: Any) -> Any:
+def to_python_value(value: Any) -> Any:
     """The Python value that a scalar of numpy or pandas stands for; None for one that is missing."""
     if isinstance(value, np.datetime64):
         by_day = np.datetime_data(value.dtype)[0] in ("Y", "M", "W", "D")

@@ -19,7 +19,7 @@ from unskew.data.times import Label
 
 @dataclass(frozen=True, eq=False)
 class LocalPopulation:
-    """Users of a slice of a log; see `unskew.engines.protocol.Population`.
+    """Users of a slice of a log; see `unskew.engines.population.Population`.
 
     Attributes
     ----------

@@ -21,7 +21,7 @@ from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
-from unskew.evaluation.stayers import find_stayers
+from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_weights import fit_weights
@@ -108,7 +108,7 @@ def bootstrap(
         weighting = fitted.apply(at_t1, at_t0)
         stay_now, stay_then = weighting.part.sizes() > 0, None
         if at_t0 is not None:
-            stay_now, stay_then = find_stayers(fitted, weighting, at_t1, at_t0)
+            stay_now, stay_then = find_evaluated_users(fitted, weighting, at_t1, at_t0)
         for r in ranks:
             own = weighting.pair_shares[r.entries]
             weighted = [(own @ value) / own.sum() for value in values[r]]

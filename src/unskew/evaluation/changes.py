@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import instance_of, whole_number
+from unskew.checks import instance_of, require_whole_number
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -24,7 +24,7 @@ from unskew.evaluation.independent_units import Units, combined_interval, number
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.results import flatten
-from unskew.evaluation.stayers import find_stayers
+from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
@@ -265,7 +265,7 @@ def explain_change(
     if not isinstance(weights, ItemWeights):
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
-        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
     wanted = named_quality(quality)
     for given in (now, reference, *(() if baseline is None else (baseline,))):
         instance_of(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
@@ -315,7 +315,7 @@ def explain_split(
         algorithm=parts.get("algorithm"),
         rest=parts["rest"],
         item_mix_baseline=parts.get("item_mix_baseline"),
-        bound=weights.bound * limits if math.isfinite(limits) and weights.is_of(now.snapshot) else None,
+        bound=weights.bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
         bound_holds=then.constant and (not other or one.baseline is not None),
         comparable=one.is_comparable,
         left_out=(now.left_out.kind, then.left_out.kind),
@@ -356,7 +356,7 @@ def _find_repeats(one: Split, again: Repetitions, quality: str) -> dict[str, Flo
 def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[str, Units]:
     """The scores that a change is made of, each with its independent units."""
     now, then = one.now, one.then
-    here, there = find_stayers(weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot)
+    here, there = find_evaluated_users(weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot)
     raw, raw_then = Units.of(now, quality, None), Units.of(then, quality, None)
     units = {
         "all_now": raw,

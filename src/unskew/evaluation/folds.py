@@ -13,7 +13,7 @@ import numpy as np
 
 from unskew.arrays.rows import all_entries, users_of
 from unskew.arrays.types import Codes
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import HeldOutPairs
 
@@ -41,7 +41,7 @@ class Folds:
         """Deal the entries like cards: users in random order, the entries of each in random order, one fold after
         the other. So folds are of equal size, and a user's pairs go to different ones as evenly as possible.
         """
-        whole_number("folds", number, "into how many parts pairs are dealt", 2)
+        require_whole_number("folds", number, "into how many parts pairs are dealt", 2)
         entries = all_entries(snapshot.profiles)
         rng = np.random.default_rng(seed)
         turn = rng.permutation(snapshot.profiles.n_users)[users_of(snapshot.profiles, entries)]

@@ -48,7 +48,7 @@ class Units:
         mine = part[self.user]
         return replace(self, mass=np.where(mine, self.mass, 0.0), total=np.where(mine, self.total, 0.0))
 
-    def own(self) -> Codes:
+    def numbers(self) -> Codes:
         """The number of each unit among these."""
         return np.arange(len(self.mass))
 
@@ -73,7 +73,7 @@ def combined_interval(
     `places` number the users of the two dates: at one place they are the same. None pairs units in their order.
     """
     value = sum(sign * units.value for sign, units, _ in signed)
-    at = [units.own() if places is None else places[is_then] for _, units, is_then in signed]
+    at = [units.numbers() if places is None else places[is_then] for _, units, is_then in signed]
     together = np.zeros(max(place.max(initial=-1) for place in at) + 1)
     for (sign, units, _), place in zip(signed, at, strict=True):
         together[place] += sign * units.influence

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import instance_of, sample_size, whole_number
+from unskew.checks import instance_of, require_sample_size, require_whole_number
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
@@ -159,11 +159,11 @@ def check_selection_options(
 ) -> None:
     """Refuse options that make no selection."""
     if sample is not None:
-        sample_size(option("sample"), sample)
-    whole_number(option("seed"), seed, "where the draws begin", 0)
-    whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
+        require_sample_size(option("sample"), sample)
+    require_whole_number(option("seed"), seed, "where the draws begin", 0)
+    require_whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
     if folds is not None:
-        whole_number("folds", folds, "into how many parts pairs are dealt", 2)
+        require_whole_number("folds", folds, "into how many parts pairs are dealt", 2)
         for name, given in (("after", after is not None), ("leave_out", leave_out > 1)):
             if given:
                 raise PolicyError(

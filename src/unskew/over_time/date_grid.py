@@ -19,7 +19,7 @@ from typing import Any
 
 from unskew.data.date_grammar import parse_time
 from unskew.data.log import Log
-from unskew.data.times import Label, Moment, TimeAxis, plain
+from unskew.data.times import Label, Moment, TimeAxis, to_python_value
 from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning, option
 
 MOST = 100_000
@@ -42,7 +42,7 @@ class Step:
     @classmethod
     def of(cls, axis: TimeAxis, given: Any, text: str | None = None) -> Step:
         """Read a step given by a person, who wrote it as `text`."""
-        value, text = plain(given), repr(given) if text is None else text
+        value, text = to_python_value(given), repr(given) if text is None else text
         if isinstance(value, str):
             return cls._of_text(axis, value.strip().lower(), given)
         if isinstance(value, bool) or not isinstance(value, int | float | timedelta):
@@ -153,7 +153,7 @@ def grid_of(
             raise PolicyError(f"give {option('dates')}, or {steps}, not both")
         found = _read_dates(log.axis, dates)
     else:
-        first, last = log.axis.moment(_or(start, _or(otherwise, log.first))), log.axis.moment(_or(end, log.last))
+        first, last = log.axis.moment(_value_or(start, _value_or(otherwise, log.first))), log.axis.moment(_value_or(end, log.last))
         if start is None and otherwise is not None and first.tick > last.tick:
             end_of = "the end of the log" if end is None else "the last date"
             raise TimeError(
@@ -168,11 +168,11 @@ def grid_of(
 def _step_through(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Moment]:
     if first.tick > last.tick:
         raise TimeError(f"the first date {first.label} is after the last, {last.label}", remedy="swap them")
-    step = Step.of(axis, _or(every, 1))
+    step = Step.of(axis, _value_or(every, 1))
     about = (last.tick - first.tick) / step.estimate(axis)
     if about > MOST:
         raise TimeError(
-            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {_or(every, 1)}, "
+            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {_value_or(every, 1)}, "
             f"more than {MOST}",
             remedy=f"take larger steps with {option('every')}",
         )
@@ -249,5 +249,5 @@ def _name_ticks(axis: TimeAxis) -> str:
     )
 
 
-def _or(value: Any, default: Any) -> Any:
+def _value_or(value: Any, default: Any) -> Any:
     return default if value is None else value

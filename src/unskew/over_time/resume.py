@@ -12,7 +12,7 @@ from unskew.data.times import Label
 from unskew.errors import InputError, PolicyError
 from unskew.over_time.scored_date import Starts
 from unskew.over_time.timeline_spec import Files, TimelineSpec
-from unskew.over_time.timeline_table import Timeline, damaged
+from unskew.over_time.timeline_table import Timeline, damage_error
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
         found = Timeline.load(path, probabilities=files.probabilities)
     sizes = {len(theta) for theta in found.starts.values()}
     if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
-        raise damaged(path, "weights to start from are missing")
+        raise damage_error(path, "weights to start from are missing")
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
     done = []
     for at in found.dates:
         try:
             tick = spec.log.axis.moment(at).tick
         except InputError as error:
-            raise damaged(path, error) from error
+            raise damage_error(path, error) from error
         row_names, share_names = spec.names(options["view"], tick)
         if [row[1:6] for row in rows[at]] != row_names:
-            raise damaged(path, f"the rows at {at} are not those of its options")
+            raise damage_error(path, f"the rows at {at} are not those of its options")
         if [row[1:4] for row in shares.get(at, [])] != share_names:
             raise InputError(
                 f"{files.probabilities} lacks probabilities at {at}, which {path} has: name the file "

@@ -11,7 +11,7 @@ from unskew.arrays.types import Floats
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weighting
 from unskew.evaluation.estimates import Estimate
-from unskew.evaluation.evaluate import rank_selection
+from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality
 from unskew.recommend.contract import Recommender

@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes
-from unskew.checks import instance_of, one_of, sample_size, whole_number
-from unskew.data.ids import require_mapping_codes
+from unskew.checks import instance_of, require_one_of, require_sample_size, require_whole_number
+from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
@@ -28,7 +28,7 @@ from unskew.over_time.date_grid import label_of
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.text import count
-from unskew.weights.alignment import Reference, find_reference
+from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
 
@@ -83,9 +83,9 @@ class TimelineSpec:
         instance_of(Log, log, "a log", "read one with read_log")
         critical(level)
         if sample is not None:
-            sample_size(option("sample"), sample)
-        whole_number(option("seed"), seed, "where the draws begin", 0)
-        reference = find_reference(log, reference, p_user=p_user, p_item=p_item)
+            require_sample_size(option("sample"), sample)
+        require_whole_number(option("seed"), seed, "where the draws begin", 0)
+        reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         return cls(
             log=log,
@@ -257,8 +257,8 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
     everything = FitOptions.of(options, shared)
     kept = "descent" if options is None or options.method == "scaling" else options.method
-    subset = one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
-    tops = [whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
+    subset = require_one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
+    tops = [require_whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
     for one in tops:
         if tops.count(one) > 1:
             raise InputError(f"{option('top')} {one} is given twice: give each once")
@@ -308,6 +308,6 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
         return name
     numbers = np.asarray(prior, dtype=np.float64) if not isinstance(prior, Mapping) else np.zeros(len(log.users))
     if isinstance(prior, Mapping):
-        codes, values = require_mapping_codes(log.users, prior, "p_user")
+        codes, values = require_codes_of_mapping(log.users, prior, "p_user")
         numbers[codes[codes >= 0]] = values[codes >= 0]
     return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"

@@ -130,7 +130,7 @@ class Timeline:
         table, about = _read(Path(path), "timeline")
         if any(name not in about for name in ("options", "unfinished", "complete")):
             raise InputError(f"{path} was written by another version of unskew: make the timeline again")
-        with _undamaged(path):
+        with _report_damage(path):
             starts = _read_starts(table.schema)
             table = table.replace_schema_metadata(None)
             _require_columns(table, scores_table([], table.schema.field("at").type))
@@ -153,23 +153,23 @@ class Timeline:
                 "that was, or remove both to begin again"
             )
         table = table.replace_schema_metadata(None)
-        with _undamaged(probabilities):
+        with _report_damage(probabilities):
             at, item = (table.schema.field(name).type for name in ("at", "item"))
             _require_columns(table, probabilities_table([], at, item))
         return table
 
 
-def damaged(path: str | Path, what: object) -> InputError:
+def damage_error(path: str | Path, what: object) -> InputError:
     """The error about a file that does not hold what it should."""
     return InputError(f"{path} is damaged ({what}): remove it to begin again")
 
 
 @contextlib.contextmanager
-def _undamaged(path: str | Path) -> Iterator[None]:
+def _report_damage(path: str | Path) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise damaged(path, first_line(error)) from error
+        raise damage_error(path, first_line(error)) from error
 
 
 def _require_columns(table: pa.Table, like: pa.Table) -> None:

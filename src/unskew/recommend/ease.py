@@ -12,7 +12,7 @@ from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes
-from unskew.checks import number, whole_number
+from unskew.checks import require_number, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
@@ -76,9 +76,9 @@ class EASE:
     _model: LinearModel | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "l2", number("l2", self.l2, "the penalty of EASE", 1e-6))
+        object.__setattr__(self, "l2", require_number("l2", self.l2, "the penalty of EASE", 1e-6))
         if self.max_items is not None:
-            whole_number("max_items", self.max_items, "how many items are modelled")
+            require_whole_number("max_items", self.max_items, "how many items are modelled")
 
     def __repr__(self) -> str:
         return format_spec("ease", l2=self.l2, **({} if self.max_items is None else {"max_items": self.max_items}))

@@ -10,7 +10,7 @@ import numpy as np
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items
-from unskew.checks import number, one_of, true_or_false, whole_number
+from unskew.checks import require_number, require_one_of, require_bool, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -99,14 +99,14 @@ class ItemKNN:
     _model: _Model | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        whole_number("neighbours", self.neighbours, "the length of a row")
-        one_of("similarity", self.similarity, KINDS)
-        number("k1", self.k1, "how soon bm25 saturates", 0)
-        number("b", self.b, "how far bm25 discounts popular items", 0, 1)
+        require_whole_number("neighbours", self.neighbours, "the length of a row")
+        require_one_of("similarity", self.similarity, KINDS)
+        require_number("k1", self.k1, "how soon bm25 saturates", 0)
+        require_number("b", self.b, "how far bm25 discounts popular items", 0, 1)
         weighted = self.similarity == "bm25"
         if self.exact is None:
             object.__setattr__(self, "exact", not weighted)
-        if true_or_false("exact", self.exact) and weighted:
+        if require_bool("exact", self.exact) and weighted:
             raise PolicyError(
                 "exact=True is not possible with similarity='bm25', whose statistics are of the whole log",
                 remedy="leave exact out, or use another similarity",

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -101,7 +101,7 @@ class MatrixModel:
         if isinstance(model, type) or not self._is_maker:
             _require_methods(model, scores)
         if batch is not None:
-            whole_number("batch", batch, "how many rows are scored at a time")
+            require_whole_number("batch", batch, "how many rows are scored at a time")
         self.scores = scores
         self.batch = batch
         self._name = name or _describe(model)

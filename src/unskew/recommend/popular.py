@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import numpy as np
 
 from unskew.arrays.types import Codes, Items
-from unskew.checks import true_or_false
+from unskew.checks import require_bool
 from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.parameters import format_spec
@@ -50,7 +50,7 @@ class Popular:
     _model: _Model | None = field(default=None, init=False, compare=False)
 
     def __post_init__(self) -> None:
-        true_or_false("exact", self.exact)
+        require_bool("exact", self.exact)
 
     @property
     def traits(self) -> Traits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from unskew.checks import whole_number
+from unskew.checks import require_whole_number
 from unskew.data.slice import Slice
 from unskew.errors import PolicyError, UnskewError
 
@@ -20,7 +20,7 @@ def require_fitted(learned: Learned | None, recommender: Any) -> Learned:
 
 def require_length(k: int) -> int:
     """The length of a list as an integer of at least 1."""
-    return whole_number("k", k, "the length of a list")
+    return require_whole_number("k", k, "the length of a list")
 
 
 def require_same_date(recommender: Any, tick: int | float, snapshot: Slice) -> None:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.errors import ConvergenceWarning, UnskewWarning
-from unskew.evaluation.evaluate import rank_held_out
+from unskew.evaluation.evaluate_one import rank_held_out
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.progress import progress
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study

@@ -26,7 +26,7 @@ class _Restricted:
         self.whole = problem.is_whole
         self.free = problem.free
 
-    def moved(self, point: Point, change: Floats) -> Floats:
+    def step_from(self, point: Point, change: Floats) -> Floats:
         theta = point.theta.copy()
         theta[self.free] += change
         return theta
@@ -51,7 +51,7 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
     step = 1.0
     while True:
         status = fit.status(here, tol)
-        if status != "unfinished" or fit.spent(max_passes):
+        if status != "unfinished" or fit.is_out_of_passes(max_passes):
             break
         slope = work.slope(here)
         if work.is_flat(slope, tol):
@@ -62,8 +62,8 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
             break
         step = min(2 * step, _LONGEST / float(np.abs(slope).max()))
         found = None
-        while not fit.spent(max_passes):
-            trial = fit.look(work.moved(here, -step * slope), here)
+        while not fit.is_out_of_passes(max_passes):
+            trial = fit.look(work.step_from(here, -step * slope), here)
             if trial.divergence <= here.divergence - _DECREASE * step * steepness:
                 found = trial
                 break
@@ -90,9 +90,9 @@ def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
 
     def objective(change: Floats) -> tuple[float, Floats]:
         nonlocal best, status
-        if status != "unfinished" or fit.spent(max_passes, looks=2):
+        if status != "unfinished" or fit.is_out_of_passes(max_passes, looks=2):
             raise Done
-        point = origin if not change.any() else fit.look(work.moved(origin, change), best)
+        point = origin if not change.any() else fit.look(work.step_from(origin, change), best)
         if not np.isfinite(point.divergence):
             return 1e300, np.zeros(len(change))
         if point.divergence <= best.divergence:

@@ -86,7 +86,7 @@ class Fit:
         ratio = np.where(target > 0, np.exp(point.f), 0.0)
         return self.passes.ratio_mean(point.theta, ratio) - target
 
-    def spent(self, max_passes: int, looks: int = 1) -> bool:
+    def is_out_of_passes(self, max_passes: int, looks: int = 1) -> bool:
         """Whether there is no room for so many looks more; one pass is kept for the certificate."""
         return self.count + looks + 1 > max_passes
 

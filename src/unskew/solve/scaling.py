@@ -111,7 +111,7 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
     history = [best.divergence]
     while True:
         status = fit.status(best, tol)
-        if status != "unfinished" or fit.spent(max_passes):
+        if status != "unfinished" or fit.is_out_of_passes(max_passes):
             break
         step = None
         proposal = memory.propose(here)
@@ -120,7 +120,7 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
             if not step.divergence <= here.divergence:
                 memory.forget()
                 step = None
-                if fit.spent(max_passes):
+                if fit.is_out_of_passes(max_passes):
                     break
         if step is None:
             step = fit.look(here.theta + here.f, here)

@@ -23,9 +23,9 @@ from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
-from unskew.data.times import Label, plain
+from unskew.data.times import Label, to_python_value
 from unskew.engines.local import LocalPopulation
-from unskew.engines.protocol import Population
+from unskew.engines.population import Population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
@@ -34,9 +34,9 @@ Reference = Slice | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 
-def find_reference(log: Log, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None) -> Reference:
+def resolve_reference(log: Log, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None) -> Reference:
     """What is compared with: the snapshot at a date, or what was given if that is no date."""
-    if isinstance(plain(given), str | int | float | date):
+    if isinstance(to_python_value(given), str | int | float | date):
         return log.at(given, p_user=p_user, p_item=p_item)
     if isinstance(given, Log):
         raise InputError(
@@ -134,9 +134,9 @@ class Alignment:
     ) -> Alignment:
         """Apply the policy at both dates, wherever the profiles are."""
         if isinstance(reference, Marginal):
-            raw, mix, now, left_out = _meet_marginal(everyone, reference, options)
+            raw, mix, now, left_out = _align_marginal(everyone, reference, options)
         else:
-            raw, mix, now, left_out = _meet_population(everyone, reference, options)
+            raw, mix, now, left_out = _align_population(everyone, reference, options)
         p_before = everyone.marginal()
         held = p_before > 0
         if not ((mix.known > 0) & held).any():
@@ -209,11 +209,11 @@ class Alignment:
         return distances.total_variation(self.p_reference, q) + 0.5 * float(self.reference.outside.sum())
 
 
-_Met = tuple[ReferenceMix, ReferenceMix, Population, Share]
+_Aligned = tuple[ReferenceMix, ReferenceMix, Population, Share]
 """The mix of everybody at t0 and of those evaluated, those evaluated at t1, and who is left out at t0."""
 
 
-def _meet_population(everyone: Population, reference: Population, options: FitOptions) -> _Met:
+def _align_population(everyone: Population, reference: Population, options: FitOptions) -> _Aligned:
     """Leave out users at both dates until nothing changes any more.
 
     With ``users="both"`` leaving out a user at one date leaves it out at the other, which can take the
@@ -239,7 +239,7 @@ def _meet_population(everyone: Population, reference: Population, options: FitOp
         cohort = now
 
 
-def _meet_marginal(everyone: Population, marginal: Marginal, options: FitOptions) -> _Met:
+def _align_marginal(everyone: Population, marginal: Marginal, options: FitOptions) -> _Aligned:
     if options.users == "both":
         raise PolicyError(
             f"{option('users', 'both')} needs to know who had a profile at the reference date, which a marginal "

@@ -9,7 +9,7 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import number, one_of, whole_number
+from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import PolicyError, option
 
 METHODS = ("scaling", "descent", "lbfgs")
@@ -91,27 +91,27 @@ class FitOptions:
     users: str = "all"
 
     def __post_init__(self) -> None:
-        one_of(option("method"), self.method, METHODS)
+        require_one_of(option("method"), self.method, METHODS)
         if self.top is not None and self.items is not None:
             raise PolicyError(f"give {option('top')} or {option('items')}, not both")
         if self.top is not None:
-            self._set("top", whole_number(option("top"), self.top, "how many items to weight"))
+            self._set("top", require_whole_number(option("top"), self.top, "how many items to weight"))
         if self.items is not None:
-            self._set("items", _listed(self.items))
+            self._set("items", _list_items(self.items))
         if self.method == "scaling" and self.is_subset:
             raise PolicyError(
                 "scaling fits all items at once; on a subset it would solve another problem than minimising D",
                 remedy=f"for the weights of some items alone use {option('method', 'descent')} or "
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )
-        self._set("tol", number(option("tol"), self.tol, "how far a score may still be off", 0))
+        self._set("tol", require_number(option("tol"), self.tol, "how far a score may still be off", 0))
         if self.max_passes is not None:
-            passes = whole_number(option("max_passes"), self.max_passes, "one pass to look and one to certify", 2)
+            passes = require_whole_number(option("max_passes"), self.max_passes, "one pass to look and one to certify", 2)
             self._set("max_passes", passes)
         if self.new_items is not None:
-            one_of(option("new_items"), self.new_items, NEW_ITEMS)
-        self._set("min_items", whole_number(option("min_items"), self.min_items, "items that a user must have"))
-        one_of(option("users"), self.users, USERS)
+            require_one_of(option("new_items"), self.new_items, NEW_ITEMS)
+        self._set("min_items", require_whole_number(option("min_items"), self.min_items, "items that a user must have"))
+        require_one_of(option("users"), self.users, USERS)
 
     @classmethod
     def of(cls, options: FitOptions | None, changes: FitKeywords) -> FitOptions:
@@ -158,7 +158,7 @@ class FitOptions:
         object.__setattr__(self, name, value)
 
 
-def _listed(items: Any) -> tuple[Any, ...]:
+def _list_items(items: Any) -> tuple[Any, ...]:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise PolicyError(f"{option('items')} is {items!r}; give a list of item ids")
     listed = items.to_pylist() if isinstance(items, pa.Array | pa.ChunkedArray) else list(items)

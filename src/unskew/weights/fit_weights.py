@@ -11,7 +11,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.data.ids import Ids, require_mapping_codes
+from unskew.data.ids import Ids, require_codes_of_mapping
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
@@ -226,7 +226,7 @@ def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Flo
             f"warm_start is a {type(warm_start).__name__}; give fitted weights or a mapping {{item: weight}}"
         )
     else:
-        codes, values = require_mapping_codes(ids, warm_start, "warm_start")
+        codes, values = require_codes_of_mapping(ids, warm_start, "warm_start")
         if not (np.isfinite(values) & (values > 0)).all():
             raise InputError("the weights of warm_start must be positive numbers")
         logs = np.log(values)

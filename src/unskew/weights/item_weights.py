@@ -212,7 +212,7 @@ class ItemWeights:
         """
         instance_of(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
-        if not self.is_of(part):
+        if not self.is_fitted_at(part):
             warnings.warn(
                 f"the weights were fitted at {self.at} and are used at {part.at}: their bound does not hold "
                 "there; fit them at that date",
@@ -237,7 +237,7 @@ class ItemWeights:
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
         return Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
 
-    def is_of(self, part: Slice) -> bool:
+    def is_fitted_at(self, part: Slice) -> bool:
         """Whether the weights were fitted at the date of this slice."""
         if self.at == part.at:
             return True

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.evaluation.evaluate import evaluate, rank_held_out
+from unskew.evaluation.evaluate_one import evaluate, rank_held_out
 from unskew.progress import progress
 from unskew.weights.fit_weights import fit_weights
 from unskew.worlds.campaigns import Service

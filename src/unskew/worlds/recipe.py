@@ -10,7 +10,7 @@ from numbers import Integral, Real
 from string import ascii_lowercase
 from typing import Any
 
-from unskew.checks import number, one_of, whole_number
+from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError
 from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
@@ -59,12 +59,12 @@ class Campaign:
                 f"recommender is {self.recommender!r}", remedy="give the text of a spec, such as 'popular'"
             )
         recommender(self.recommender)
-        number("reach", self.reach, "a share of the users", 0, 1)
-        whole_number("shown", self.shown, "the length of a list")
-        number("acceptance", self.acceptance, "a probability", 0, 1)
-        number("catalogue", self.catalogue, "a share of the items", 0, 1)
-        whole_number("excluded", self.excluded, "one in so many items", 0)
-        number("delay", self.delay, "a number of days", 0)
+        require_number("reach", self.reach, "a share of the users", 0, 1)
+        require_whole_number("shown", self.shown, "the length of a list")
+        require_number("acceptance", self.acceptance, "a probability", 0, 1)
+        require_number("catalogue", self.catalogue, "a share of the items", 0, 1)
+        require_whole_number("excluded", self.excluded, "one in so many items", 0)
+        require_number("delay", self.delay, "a number of days", 0)
 
 
 def _check_day(given: Any) -> Any:
@@ -122,12 +122,12 @@ class Loop:
         if not isinstance(self.quality, str):
             raise InputError(f"quality is {self.quality!r}", remedy="give its name, such as 'hit@5'")
         named_quality(self.quality)
-        one_of("chosen_by", self.chosen_by, CHOSEN_BY)
+        require_one_of("chosen_by", self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
-            one_of("incumbent", self.incumbent, self.candidates)
-        whole_number("first", self.first, "days since the launch", 0)
-        whole_number("every", self.every, "a number of days")
-        whole_number("rounds", self.rounds, "a number of evaluations")
+            require_one_of("incumbent", self.incumbent, self.candidates)
+        require_whole_number("first", self.first, "days since the launch", 0)
+        require_whole_number("every", self.every, "a number of days")
+        require_whole_number("rounds", self.rounds, "a number of evaluations")
         if not isinstance(self.campaign, Campaign):
             raise InputError(f"campaign is {self.campaign!r}", remedy="give one such as Campaign(0, shown=5)")
 
@@ -201,29 +201,29 @@ class Recipe:
     loop: Loop | None = None
 
     def __post_init__(self) -> None:
-        whole_number("users", self.users, "how many people there are")
-        whole_number("items", self.items, "how many items there are", 2)
-        whole_number("days", self.days, "how many days the log covers", 2)
-        whole_number("largest", self.largest, "the largest profile")
-        whole_number("topics", self.topics, "a number of topics")
-        number("organic", self.organic, "items a user, not more than the largest profile", 1, self.largest)
-        number("tail", self.tail, "the exponent of profile sizes", 0.1)
-        number("zipf", self.zipf, "the exponent of popularity", 0, 10)
-        number("head", self.head, "how flat the top of popularity is", 0.01, 1e6)
-        number("trend", self.trend, "how far tastes move", 0, 100)
+        require_whole_number("users", self.users, "how many people there are")
+        require_whole_number("items", self.items, "how many items there are", 2)
+        require_whole_number("days", self.days, "how many days the log covers", 2)
+        require_whole_number("largest", self.largest, "the largest profile")
+        require_whole_number("topics", self.topics, "a number of topics")
+        require_number("organic", self.organic, "items a user, not more than the largest profile", 1, self.largest)
+        require_number("tail", self.tail, "the exponent of profile sizes", 0.1)
+        require_number("zipf", self.zipf, "the exponent of popularity", 0, 10)
+        require_number("head", self.head, "how flat the top of popularity is", 0.01, 1e6)
+        require_number("trend", self.trend, "how far tastes move", 0, 100)
         for name in ("adoption", "pace"):
-            number(name, getattr(self, name), "a number of days", 0)
+            require_number(name, getattr(self, name), "a number of days", 0)
         object.__setattr__(self, "affinity", as_tuple("affinity", self.affinity))
         if len(self.affinity) != 3:
             raise InputError(
                 f"affinity is {self.affinity!r}", remedy="give three numbers, for two topics and all others"
             )
         for value in self.affinity:
-            number("affinity", value, "how much a user likes an item", 0, 1)
+            require_number("affinity", value, "how much a user likes an item", 0, 1)
         for name in ("taste", "first", "late", "trickle", "births", "holdout"):
-            number(name, getattr(self, name), "a share", 0, 1)
+            require_number(name, getattr(self, name), "a share", 0, 1)
         if self.anyway is not None:
-            number("anyway", self.anyway, "a probability", 0, 1)
+            require_number("anyway", self.anyway, "a probability", 0, 1)
         object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))
         if self.loop is not None and not isinstance(self.loop, Loop):
             raise InputError(f"loop is {self.loop!r}", remedy="give one such as Loop(candidates)")

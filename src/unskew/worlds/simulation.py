@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import number, one_of, whole_number
+from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.worlds.campaigns import Exposures, Service
@@ -70,18 +70,18 @@ def simulate(
     (2019, 2035)
     """
     name, recipe = _find_recipe(world)
-    seed = whole_number("seed", seed, "where the random numbers begin", 0)
+    seed = require_whole_number("seed", seed, "where the random numbers begin", 0)
     if campaigns is not None:
         recipe = replace(recipe, campaigns=as_tuple("campaigns", campaigns, Campaign), loop=None)
     if holdout is not None:
-        recipe = replace(recipe, holdout=number("holdout", holdout, "a share of the users", 0, 1))
+        recipe = replace(recipe, holdout=require_number("holdout", holdout, "a share of the users", 0, 1))
     if chosen_by is not None:
         if recipe.loop is None:
             raise PolicyError(
                 f"{option('chosen_by')} is about a closed loop, which the world {name!r} is not",
                 remedy="leave it out",
             )
-        recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=one_of("chosen_by", chosen_by, CHOSEN_BY)))
+        recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=require_one_of("chosen_by", chosen_by, CHOSEN_BY)))
     if base is not None:
         if users is not None or items is not None:
             raise PolicyError(
@@ -100,7 +100,7 @@ def simulate(
 def _find_recipe(world: str | Recipe) -> tuple[str, Recipe]:
     if isinstance(world, Recipe):
         return "own", world
-    one_of("world", world, WORLDS)
+    require_one_of("world", world, WORLDS)
     return world, WORLDS[world]
 
 
@@ -139,7 +139,7 @@ def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
 
 
 def _day(campaign: Campaign) -> int:
-    return whole_number("day", campaign.day, "days since the launch", 0)
+    return require_whole_number("day", campaign.day, "days since the launch", 0)
 
 
 def _make_table(events: Events, exposed: Any = None) -> pa.Table:

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.checks import instance_of, whole_number
+from unskew.checks import instance_of, require_whole_number
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.slice import Slice
@@ -24,7 +24,7 @@ from unskew.errors import EmptyError, InputError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
-from unskew.evaluation.evaluate import rank_selection
+from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import critical
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options
@@ -34,7 +34,7 @@ from unskew.evaluation.score import Score
 from unskew.evaluation.time_split import TimeSplit
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
-from unskew.weights.alignment import Reference, find_reference
+from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
@@ -189,7 +189,7 @@ def report(
     named = name_recommenders(recommenders)
     wanted = distinct_qualities(qualities)
     now = log.at(at, p_user=p_user, p_item=p_item)
-    target = None if reference is None else find_reference(log, reference, p_user=p_user, p_item=p_item)
+    target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
     plan = _Evaluation(now, target, after, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
     return plan.report(by, refit)
@@ -238,7 +238,7 @@ class _Evaluation:
             changes=Results(self._changes(again), frames),
             comparisons=Results(self._comparisons(), frames),
             weights=weights,
-            bound_holds=weights is None or weights.is_of(self.now),
+            bound_holds=weights is None or weights.is_fitted_at(self.now),
             notes=tuple(self._describe_unscored()),
         )
 
@@ -444,7 +444,7 @@ def check_report_options(
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
         if refit == 1:
             raise PolicyError(f"{option('refit')} is 1; a bootstrap needs at least 2 samples of users")
         if reference is None:
