@@ -85,7 +85,10 @@ def test_numbers_and_names_are_checked_in_the_same_words_everywhere() -> None:
     assert require_sample_size("n", MOST_DRAWS) == MOST_DRAWS
     for attempt, told in (
         (lambda: require_whole_number("k", 0, "a length"), "k is 0; a length: give a whole number of at least 1"),
-        (lambda: require_whole_number("k", True, "a length"), "k is True; a length: give a whole number of at least 1"),
+        (
+            lambda: require_whole_number("k", True, "a length"),
+            "k is True; a length: give a whole number of at least 1",
+        ),
         (
             lambda: require_number("x", 3, "a share", 0, 2),
             "x is 3; a share: give a finite number of at least 0 and at most",

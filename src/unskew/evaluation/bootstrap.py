@@ -16,12 +16,12 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
+from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.score import Score
-from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_weights import fit_weights

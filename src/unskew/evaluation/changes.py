@@ -19,12 +19,12 @@ from unskew.checks import instance_of, require_whole_number
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
+from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import by_bootstrap
 from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.results import flatten
-from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
@@ -356,7 +356,9 @@ def _find_repeats(one: Split, again: Repetitions, quality: str) -> dict[str, Flo
 def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[str, Units]:
     """The scores that a change is made of, each with its independent units."""
     now, then = one.now, one.then
-    here, there = find_evaluated_users(weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot)
+    here, there = find_evaluated_users(
+        weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot
+    )
     raw, raw_then = Units.of(now, quality, None), Units.of(then, quality, None)
     units = {
         "all_now": raw,

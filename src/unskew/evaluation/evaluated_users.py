@@ -9,7 +9,9 @@ from unskew.data.weighting import Weighting
 from unskew.weights.item_weights import ItemWeights
 
 
-def find_evaluated_users(weights: ItemWeights, weighting: Weighting, now: Slice, reference: Slice) -> tuple[Mask, Mask]:
+def find_evaluated_users(
+    weights: ItemWeights, weighting: Weighting, now: Slice, reference: Slice
+) -> tuple[Mask, Mask]:
     """Whom the weights (`weighting` on `now`) evaluate, and whose mix then they were fitted to."""
     here = weighting.part.sizes() > 0
     there = eligible_users(reference, None, weights.policy.min_items)

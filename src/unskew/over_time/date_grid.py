@@ -153,7 +153,10 @@ def grid_of(
             raise PolicyError(f"give {option('dates')}, or {steps}, not both")
         found = _read_dates(log.axis, dates)
     else:
-        first, last = log.axis.moment(_value_or(start, _value_or(otherwise, log.first))), log.axis.moment(_value_or(end, log.last))
+        first, last = (
+            log.axis.moment(_value_or(start, _value_or(otherwise, log.first))),
+            log.axis.moment(_value_or(end, log.last)),
+        )
         if start is None and otherwise is not None and first.tick > last.tick:
             end_of = "the end of the log" if end is None else "the last date"
             raise TimeError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items
-from unskew.checks import require_number, require_one_of, require_bool, require_whole_number
+from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits

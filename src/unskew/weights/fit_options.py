@@ -106,11 +106,15 @@ class FitOptions:
             )
         self._set("tol", require_number(option("tol"), self.tol, "how far a score may still be off", 0))
         if self.max_passes is not None:
-            passes = require_whole_number(option("max_passes"), self.max_passes, "one pass to look and one to certify", 2)
+            passes = require_whole_number(
+                option("max_passes"), self.max_passes, "one pass to look and one to certify", 2
+            )
             self._set("max_passes", passes)
         if self.new_items is not None:
             require_one_of(option("new_items"), self.new_items, NEW_ITEMS)
-        self._set("min_items", require_whole_number(option("min_items"), self.min_items, "items that a user must have"))
+        self._set(
+            "min_items", require_whole_number(option("min_items"), self.min_items, "items that a user must have")
+        )
         require_one_of(option("users"), self.users, USERS)
 
     @classmethod

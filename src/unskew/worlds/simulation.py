@@ -81,7 +81,9 @@ def simulate(
                 f"{option('chosen_by')} is about a closed loop, which the world {name!r} is not",
                 remedy="leave it out",
             )
-        recipe = replace(recipe, loop=replace(recipe.loop, chosen_by=require_one_of("chosen_by", chosen_by, CHOSEN_BY)))
+        recipe = replace(
+            recipe, loop=replace(recipe.loop, chosen_by=require_one_of("chosen_by", chosen_by, CHOSEN_BY))
+        )
     if base is not None:
         if users is not None or items is not None:
             raise PolicyError(
