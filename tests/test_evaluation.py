@@ -581,7 +581,7 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
         ({"level": 2}, "level of an interval must lie between 0 and 1"),
         ({"level": 0}, "level of an interval must lie between 0 and 1"),
         ({"quality": "hits@5"}, "did you mean hit@5"),
-        ({"quality": ["hit@5"]}, "a Quality or a function"),
+        ({"quality": [5]}, "a Quality or a function"),
         ({"after": 3, "leave_out": 2}, "none is taken out"),
         ({"after": 9}, "after=9 is not before at=9"),
         ({"after": -1}, "nothing had happened yet at -1"),

@@ -337,7 +337,16 @@ def test_refit_after_a_time_split_draws_from_what_is_held_out(log: us.Log) -> No
 def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, reference=BEFORE, by="land", refit=2)
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
-    assert list(told) == ["protocol", "after", "reference_after", "scores", "changes", "comparisons", "weights"]
+    assert list(told) == [
+        "protocol",
+        "after",
+        "reference_after",
+        "scores",
+        "changes",
+        "comparisons",
+        "weights",
+        "notes",
+    ]
     assert told["scores"] == json.loads(json.dumps([s.to_dict() for s in found.scores]))
     assert [c["from"] for c in told["changes"]] == [c.reference for c in found.changes]
     assert [c["p_holm"] for c in told["comparisons"]] == [c.p_holm for c in found.comparisons]
@@ -354,10 +363,13 @@ def test_the_frame_has_a_row_for_each_score_in_the_library_of_the_log(library: A
     frame = found.to_frame()
     assert isinstance(frame, pa.Table if library is pa else library.DataFrame)
     arrow = found.to_arrow()
-    assert arrow.column_names == ["segment", *(n for n in found.scores[0].to_dict() if n != "segment")]
+    told = {"users_left_out_count", "users_left_out_mass", *found.scores[0].to_dict()} - {"users_left_out"}
+    assert set(arrow.column_names) == {"segment", *told}
+    assert arrow.column_names[0] == "segment"
     assert len(frame) == len(arrow) == len(found.scores)
     for row, score in zip(arrow.to_pylist(), found.scores, strict=True):
-        assert row == {"segment": None, **score.to_dict()}
+        left_out = {"count": row.pop("users_left_out_count"), "mass": row.pop("users_left_out_mass")}
+        assert {**row, "users_left_out": left_out} == {"segment": None, **score.to_dict()}
     values = frame["value"].to_pylist() if library is pa else list(frame["value"])
     assert values == [score.value for score in found.scores]
 

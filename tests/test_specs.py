@@ -489,7 +489,7 @@ def test_objects_classes_functions_and_models_of_implicit_are_taken_as_they_are(
     assert str(function) == "nothing"
 
 
-@pytest.mark.parametrize("wrong", [None, 3, ["popular"]])
+@pytest.mark.parametrize("wrong", [None, 3])
 def test_what_is_no_recommender_is_refused(wrong: Any) -> None:
     with pytest.raises(InputError, match="is not a recommender: give an object with fit and recommend"):
         recommender(wrong)
@@ -528,3 +528,9 @@ def test_parameters_are_typed_by_the_signature() -> None:
     assert convert_parameters(lambda: None, {}, "x") == {}
     with pytest.raises(InputError, match="x has no parameter 'a'; it has none at all"):
         convert_parameters(lambda: None, {"a": "1"}, "x")
+
+
+def test_a_file_is_no_recommender_and_the_way_to_name_it_is_said(tmp_path: Path) -> None:
+    (tmp_path / "lists.csv").write_text("user,item,rank\n1,2,3\n")
+    with pytest.raises(InputError, match=r"is a file, and no recommender: .* write table:.*lists\.csv"):
+        recommender(str(tmp_path / "lists.csv"))

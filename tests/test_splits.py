@@ -206,7 +206,7 @@ def test_leave_last_out_goes_with_no_other_protocol(more: dict[str, Any]) -> Non
     with pytest.raises(PolicyError, match="leave_last_out"):
         us.evaluate("popular", log_of(history()).at(9), leave_last_out=True, **more)
     with pytest.raises(InputError, match="leave_last_out is 'yes': give True or False"):
-        us.evaluate("popular", log_of(history()).at(9), leave_last_out="yes")  # type: ignore[arg-type]
+        us.evaluate("popular", log_of(history()).at(9), leave_last_out="yes")  # type: ignore[call-overload]
 
 
 # weights are fitted to what is scored

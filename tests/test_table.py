@@ -114,8 +114,9 @@ def test_text_that_looks_like_a_number_is_the_text_that_the_log_has(tmp_path: Pa
 def test_a_number_log_takes_the_text_of_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text("user,item,rank\n1,30,1\n2,x,1\n")
-    with pytest.raises(InputError, match="recommends item 'x' to user '2', but the log has no item 'x'"):
-        Table(path).fit(a_number_log().at(3))
+    with pytest.warns(UnskewWarning, match="does not have 0 users and 1 item of .*, such as item 'x'"):
+        table = Table(path).fit(a_number_log().at(3))
+    assert repr(table) == "Table(1 lists, 2 recommendations)"
 
 
 def test_what_the_remaining_profile_holds_is_skipped() -> None:
@@ -130,14 +131,14 @@ def test_what_the_remaining_profile_holds_is_skipped() -> None:
 
 
 def test_users_without_a_list_are_counted_and_warned_of_once() -> None:
-    table = Table({"user": ["bob"], "items": [["x"]]})
-    with pytest.warns(
-        UnskewWarning, match="no recommendation for 1 of the 2 users at 3: they count as misses"
-    ) as found:
-        table.fit(a_log().at(3))
+    table = Table({"user": ["bob"], "items": [["z"]]})
+    told = "no recommendation for 1 of the 2 users scored at 3: they count as misses"
+    with pytest.warns(UnskewWarning, match=told) as found:
+        us.evaluate(table, a_log().at(3))
     assert len(found) == 1
-    assert table.without == 1
+    table = Table({"user": ["bob"], "items": [["x"]]}).fit(a_log().at(3))
     pairs = all_pairs(a_log().at(3))
+    assert table.count_missing(pairs) == (1, 2, "users")
     assert (table.held_out_ranks(pairs, 3) == 0).all()
     assert (table.recommend(without_each(pairs), 2)[pairs.user == a_log().users.codes(["ann"])[0]] == -1).all()
 
@@ -191,9 +192,15 @@ def test_a_list_for_each_held_out_item() -> None:
 
 def test_a_pair_without_a_list_is_a_miss_and_counted() -> None:
     rows = {name: values[:2] for name, values in HELD_OUT.items()}
-    with pytest.warns(UnskewWarning, match="for 2 of the 3 pairs of a user and a held-out item"):
-        table = Table(rows).fit(a_log().at(3))
-    assert table.without == 2
+    with pytest.warns(UnskewWarning, match="for 2 of the 3 pairs of a user and a held-out item scored at 3"):
+        us.evaluate(Table(rows), a_log().at(3))
+
+
+def test_users_who_are_not_scored_are_not_missed() -> None:
+    log = us.read_log({"user": ["ann", "bob", "cid", "bob"], "item": list("xyzx"), "time": [1, 1, 1, 5]})
+    lists = Table({"user": ["bob"], "items": [["x", "z"]]})
+    score = us.evaluate(lists, log.at(5), after=1, quality="hit@1")  # a warning would fail the test
+    assert (score.value, score.users) == (1.0, 1)
 
 
 def test_a_held_out_list_with_an_item_of_the_remaining_profile_is_an_error() -> None:
@@ -215,17 +222,38 @@ def test_lists_for_held_out_items_are_for_one_at_a_time() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("table", "told", "lists"),
     [
         (
-            {"user": ["ann", "cid"], "items": [["x"], ["y"]]},
-            "item 'y' to user 'cid'.* no user 'cid'; there is 1 such",
+            {"user": ["ann", "cid", "cid"], "items": [["x"], ["y"], ["q"]]},
+            "not have 1 user and 1 item of table, such as user 'cid': 2 recommendations of 3 skipped",
+            {"ann": ["x"], "bob": []},
         ),
         (
-            {"user": ["ann", "bob"], "items": [["x", "q"], ["r"]]},
-            "item 'q' to user 'ann'.*no item 'q'; there are 2 such",
+            {"user": ["ann", "bob"], "items": [["q", "x"], ["r", "q"]]},
+            "not have 0 users and 2 items of table, such as item 'q': 3 recommendations of 4 skipped",
+            {"ann": ["x"], "bob": []},
         ),
-        (HELD_OUT | {"held_out": ["x", "x", "q", "z"]}, "item 'y' to user 'ann', but the log has no item 'q'"),
+    ],
+)
+def test_what_the_log_does_not_have_is_counted_and_skipped(
+    table: dict[str, Any], told: str, lists: dict[str, list[str]]
+) -> None:
+    with pytest.warns(UnskewWarning, match=told) as found:
+        assert for_empty_profiles(Table(table), a_log()) == lists
+    assert len(found) == 1
+
+
+def test_a_held_out_item_that_the_log_does_not_have_is_skipped() -> None:
+    with pytest.warns(UnskewWarning, match="such as held-out item 'q': 1 recommendation of 4 skipped"):
+        table = Table(HELD_OUT | {"held_out": ["x", "x", "q", "z"]}).fit(a_log().at(3))
+    assert table.count_missing(all_pairs(a_log().at(3))) == (1, 3, "pairs of a user and a held-out item")
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ({"user": ["cid"], "items": [["x"]]}, "no user 'cid', for example, but users such as 'ann', 'bob'"),
         (
             {"user": ["ann"], "items": [[1]]},
             r"column 'items' holds integers \(1\), but the ids of the log are text",
@@ -244,7 +272,7 @@ def test_lists_that_do_not_fit_the_log_are_named(table: dict[str, Any], message:
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        ({"member": ["ann"], "items": [["x"]]}, "the columns 'member', 'items': .*needs 'user'"),
+        ({"who": ["ann"], "items": [["x"]]}, "the columns 'who', 'items': .*needs 'user'"),
         ({"user": ["ann"], "item": ["x"]}, "it needs items .a ranked list., or item and rank, or item and score"),
         ({"user": ["ann"], "items": [["x"]], "item": ["x"], "rank": [1]}, "the order of the items is not clear"),
         ({"user": ["ann"], "items": ["x"]}, "column 'items' holds varchar values: it must hold lists"),
@@ -271,8 +299,8 @@ def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_an_empty_list_is_no_recommendation() -> None:
-    with pytest.warns(UnskewWarning, match="for 2 of the 2 users"):
-        table = Table({"user": ["ann", "bob"], "items": [[], None]}).fit(a_log().at(3))
+    table = Table({"user": ["ann", "bob"], "items": [[], None]}).fit(a_log().at(3))
+    assert table.count_missing(all_pairs(a_log().at(3))) == (2, 2, "users")
     assert (table.held_out_ranks(all_pairs(a_log().at(3)), 3) == 0).all()
 
 

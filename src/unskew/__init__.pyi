@@ -29,6 +29,7 @@ from .evaluation.evaluate_report import Report as Report
 from .evaluation.evaluate_report import report as report
 from .evaluation.held_out_ranks import HeldOutRanks as HeldOutRanks
 from .evaluation.quality import Quality as Quality
+from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
 from .over_time.timeline import timeline as timeline
 from .over_time.timeline_table import Timeline as Timeline

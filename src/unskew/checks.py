@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeVar
 
-from unskew.errors import PolicyError
+from unskew.errors import InputError, PolicyError
+from unskew.text import one_line
+
+Kind = TypeVar("Kind")
 
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
@@ -49,3 +52,16 @@ def require_sample_size(name: str, value: Any) -> int:
     if wanted > MOST_DRAWS:
         raise PolicyError(f"{name} is {value}, but must be at most {MOST_DRAWS} (how many pairs to draw)")
     return wanted
+
+
+def require_instance(kind: type[Kind], value: Any, what: str, remedy: str) -> Kind:
+    """`value`, which must be of a class: `what` says of which, and `remedy` how to come by one.
+
+    >>> require_instance(int, "x", "a number", "count")
+    Traceback (most recent call last):
+    ...
+    unskew.errors.InputError: 'x' (of type str) is not a number: count
+    """
+    if not isinstance(value, kind):
+        raise InputError(f"{one_line(value)} (of type {type(value).__name__}) is not {what}", remedy=remedy)
+    return value

@@ -210,6 +210,14 @@ def _chunks(paths: Iterable[Path]) -> Iterator[bytes]:
                 yield chunk
 
 
+def is_file(name: str) -> bool:
+    """Whether a text, which need not be fit to be a path, names a file."""
+    try:
+        return Path(name).is_file()
+    except OSError:  # the name is too long for a file system
+        return False
+
+
 def check_readable(path: Path) -> None:
     """Say plainly that a file is missing or must not be read."""
     try:

@@ -54,6 +54,16 @@ def enumerate_words(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
+def one_line(value: object, most: int = 60) -> str:
+    """A value as Python shows it, cut short if it is long: a table is not shown in a message.
+
+    >>> one_line("x" * 100, 10)
+    "'xxxxxx..."
+    """
+    shown = " ".join(repr(value).split())
+    return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
 def first_line(error: BaseException) -> str:
     """The first line of a library's message."""
     return str(error).strip().split("\n")[0]

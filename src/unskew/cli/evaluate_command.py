@@ -103,17 +103,16 @@ def evaluate(
     from unskew.weights.item_weights import ItemWeights
 
     check_report_options(reference, weights, fit.first, by=by, baseline=baseline, **given)
-    check_specs(recommenders, qualities)
-    if baseline is not None:
-        check_specs([baseline], qualities)
+    models = check_specs(recommenders, qualities)
+    ran = None if baseline is None else check_specs([baseline], qualities)
     log = source.read(labels=[by] if by else [])
     found = report(
         log,
-        recommenders,
+        models,
         at=at,
         reference=None if reference is None else source.reference(log, reference),
         weights=None if weights is None else ItemWeights.load(weights),
-        baseline=baseline,
+        baseline=ran,
         qualities=qualities,
         by=by,
         **source.priors(),

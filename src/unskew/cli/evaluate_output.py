@@ -51,6 +51,8 @@ def print_report(report: Report) -> None:
         )
     for comparison in report.comparisons:
         print_line(str(comparison))
+    for note in report.notes:
+        print_line(f"Note: {note}.")
 
 
 def _describe_protocol(report: Report) -> Iterator[str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.priors import ItemPrior
     from unskew.data.snapshot import Snapshot
+    from unskew.recommend.contract import Recommender
     from unskew.weights.alignment import Reference
 
 Function = Callable[..., Any]
@@ -184,7 +185,7 @@ class LogOptions:
 
     def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:
         """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice."""
-        from unskew.files import check_writable
+        from unskew.files import check_writable, is_file
         from unskew.reading.sources import expand
 
         given = [Path(path) for path in outputs if path is not None]
@@ -192,7 +193,7 @@ class LogOptions:
             check_writable(path)
         if not given:
             return
-        read = [*expand(self.path), *(Path(name) for name in inputs if name is not None and _is_file(name))]
+        read = [*expand(self.path), *(Path(name) for name in inputs if name is not None and is_file(name))]
         for k, path in enumerate(given):
             if any(_is_same(path, other) for other in read):
                 raise InputError(
@@ -213,9 +214,10 @@ class LogOptions:
     def reference(self, log: Log, given: str) -> Reference:
         """A date of the log, or a file with a marginal."""
         from unskew.data.marginal import Marginal
+        from unskew.files import is_file
         from unskew.reading.formats import PARQUET
 
-        if Path(given).suffix in PARQUET.endings or _is_file(given):
+        if Path(given).suffix in PARQUET.endings or is_file(given):
             return Marginal.load(given)
         return self.snapshot(log, given)
 
@@ -241,13 +243,13 @@ def split_options(function: Function) -> Function:
     return _decorate(function, _SPLIT_OPTIONS)
 
 
-def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> None:
-    """Find a slip in -r or -q before the log is read."""
+def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> dict[str, Recommender]:
+    """Find a slip in -r or -q before the log is read; gives the recommenders by name."""
     from unskew.evaluation.quality import distinct_qualities
     from unskew.recommend.specs import name_recommenders
 
-    name_recommenders(recommenders)
     distinct_qualities(qualities)
+    return name_recommenders(recommenders)
 
 
 @dataclass(frozen=True)
@@ -314,13 +316,6 @@ def _decorate(function: Function, options: Sequence[Callable[[Function], Functio
     for option in reversed(options):
         function = option(function)
     return function
-
-
-def _is_file(name: str) -> bool:
-    try:
-        return Path(name).is_file()
-    except OSError:  # the name is too long for a file system
-        return False
 
 
 def _is_same(one: Path, other: Path) -> bool:

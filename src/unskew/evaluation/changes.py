@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import require_whole_number
+from unskew.checks import require_instance, require_whole_number
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -23,6 +23,7 @@ from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import interval_from_repeats
+from unskew.evaluation.results import flatten
 from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
@@ -40,6 +41,10 @@ TERMS = {
     },
 }
 """The scores that each part is made of, with their signs; the key says whether a baseline is scored now too."""
+
+
+PARTS = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
+"""The figures of a change that have an interval."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,6 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        parts = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
         return {
             "recommender": self.recommender,
             "baseline": self.baseline,
@@ -160,7 +164,7 @@ class Change:
             "to": self.at,
             "score_from": _json_number(self.score_reference),
             "score_to": _json_number(self.score),
-            **{name: _json_part(getattr(self, name)) for name in parts},
+            **{name: _json_part(getattr(self, name)) for name in PARTS},
             "bound": self.bound,
             "bound_holds": self.bound_holds,
             "comparable": self.comparable,
@@ -169,6 +173,10 @@ class Change:
             "method": self.method,
             "repeats": self.repeats,
         }
+
+    def to_row(self) -> dict[str, Any]:
+        """The same as columns of a table, the parts as item_mix, item_mix_low, item_mix_high and so on."""
+        return flatten(self.to_dict(), PARTS)
 
     def _describe_parts(self) -> str:
         size = f"{100 * abs(self.change.value):.2f}"
@@ -257,6 +265,8 @@ def explain_change(
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
         require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+    for given in (now, reference, *(() if baseline is None else (baseline,))):
+        require_instance(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
     wanted = now.quality(quality)
     now.weigh(wanted, weights)  # refuses a quality that takes none before the work
     if (now.sample is None) != (reference.sample is None):

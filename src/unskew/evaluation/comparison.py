@@ -6,16 +6,20 @@ Only users (or draws) on whom the two differ tell anything about the difference;
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from typing import Any
 
+from unskew.checks import require_instance
 from unskew.data.weighting import Weights, name_weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
 from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
+from unskew.evaluation.quality import qualities as named_qualities
+from unskew.evaluation.results import Results, flatten
 
 
 @dataclass(frozen=True)
@@ -63,20 +67,28 @@ class Comparison:
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
-        use = "use the same folds for both" if "elsewhere" not in self.left_out else "use a time split for both"
+        use = (
+            "use the same folds for both"
+            if "elsewhere" not in self.left_out
+            else "use a time split, and lists with dates"
+        )
         return f"{self.a} and {self.b}, {self.quality}, {self.weighting}: not comparable ({told}); {use}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         return asdict(self)
 
+    def to_row(self) -> dict[str, Any]:
+        """The same as columns of a table."""
+        return flatten(self.to_dict())
+
 
 def compare(
     *ranks: HeldOutRanks,
-    quality: AnyQuality = "hit@5",
+    quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
     weights: Weights = None,
     level: float = 0.95,
-) -> list[Comparison]:
+) -> Results[Comparison]:
     """Compare recommenders pair by pair on the same held-out items, with Holm's correction across all.
 
     Parameters
@@ -84,7 +96,7 @@ def compare(
     *ranks
         From `rank_held_out`, of the same snapshot and the same pairs.
     quality, weights, level
-        As for `evaluate`. The weights are taken as given.
+        As for `evaluate`, one quality or several. The weights are taken as given.
 
     Examples
     --------
@@ -97,8 +109,14 @@ def compare(
     """
     if len(ranks) < 2:
         raise PolicyError("compare needs the ranks of at least two recommenders")
-    for other in ranks[1:]:
+    for other in ranks:
+        require_instance(HeldOutRanks, other, "the ranks of a recommender", "give what rank_held_out gives")
         require_same_pairs(ranks[0], other)
+    wanted = named_qualities(quality)
+    if len(wanted) > 1:
+        each = (compare(*ranks, quality=one, weights=weights, level=level) for one in wanted)
+        return Results([comparison for some in each for comparison in some], ranks[0].snapshot.log.frames)
+    [quality] = wanted
     units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
@@ -125,7 +143,8 @@ def compare(
             )
         )
     corrected = holm([c.p for c in found])
-    return [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
+    told = [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
+    return Results(told, ranks[0].snapshot.log.frames)
 
 
 def _refuse(one: HeldOutRanks, other: HeldOutRanks, quality: str, weights: Weights, level: float) -> Comparison:

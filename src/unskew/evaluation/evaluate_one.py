@@ -7,30 +7,79 @@ arrays. What is uncertain about a score is in `intervals`, what differs between 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypedDict, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
+from unskew.errors import InputError, UnskewWarning
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.quality import Quality, distinct_qualities, is_one_quality
 from unskew.evaluation.quality import qualities as named_qualities
-from unskew.evaluation.quality import quality as named_quality
-from unskew.evaluation.ranking import rank_folds, rank_pairs
+from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
+from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import traits_of
-from unskew.recommend.specs import AnyRecommender
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 from unskew.recommend.specs import recommender as named_recommender
 
+Several = list[Any] | tuple[Any, ...]
+"""Qualities or recommenders in a list, or anything of the kind, which is not a text or a function."""
 
+
+class SelectionKeywords(TypedDict, total=False):
+    """What `evaluate` takes besides: see there."""
+
+    weights: Weights
+    sample: int | None
+    seed: int
+    leave_out: int
+    after: Any
+    leave_last_out: bool
+    folds: int | None
+    level: float
+
+
+@overload
 def evaluate(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    weights: Weights = None,
     quality: AnyQuality = "hit@5",
+    **options: Unpack[SelectionKeywords],
+) -> Score: ...
+
+
+@overload
+def evaluate(
+    recommender: AnyRecommender,
+    snapshot: Snapshot,
+    *,
+    quality: Several,
+    **options: Unpack[SelectionKeywords],
+) -> Results[Score]: ...
+
+
+@overload
+def evaluate(
+    recommender: Several | Mapping[str, AnyRecommender],
+    snapshot: Snapshot,
+    *,
+    quality: AnyQuality | Several = "hit@5",
+    **options: Unpack[SelectionKeywords],
+) -> Results[Score]: ...
+
+
+def evaluate(
+    recommender: AnyRecommenders,
+    snapshot: Snapshot,
+    *,
+    weights: Weights = None,
+    quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
     sample: int | None = None,
     seed: int = 0,
     leave_out: int = 1,
@@ -38,14 +87,15 @@ def evaluate(
     leave_last_out: bool = False,
     folds: int | None = None,
     level: float = 0.95,
-) -> Score:
+) -> Score | Results[Score]:
     """The score of a recommender at a date: ``L = sum_ui P(u) P(i|u,w) l(g(u minus i), i)``.
 
     Parameters
     ----------
     recommender
         Anything with ``fit`` and ``recommend``, a function from a list of ids and k to a list of ids, or a spec
-        such as ``"popular"`` or ``"knn?neighbours=50"``.
+        such as ``"popular"`` or ``"knn?neighbours=50"``; or a list of these, or a mapping from the name that each
+        is to have.
     snapshot
         The profiles; each item of each profile is held out in turn.
     weights
@@ -54,7 +104,7 @@ def evaluate(
         fitted to what is held out: ``fit_weights(snapshot, reference, after=after)``.
     quality
         ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Quality` of
-        one's own.
+        one's own; or a list of these.
     sample
         Draw this many pairs (users by P(u) with repetition, then one item each) instead of taking all.
     seed
@@ -76,6 +126,12 @@ def evaluate(
     level
         Of the interval.
 
+    Returns
+    -------
+    Score
+        Or, where a list of recommenders or of qualities was given, a list of scores (`Results`): of each
+        recommender all qualities. It can be had as a table.
+
     Examples
     --------
     >>> import unskew as us
@@ -85,11 +141,18 @@ def evaluate(
     0.8333
     """
     check_level(level)  # refuse it before the work, not after
-    ranks = rank_held_out(
-        recommender,
+    single = is_one_recommender(recommender) and is_one_quality(quality)
+    wanted = distinct_qualities(quality)
+    if single and len(wanted) > 1:
+        names = ", ".join(one.name for one in wanted)
+        raise InputError(
+            f"{quality!r} stands for {names}, where one quality is asked for",
+            remedy="put it into a list, to have a list of scores",
+        )
+    models = name_recommenders(recommender)
+    selection = PairSelection.of(
         snapshot,
-        qualities=[named_quality(quality)],
-        weights=[weights],
+        [weights],
         sample=sample,
         seed=seed,
         leave_out=leave_out,
@@ -97,7 +160,11 @@ def evaluate(
         leave_last_out=leave_last_out,
         folds=folds,
     )
-    return ranks.score(quality, weights, level=level)
+    ranks = (replace(rank_selection(one, selection, wanted), recommender=name) for name, one in models.items())
+    scores = Results(
+        [some.score(one, weights, level=level) for some in ranks for one in wanted], snapshot.log.frames
+    )
+    return scores[0] if single else scores
 
 
 def rank_held_out(
@@ -142,9 +209,16 @@ def rank_held_out(
 
 
 def rank_selection(
-    recommender: AnyRecommender, selection: PairSelection, qualities: Sequence[Quality]
+    recommender: AnyRecommender,
+    selection: PairSelection,
+    qualities: Sequence[Quality],
+    *,
+    tell_missing: Callable[[str], None] | None = None,
 ) -> HeldOutRanks:
-    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look."""
+    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look.
+
+    `tell_missing` is told if lists made elsewhere lack some of the users; by default that is a warning.
+    """
     check_user_qualities(qualities, selection.sample)
     model = named_recommender(recommender)
     depth = max(q.depth for q in qualities)
@@ -154,6 +228,13 @@ def rank_selection(
         ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
     else:
         ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
+    missing = describe_missing_lists(model, pairs)
+    if missing is not None:
+        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
     return HeldOutRanks(
         str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
     )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UnskewWarning, stacklevel=4)

@@ -6,14 +6,14 @@ What ``unskew evaluate`` prints. Each part can be had by itself (`evaluate`, `ex
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.checks import require_whole_number
+from unskew.checks import require_instance, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
@@ -21,7 +21,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
 from unskew.data.weighting import Weights
-from unskew.errors import InputError, PolicyError, option
+from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
@@ -31,9 +31,9 @@ from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_selection_options, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
-from unskew.frames import to_native
-from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
@@ -64,35 +64,39 @@ class Report:
         The item weights, or None.
     bound_holds
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
+    notes
+        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date.
     """
 
     at: Label
     reference: Label | None
-    scores: list[Score]
-    changes: list[Change]
-    comparisons: list[Comparison]
+    scores: Results[Score]
+    changes: Results[Change]
+    comparisons: Results[Comparison]
     weights: ItemWeights | None
     bound_holds: bool = True
-    frames: str | None = None
     protocol: str = "leave-one-out"
     after: Label | None = None
     reference_after: Label | None = None
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
         lines += [f"  {score!r}" for score in self.scores]
         lines += [f"  {change}" for change in self.changes]
         lines += [f"  {comparison}" for comparison in self.comparisons]
+        lines += [f"  {note}" for note in self.notes]
         return "\n".join(lines) + ")"
 
     def to_arrow(self) -> pa.Table:
         """The scores, one row each."""
-        rows = [score.to_dict() for score in self.scores]
-        return pa.Table.from_pylist([{"segment": None, **row} for row in rows])
+        return self.scores.to_arrow()
 
     def to_frame(self) -> Any:
-        """The scores, one row each, in the dataframe library that the log came in."""
-        return to_native(self.to_arrow(), self.frames)
+        """The scores, one row each, in the dataframe library that the log came in; see also their own `to_frame`,
+        and those of `changes` and `comparisons`.
+        """
+        return self.scores.to_frame()
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
@@ -104,6 +108,7 @@ class Report:
             "changes": [change.to_dict() for change in self.changes],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "weights": None if self.weights is None else self.weights.to_dict(),
+            "notes": list(self.notes),
         }
 
 
@@ -147,7 +152,8 @@ def report(
         Weights that were fitted before, in place of `reference`.
     baseline
         What ran at the reference date, if it was another recommender: it is scored there in place of the others,
-        and again now, so that a change is split into what comes from the algorithm as well.
+        and again now, so that a change is split into what comes from the algorithm as well. A table of lists that
+        does not say from when they are counts as valid then, and not now.
     qualities
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
     sample, seed, leave_out, after, leave_last_out, folds, level
@@ -174,8 +180,7 @@ def report(
     >>> len(found.changes), len(found.comparisons)
     (2, 2)
     """
-    if not isinstance(log, Log):
-        raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
+    require_instance(Log, log, "a log", "read one with read_log")
     fit = FitOptions.of(options, changes)
     check_report_options(
         reference,
@@ -229,29 +234,30 @@ class _Evaluation:
         scores: list[Score] = []
         for then in self.reference_ranks if self.baseline is not None else ():
             scores += [then.score(quality, level=self.level) for quality in self.qualities]
-        for k, ranks in enumerate(self.ranks):
+        then_by_name = {r.recommender: r for r in self.reference_ranks} if self.baseline is None else {}
+        for ranks in self.ranks:
             for quality in self.qualities:
-                if self.reference_ranks and self.baseline is None:
-                    scores.append(self.reference_ranks[k].score(quality, level=self.level))
+                if ranks.recommender in then_by_name:
+                    scores.append(then_by_name[ranks.recommender].score(quality, level=self.level))
                 found = [ranks.score(quality, w, level=self.level) for w in self._weightings_of(quality)]
                 if by is not None:
                     found += self._segments(ranks, quality, by)
                 if refit and again is not None:
                     found = [_refit_score(score, again, ranks, quality.bounds) for score in found]
                 scores += found
-        weights = self.weights
+        weights, frames = self.weights, self.now.log.frames
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
-            scores=scores,
-            changes=self._changes(again),
-            comparisons=self._comparisons(),
+            scores=Results(scores, frames),
+            changes=Results(self._changes(again), frames),
+            comparisons=Results(self._comparisons(), frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
-            frames=self.now.log.frames,
             protocol=self.split.pairs.policy.protocol,
             after=getattr(self.split.pairs, "after", None),
             reference_after=None if self.split_before is None else getattr(self.split_before.pairs, "after", None),
+            notes=tuple(self._describe_unscored()),
         )
 
     @cached_property
@@ -295,15 +301,42 @@ class _Evaluation:
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
         """Of every recommender now, on the same pairs; then of the baseline, if it can be scored now."""
-        others = {name: m for name, m in (self.baseline or {}).items() if not traits_of(m).made_elsewhere}
-        return self._rank({**self.models, **others}, self.split, self.weightings)
+        valid = {name: m for name, m in self.models.items() if _is_valid(m, self.split) is not False}
+        if not valid:
+            raise EmptyError("there is nothing to score", remedy="; ".join(self._describe_unscored()))
+        others = {name: m for name, m in (self.baseline or {}).items() if _is_valid(m, self.split)}
+        return self._rank({**valid, **others}, self.split, self.weightings)
 
     @cached_property
     def reference_ranks(self) -> list[HeldOutRanks]:
-        """Of what ran at the reference date, if that is a date whose profiles are known."""
-        if self.split_before is None:
+        """Of what ran at the reference date, if that is a date whose profiles are known and it has lists there.
+
+        A baseline that does not say from when its lists are is taken at its word: it ran then.
+        """
+        then = self.split_before
+        if then is None:
             return []
-        return self._rank(self.baseline or self.models, self.split_before, [None])
+        valid = {name: m for name, m in self.models.items() if _is_valid(m, then)}
+        if self.baseline is not None:
+            valid = {name: m for name, m in self.baseline.items() if _is_valid(m, then) is not False}
+        return self._rank(valid, then, [None]) if valid else []
+
+    def _describe_unscored(self) -> Iterator[str]:
+        """What was not scored, and why."""
+        for k, split in enumerate([self.split, *([] if self.split_before is None else [self.split_before])]):
+            at = split.known.at
+            asked = self.models if k == 0 or self.baseline is None else self.baseline
+            for name, model in asked.items():
+                valid = _is_valid(model, split)
+                if valid is False:
+                    change = ", and no change since then" if k == 1 else ""
+                    yield f"no lists of {name} are valid at {at}: there is no score of it at that date{change}"
+                elif valid is None and k == 1 and self.baseline is None:
+                    yield (
+                        f"{name} does not say from when its lists are valid: it is scored at {self.now.at} alone, "
+                        f"and there is no change since {at}. Give it a column of dates, or one date (valid_from; "
+                        "in a spec ?from=DATE)"
+                    )
 
     def _rank(
         self, models: Mapping[str, Recommender], split: HeldOutSplit, weights: Sequence[Weights]
@@ -327,10 +360,11 @@ class _Evaluation:
         if self.weights is None or not self.reference_ranks or not self.pair_qualities:
             return []
         if self.baseline is None:
-            return [Split(now, then) for now, then in zip(self.ranks, self.reference_ranks, strict=True)]
+            now_by_name = {r.recommender: r for r in self.ranks}
+            return [Split(now_by_name[then.recommender], then) for then in self.reference_ranks]
         then = self.reference_ranks[0]
         baseline = next((r for r in self.ranks if r.recommender == then.recommender), None)
-        return [Split(now, then, baseline) for now in self.ranks[: len(self.models)]]
+        return [Split(now, then, baseline) for now in self.ranks if now.recommender in self.models]
 
     def _repeat(self, refit: int | None) -> Repetitions | None:
         """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""
@@ -364,6 +398,11 @@ class _Evaluation:
             for weights in self._weightings_of(quality)
             for comparison in compare(*self.ranks, quality=quality, weights=weights, level=self.level)
         ]
+
+
+def _is_valid(model: Recommender, split: HeldOutSplit) -> bool | None:
+    """Whether a recommender can be scored on a split: it has lists for the date at which it would be fitted."""
+    return is_valid_at(model, split.known.log.axis, split.known.tick)
 
 
 def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: Bounds) -> Score:

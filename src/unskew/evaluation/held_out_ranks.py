@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
@@ -20,7 +21,9 @@ from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
+from unskew.frames import to_native
 
 AnyQuality = str | Quality | Callable[..., npt.ArrayLike]
 
@@ -127,11 +130,11 @@ class HeldOutRanks:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
         weighting = self.weigh(quality, weights)
         estimate = self.estimate(quality, [weighting], level=level)[0]
+        shares = self._probabilities(weighting)
         if self.sample is None:
-            shares, users = self._shares(weighting), int(np.count_nonzero(weighting.user_mass))
+            users = int(np.count_nonzero(weighting.user_mass))
             return self._score(self.quality(quality), weighting, estimate, shares, users)
         place = self.selection.places_of_draws(weighting)
-        shares = np.bincount(place, minlength=len(self)) / len(place)
         users = len(np.unique(self.users[place]))
         return self._score(self.quality(quality), weighting, estimate, shares, users, pairs=len(place))
 
@@ -141,18 +144,60 @@ class HeldOutRanks:
         weights: Weights = None,
         *,
         level: float = 0.95,
-    ) -> list[Score]:
+    ) -> Results[Score]:
         """The scores under several qualities, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
-        return [self.score(q, weights, level=level) for q in named_qualities(qualities)]
+        found = [self.score(q, weights, level=level) for q in named_qualities(qualities)]
+        return Results(found, self.snapshot.log.frames)
+
+    def to_arrow(self, weights: Weights = None) -> pa.Table:
+        """One row for each pair that was ranked.
+
+        Columns are user, item (ids), rank (from 1; null if the item is not among the best `depth`), probability
+        and grade (null if the recommender gives none). The probability is that of the pair under `weights`, P(u)
+        P(i|u,w), or its share of the draws where pairs were sampled; it sums to 1, and the score is the sum of
+        probability times quality.
+        """
+        pairs = self.selection.pairs
+        grades = np.full(len(self), np.nan) if self.grades is None else self.grades
+        return pa.table(
+            {
+                "user": pairs.snapshot.log.users.take(pairs.user),
+                "item": pairs.snapshot.log.items.take(pairs.item),
+                "rank": pa.array(self.ranks, mask=self.ranks == 0),
+                "probability": self._probabilities(self.selection.weigh(weights)),
+                "grade": pa.array(grades, mask=np.isnan(grades)),
+            }
+        )
+
+    def to_frame(self, weights: Weights = None) -> Any:
+        """The same in the dataframe library that the log came in."""
+        return to_native(self.to_arrow(weights), self.snapshot.log.frames)
+
+    def by_user(self, quality: AnyQuality = "hit@5", weights: Weights = None) -> Any:
+        """What each user adds to the score, one row each, in the dataframe library that the log came in.
+
+        Columns are user (id), value (the mean quality of its pairs, weighted), probability (of all its pairs
+        together) and pairs (how many have any weight). Users in the order of their ids; who has no weight is not
+        there. The score is the sum of value times probability.
+        """
+        shares, values = self._probabilities(self.selection.weigh(weights)), self.values(quality)
+        n, log = len(self.snapshot.log.users), self.snapshot.log
+        mass = np.bincount(self.users, weights=shares, minlength=n)
+        total = np.bincount(self.users, weights=shares * values, minlength=n)
+        pairs = np.bincount(self.users[shares > 0], minlength=n)
+        order = log.users.order()
+        own = order[mass[order] > 0]
+        columns = {"value": total[own] / mass[own], "probability": mass[own], "pairs": pairs[own]}
+        return to_native(pa.table({"user": log.users.take(own), **columns}), log.frames)
 
     def by_segment(
         self,
         labels: str | npt.NDArray[Any],
-        quality: AnyQuality = "hit@5",
+        quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
         weights: Weights = None,
         *,
         level: float = 0.95,
-    ) -> list[Score]:
+    ) -> Results[Score]:
         """Scores of each segment, in the order of their names; one without any mass has none.
 
         Within a segment the pairs keep their weights relative to each other.
@@ -163,10 +208,20 @@ class HeldOutRanks:
             The name of a column read with ``read_log(labels=...)``, or an array with a label for each place of
             ``snapshot.profiles.item``.
         quality, weights, level
-            As for `evaluate`.
+            As for `evaluate`, one quality or several.
         """
         self.selection.require_all()
-        wanted = self.quality(quality)
+        found = [
+            s
+            for q in named_qualities(quality)
+            for s in self._score_segments(labels, self.quality(q), weights, level)
+        ]
+        return Results(found, self.snapshot.log.frames)
+
+    def _score_segments(
+        self, labels: str | npt.NDArray[Any], wanted: Quality, weights: Weights, level: float
+    ) -> list[Score]:
+        """The scores of each segment under one quality."""
         weighting = self.weigh(wanted, weights)
         shares, values = self._shares(weighting), self.values(wanted)
         names, order, ends = self._segments(labels)
@@ -236,6 +291,13 @@ class HeldOutRanks:
         """The probability of each pair that was ranked."""
         shares = weighting.pair_shares
         return shares if len(shares) == len(self) else shares[self.entries]
+
+    def _probabilities(self, weighting: Weighting) -> Floats:
+        """The same, or the share of each pair among the draws where pairs were sampled."""
+        if self.sample is None:
+            return self._shares(weighting)
+        place = self.selection.places_of_draws(weighting)
+        return np.bincount(place, minlength=len(self)) / len(place)
 
     def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
         """The mass of each user times quality, summed over its pairs."""

@@ -38,14 +38,22 @@ class LeftOut:
 
     @classmethod
     def of(
-        cls, model: Recommender, *, alone: bool, by_time: bool, folds: int | None, last: bool = False
+        cls,
+        model: Recommender,
+        *,
+        alone: bool,
+        by_time: bool,
+        folds: int | None,
+        last: bool = False,
+        dated: bool = False,
     ) -> LeftOut:
         """What is left out of a recommender.
 
-        `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them.
+        `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them, and
+        `dated` that its lists, though made elsewhere, are known to be older than what is held out by time.
         """
         traits = traits_of(model)
-        if traits.learns == "elsewhere":
+        if traits.learns == "elsewhere" and not (by_time and dated):
             return cls("elsewhere")
         if by_time:
             return cls("time")

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_sample_size, require_whole_number
+from unskew.checks import require_instance, require_sample_size, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
@@ -28,7 +28,7 @@ from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
 from unskew.evaluation.quality import Quality, UserQuality
-from unskew.recommend.contract import HeldOutPairs, Recommender
+from unskew.recommend.contract import HeldOutPairs, PreparedLists, Recommender
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -75,6 +75,13 @@ class PairSelection:
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
         check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
+        require_instance(
+            Snapshot,
+            snapshot,
+            "a snapshot",
+            f"give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+            f"{option('after')}",
+        )
         split = SplitRule(after, leave_last_out).split(snapshot)
         return cls.of_split(split, weights, sample=sample, seed=seed, leave_out=leave_out, folds=folds)
 
@@ -121,10 +128,16 @@ class PairSelection:
 
     def left_out(self, model: Recommender) -> LeftOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
-        kind = self.part.policy.held
-        folds = None if self.folds is None else self.folds.number
-        alone = self.held.together == 1
-        return LeftOut.of(model, alone=alone, by_time=kind == "later", last=kind == "last", folds=folds)
+        seen, kind = self.held.profiles, self.part.policy.held
+        dated = isinstance(model, PreparedLists) and model.is_valid_at(seen.log.axis, seen.tick) is True
+        return LeftOut.of(
+            model,
+            alone=self.held.together == 1,
+            by_time=kind == "later",
+            last=kind == "last",
+            folds=None if self.folds is None else self.folds.number,
+            dated=dated,
+        )
 
     def __len__(self) -> int:
         return len(self.pairs)

@@ -173,7 +173,7 @@ def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list
     >>> [q.name for q in qualities(["rank<=1,5", "mrr@10"])]
     ['hit@1', 'hit@5', 'mrr@10']
     """
-    if isinstance(given, str) or callable(given):
+    if is_one_quality(given):
         given = [given]
     if not isinstance(given, Iterable):
         raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
@@ -181,6 +181,11 @@ def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list
     if not found:
         raise InputError("no quality was given", remedy="name at least one, such as hit@5")
     return found
+
+
+def is_one_quality(given: Any) -> bool:
+    """Whether this is a quality, or its name, and not several in a list."""
+    return isinstance(given, str) or callable(given) or not isinstance(given, Iterable)
 
 
 def distinct_qualities(

@@ -16,7 +16,15 @@ from unskew.errors import InputError, UnskewError, UnskewWarning, option
 from unskew.evaluation.folds import Folds, take_pairs
 from unskew.evaluation.hold_out import HoldOut
 from unskew.progress import progress
-from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
+from unskew.recommend.contract import (
+    Batch,
+    GradesHeldOut,
+    HeldOutPairs,
+    PreparedLists,
+    RanksHeldOut,
+    Recommender,
+    traits_of,
+)
 from unskew.text import first_line
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
@@ -83,6 +91,14 @@ def rank_pairs(
         return ranks, None
     progress().begin(f"grading by {model}", len(pairs), "pairs")
     return ranks, _ask_for_grades(model, held, pairs)
+
+
+def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | None:
+    """For how many of those who are scored a recommender has no list; None if it has them all."""
+    if not isinstance(model, PreparedLists):
+        return None
+    missing, total, what = model.count_missing(pairs)
+    return f"{missing} of the {total} {what} scored at {pairs.snapshot.at}" if missing else None
 
 
 def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:

@@ -7,6 +7,7 @@ from typing import Any
 
 from unskew.data.shares import Share
 from unskew.data.times import Label
+from unskew.evaluation.results import flatten
 
 
 @dataclass(frozen=True)
@@ -94,3 +95,7 @@ class Score:
         if self.segment is None:
             del row["segment"]
         return row
+
+    def to_row(self) -> dict[str, Any]:
+        """The same as columns of a table."""
+        return {"segment": None, **flatten(self.to_dict())}

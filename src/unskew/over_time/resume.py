@@ -55,9 +55,13 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
     if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
         raise damage_error(path, "weights to start from are missing")
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
-    row_names, share_names = spec.names(options["view"])
     done = []
     for at in found.dates:
+        try:
+            moment = spec.log.axis.moment(at)
+        except InputError as error:
+            raise damage_error(path, error) from error
+        row_names, share_names = spec.names(options["view"], moment)
         if [row[1:6] for row in rows[at]] != row_names:
             raise damage_error(path, f"the rows at {at} are not those of its options")
         if [row[1:4] for row in shares.get(at, [])] != share_names:
@@ -65,11 +69,7 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
                 f"{files.probabilities} has no probabilities at {at}, but {path} has scores there",
                 remedy="give the file that was written with it, or remove both to begin again",
             )
-        try:
-            tick = spec.log.axis.moment(at).tick
-        except InputError as error:
-            raise damage_error(path, error) from error
-        done.append(DoneDate(tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
+        done.append(DoneDate(moment.tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
     return done, found.starts
 
 

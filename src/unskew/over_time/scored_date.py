@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,6 +105,7 @@ def score_date(
     level: float,
     sample: int | None = None,
     seed: int = 0,
+    tell_missing: Callable[[str], None] | None = None,
 ) -> list[list[list[Estimate]]]:
     """The score of each recommender and quality under each weighting, as `evaluate` gives it.
 
@@ -113,7 +114,7 @@ def score_date(
     selection = PairSelection.of_split(split, weightings, sample=sample, seed=seed)
     found = []
     for model in models:
-        ranks = rank_selection(model, selection, qualities)
+        ranks = rank_selection(model, selection, qualities, tell_missing=tell_missing)
         found.append([ranks.estimate(q, _weightings_of(q, selection), level=level) for q in qualities])
     return found
 

@@ -70,7 +70,8 @@ def timeline(
         All of history.
     recommenders
         One or several, as for `evaluate`, or a mapping from the name that each is to have in the table. Each is
-        fitted again at every date.
+        fitted again at every date; of a `Table`, the lists of that date are taken, and a date before its first
+        lists has no row of it.
     reference
         The date to compare with (t0), or whatever else `fit_weights` takes: a snapshot, a `Marginal`, a mapping.
     start, end, every
@@ -139,6 +140,7 @@ def timeline(
     begin = spec.first if start is None and dates is None else None
     grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
     spec.check_dates(grid)
+    grid = spec.choose_dates(grid)
     files = Files.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
     made = _Run(spec, grid, files, resume).finish()
     if leave_last_out:
@@ -165,6 +167,7 @@ class _Run:
         self.known: list[DoneDate] = []  # from the file; the weights of the date computed last are beside it
         self.starts: Starts = {}
         self.new: list[DoneDate] = []  # a date is there at once with its weights, or not at all
+        self.missing: list[str] = []  # what is to be said about users without lists
         self.replaces = False  # an older file, which may hold more than this run so far
         if files.rows is not None and files.rows.exists():
             self.replaces = not resume
@@ -200,11 +203,19 @@ class _Run:
                 self._write()
             raise
         self._write()
+        self._warn_of_missing()
         return self._result()
+
+    def _warn_of_missing(self) -> None:
+        """Say once that lists made elsewhere lack some users, which they may do at every date."""
+        if self.missing:
+            more = len(self.missing) - 1
+            others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
+            warnings.warn(f"{self.missing[0]}{others}", UnskewWarning, stacklevel=4)
 
     def _compute(self, moment: Moment) -> DoneDate:
         """Score at one date."""
-        spec = self.spec
+        spec, models = self.spec, self.spec.models_at(moment)
         starts = self.new[-1].starts if self.new else self.starts
         try:
             split, reference = spec.split(moment)
@@ -213,11 +224,12 @@ class _Run:
             scores = score_date(
                 split,
                 weightings,
-                list(spec.models.values()),
+                list(models.values()),
                 spec.qualities,
                 level=spec.level,
                 sample=spec.sample,
                 seed=spec.seed_at(moment),
+                tell_missing=self.missing.append,
             )
         except UnskewError as error:
             raise error.with_context(f"at {moment.label}") from error
@@ -228,7 +240,7 @@ class _Run:
                 *(found.value, *found.interval),
                 *(one.divergence, one.bound, found.interval.too_few_hits),
             )
-            for name, by_quality in zip(spec.models, scores, strict=True)
+            for name, by_quality in zip(models, scores, strict=True)
             for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
             for one, w, found in zip(dated, weightings, by_weighting, strict=False)  # of users: the raw one alone
         ]

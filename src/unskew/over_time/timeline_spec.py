@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_one_of, require_sample_size, require_whole_number
+from unskew.checks import require_instance, require_one_of, require_sample_size, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
@@ -21,14 +22,15 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.split_rule import LEAVE_ONE_OUT, SplitRule
 from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
-from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.text import count
 from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
@@ -85,8 +87,7 @@ class TimelineSpec:
         rule: SplitRule = LEAVE_ONE_OUT,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
-        if not isinstance(log, Log):
-            raise InputError(f"{log!r} is not a log", remedy="read one with read_log")
+        require_instance(Log, log, "a log", "read one with read_log")
         check_level(level)
         if sample is not None:
             require_sample_size(option("sample"), sample)
@@ -169,18 +170,51 @@ class TimelineSpec:
             before = self.rule.split_reference(before, snapshot).pairs
         return self.rule.split(snapshot), before
 
+    def models_at(self, moment: Moment) -> dict[str, Recommender]:
+        """The recommenders that can be scored at a date: lists made elsewhere may not be valid yet."""
+        return {name: one for name, one in self.models.items() if self._is_valid(one, moment) is not False}
+
+    def _is_valid(self, model: Recommender, moment: Moment) -> bool | None:
+        """Whether a recommender has lists for the time at which it would be fitted for a date."""
+        start = moment if self.rule.after is None else self.rule.start(self.snapshot(moment))
+        return is_valid_at(model, self.log.axis, start.tick)
+
+    def choose_dates(self, grid: list[Moment]) -> list[Moment]:
+        """The dates at which something can be scored; warn of lists that are not valid at some, or do not say."""
+        for name, model in self.models.items():
+            valid = [self._is_valid(model, moment) for moment in grid]
+            if None in valid and len(grid) > 1:
+                self._warn(
+                    f"{name} does not say from when its lists are valid: they are scored at every date, those "
+                    "before they were made among them; give it a column of dates, or one date (valid_from; in a "
+                    "spec ?from=DATE)"
+                )
+            if False in valid:
+                last = grid[max(k for k, one in enumerate(valid) if one is False)]
+                dates = f"{valid.count(False)} of {count(len(grid), 'date')}"
+                self._warn(f"no lists of {name} are valid at {dates}, the last {last.label}: no rows of it there")
+        chosen = [moment for moment in grid if self.models_at(moment)]
+        if not chosen:
+            names, dates = ", ".join(self.models), f"{grid[0].label} to {grid[-1].label}"
+            raise EmptyError(f"no lists of {names} are valid at any date from {dates}", remedy="take later ones")
+        return chosen
+
+    @staticmethod
+    def _warn(text: str) -> None:
+        warnings.warn(text, UnskewWarning, stacklevel=4)
+
     def seed_at(self, moment: Moment) -> int:
         """The seed of the draws of a date: independent of those of other dates, and always the same."""
         tick = moment.tick
         number = int(np.float64(tick).view(np.uint64)) if isinstance(tick, float) else int(tick) % 2**64
         return int(np.random.SeedSequence([self.seed, number]).generate_state(1, np.uint64)[0])
 
-    def names(self, view: str) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
+    def names(self, view: str, moment: Moment) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
         weightings = [("raw", None), ("weighted", None), *(("weighted", fit.top) for fit in self.fits[1:])]
         rows = [
             (name, quality.name, view, *weighting)
-            for name in self.models
+            for name in self.models_at(moment)
             for quality in self.qualities
             for weighting in weightings[: 1 if isinstance(quality, UserQuality) else None]
         ]

@@ -22,7 +22,7 @@ from unskew import frames
 from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
-from unskew.reading.formats import PARQUET, Format, find_format
+from unskew.reading.formats import COMPRESSED, FORMATS, PARQUET, Format, find_format
 from unskew.reading.sql import quote_name, translate_errors
 
 
@@ -155,7 +155,10 @@ def open_source(source: Any) -> Iterator[Source]:
 
 
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files meant by a path, a glob, a folder of Parquet files, or a list of these."""
+    """The files meant by a path, a glob, a folder, or a list of these.
+
+    Of a folder these are its Parquet files; if it has none, its files of the one format that it has instead.
+    """
     if not isinstance(source, str | Path):
         return [path for one in source for path in expand(one)]
     if str(source) == "":
@@ -166,11 +169,7 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     except OSError:  # the name is too long for a file system
         is_folder = exists = False
     if is_folder:
-        found = sorted(p for p in path.rglob("*") if p.suffix in PARQUET.endings and p.is_file())
-        if not found:
-            raise FileError(
-                f"the folder {path} has no Parquet file in it", remedy=f"name the files, as in {path / '*.csv'}"
-            )
+        found = _files_in(path)
     elif not exists and glob.has_magic(str(source)):
         found = sorted(p for p in map(Path, glob.glob(str(source), recursive=True)) if p.is_file())
         if not found:
@@ -180,6 +179,24 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     for one in found:
         check_readable(one)
     return found
+
+
+def _files_in(folder: Path) -> list[Path]:
+    """The files of a folder that are read."""
+    inside = sorted(path for path in folder.rglob("*") if path.is_file())
+    by_format = [[path for path in inside if _has_ending(path, one)] for one in FORMATS]
+    others = [found for found in by_format if found]
+    if by_format[FORMATS.index(PARQUET)]:
+        return by_format[FORMATS.index(PARQUET)]
+    if len(others) != 1:
+        has = "files of several formats, and none of Parquet" if others else "no Parquet file"
+        raise FileError(f"the folder {folder} has {has} in it", remedy=f"name the files, as in {folder / '*.csv'}")
+    return others[0]
+
+
+def _has_ending(path: Path, format_: Format) -> bool:
+    endings = [ending for ending in path.suffixes if ending not in COMPRESSED]
+    return bool(endings) and endings[-1] in format_.endings
 
 
 def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:

@@ -1,9 +1,10 @@
-"""What a recommender is: two methods on codes, and three things that it may have besides.
+"""What a recommender is: two methods on codes, and four things that it may have besides.
 
 Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Besides these it may have
 
 - ``held_out_ranks``, if it can rank a held-out item faster than by recommending (`RanksHeldOut`);
 - ``grades``, if it gives items a number that qualities may use (`GradesHeldOut`);
+- ``is_valid_at`` and ``count_missing``, if its lists were made before, for some users and dates (`PreparedLists`);
 - ``traits``, if it differs from the usual in one of the ways that `Traits` lists.
 
 Its ``str`` is its name in results and messages. `unskew.testing.RecommenderConformance` tests all of this.
@@ -58,6 +59,7 @@ from scipy import sparse
 from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
+from unskew.data.times import TimeAxis
 from unskew.errors import InputError
 
 
@@ -90,6 +92,17 @@ class GradesHeldOut(Protocol):
 
     def grades(self, profiles: Batch, items: Codes, /) -> Floats:
         """What it gives to one item for each profile: the one that is held out from it."""
+
+
+@runtime_checkable
+class PreparedLists(Protocol):
+    """A recommender whose lists were made before: there are none before some date, and not for everybody."""
+
+    def is_valid_at(self, axis: TimeAxis, tick: int | float, /) -> bool | None:
+        """Whether it has lists that were valid at a time of a log; None if it does not know from when they are."""
+
+    def count_missing(self, pairs: HeldOutPairs, /) -> tuple[int, int, str]:
+        """Once fitted: how many of those whom the pairs score have no list, of how many, and of what."""
 
 
 @dataclass(frozen=True)
@@ -137,6 +150,16 @@ def traits_of(model: Any) -> Traits:
             remedy="make it a Traits, as in traits = unskew.recommend.Traits(exact=True), or name it otherwise",
         )
     return traits
+
+
+def is_valid_at(model: Any, axis: TimeAxis, tick: int | float) -> bool | None:
+    """Whether a recommender can be scored at a time of a log: one that learns here always can.
+
+    None for lists made elsewhere that do not say from when they are.
+    """
+    if isinstance(model, PreparedLists):
+        return model.is_valid_at(axis, tick)
+    return None if traits_of(model).made_elsewhere else True
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,15 @@ from typing import Any, Self
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
-from unskew.recommend.contract import Batch, GradesHeldOut, RanksHeldOut, Recommender, Traits, traits_of
+from unskew.recommend.contract import (
+    Batch,
+    GradesHeldOut,
+    PreparedLists,
+    RanksHeldOut,
+    Recommender,
+    Traits,
+    traits_of,
+)
 
 
 class Named:
@@ -25,6 +33,9 @@ class Named:
             self.held_out_ranks = recommender.held_out_ranks
         if isinstance(recommender, GradesHeldOut):
             self.grades = recommender.grades
+        if isinstance(recommender, PreparedLists):
+            self.is_valid_at = recommender.is_valid_at
+            self.count_missing = recommender.count_missing
 
     def __str__(self) -> str:
         return self._name

@@ -13,9 +13,10 @@ import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from unskew.errors import InputError, UnskewError
+from unskew.files import is_file
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
 from unskew.recommend.display_name import is_nameless, with_name
@@ -23,7 +24,7 @@ from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.imports import file_of, import_object
 from unskew.recommend.parameters import convert_parameters, parse_spec
 from unskew.recommend.table import Table
-from unskew.text import did_you_mean, first_line, with_article
+from unskew.text import did_you_mean, first_line, one_line, with_article
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -60,7 +61,8 @@ def recommender(spec: Any) -> Recommender:
           parameters of `Popular`, `ItemKNN`, `EASE`;
         - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
           `ImplicitModel`;
-        - ``table:recommendations.parquet``: made elsewhere; see `Table`;
+        - ``table:recommendations.parquet``, ``table:lists/?user=member&item=sku&date=day``: made elsewhere; see
+          `Table`, of which ``valid_from`` is written ``from``;
         - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
         - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
           first;
@@ -107,6 +109,11 @@ def require_shipped(spec: str) -> None:
         )
 
 
+def is_one_recommender(given: Any) -> bool:
+    """Whether this is a recommender or a spec, or wants to be one, and not several in a list or mapping."""
+    return isinstance(given, str | Recommender) or callable(given) or not isinstance(given, Iterable)
+
+
 def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
     """One or several recommenders by the names that they have in results, each of which must come once."""
     several: list[Any] = []
@@ -116,8 +123,7 @@ def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
             raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
         named = [(name, recommender(one)) for name, one in given.items()]
     else:
-        alone = isinstance(given, str | Recommender) or callable(given)
-        several = list(given) if isinstance(given, Iterable) and not alone else [given]
+        several = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
         named = [(str(model), model) for model in map(recommender, several)]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
@@ -136,7 +142,7 @@ def _make_from_text(spec: str) -> Recommender:
     if head == "table":
         if not rest:
             raise InputError(f"{spec!r} must name a file, as in {KNOWN['table']}")
-        return Table(rest)
+        return _make_table(rest, spec)
     name, given = parse_spec(spec)
     if name in _OWN:
         module, attribute = _OWN[name]
@@ -153,11 +159,28 @@ def _make_from_text(spec: str) -> Recommender:
         return own if file is None else with_name(own, spec, files=(file,))
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
+    if is_file(name):
+        raise InputError(
+            f"{name!r} is a file, and no recommender", remedy=f"for lists made elsewhere write table:{name}"
+        )
     meant = did_you_mean(name, KNOWN) or "."
     known = ", ".join(KNOWN.values())
     raise InputError(
         f"there is no recommender {name!r}{meant} There are {known}, ./file.py:Class and package.module:Class"
     )
+
+
+def _make_table(text: str, spec: str) -> Table:
+    """A table of a path, and the parameters after the last question mark, if that is not part of a glob."""
+    path, mark, query = text.rpartition("?")
+    if not mark or "=" not in query or is_file(text):
+        return Table(text)
+    given = parse_spec(f"{KNOWN['table']}?{query}")[1]
+    if "from" in given:  # which Python keeps for itself
+        if "valid_from" in given:
+            raise InputError(f"{spec!r} gives 'from' and 'valid_from', which are the same")
+        given["valid_from"] = given.pop("from")
+    return Table(path, **convert_parameters(Table, given, "table", skip=1))
 
 
 def _read_items(text: str, spec: str) -> list[str]:
@@ -193,6 +216,9 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
     if callable(target):
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
+    if isinstance(target, list | tuple | Mapping):
+        shown = one_line(target)
+        raise InputError(f"{shown} is a list of recommenders, where one is asked for", remedy="give one")
     kind = type(target).__name__
     named = "" if name == kind else f"{name} is {'None' if target is None else with_article(kind)}, which "
     raise InputError(

@@ -1,19 +1,26 @@
-"""Recommendations that were made elsewhere, from a file or a dataframe."""
+"""Recommendations that were made elsewhere, from files or a dataframe."""
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
 from unskew.arrays.types import Codes
+from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
-from unskew.errors import UnskewWarning
+from unskew.data.times import TimeAxis
+from unskew.errors import EmptyError, PolicyError, UnskewWarning
 from unskew.reading.sources import expand
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.parameters import format_spec
 from unskew.recommend.preconditions import require_fitted
+from unskew.recommend.table_codes import CodedLists, find_ticks
+from unskew.recommend.table_columns import describe_guesses
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
 
@@ -24,21 +31,29 @@ class Table:
     Parameters
     ----------
     source
-        A Parquet, CSV, JSON lines or Arrow file (whatever `read_log` reads) or a dataframe, with the columns
+        A Parquet, CSV, JSON lines or Arrow file (whatever `read_log` reads), a glob, a folder or a list of these,
+        or a dataframe, with the columns
 
         - ``user``;
         - ``held_out``, if each list was made for the profile without that item;
         - ``items``, a ranked list (not in CSV), best first; or ``item`` and ``rank``, the smallest first; or
-          ``item`` and ``score``, the highest first and ties by id.
+          ``item`` and ``score``, the highest first and ties by id;
+        - ``date``, if there are lists of several dates: from when each was valid.
 
-    Attributes
-    ----------
-    without
-        After `fit`: how many users of the snapshot have no list, or, with ``held_out``, how many pairs of a
-        user and an item of its profile. They count as misses, and `fit` warns of them.
+    user, item, items, rank, score, held_out, date
+        What these columns are called, if not that. ``user_id``, ``sku``, ``pos``, ``day`` and the like are taken
+        without being told, with a warning that says which.
+    valid_from
+        The date from which all lists were valid, in place of a column. Without either, the dates in the names of
+        the files count, if each has one: ``lists/2013-09-01.parquet``, ``lists/date=2013-09-01/part-0.parquet``.
 
     Notes
     -----
+    **At a date, the list of a user is the newest one that was valid by then**; a later one is never used, since it
+    knows what has to be found. With a time split the date is that of the split. As everywhere, a bare date means
+    the end of that day. Lists without any date are scored wherever they are asked for; a report does not score
+    them at its reference date.
+
     **Most tables hold, for each user, what was recommended for the full profile, without what the user had
     already. Such a table cannot contain any held-out item, and every score is 0.** There are three ways out:
 
@@ -48,7 +63,8 @@ class Table:
     - a list for each held-out item, with a ``held_out`` column: nothing is skipped, and a list that has an item of
       the remaining profile is an error. For a sample of pairs, see ``unskew sample``.
 
-    Ids must be those of the log: an unknown one is an error.
+    Users and items that the log does not have are skipped, and what follows them in a list moves up; a warning
+    counts them. Users who are scored and have no list count as misses, and are counted as well.
 
     Examples
     --------
@@ -61,13 +77,44 @@ class Table:
     Table(2 lists, 5 recommendations)
     """
 
-    def __init__(self, source: Any) -> None:
-        self._name = f"table:{source}" if isinstance(source, str | Path) else "table"
-        self._rows = read_rows(source)
-        files = expand(source) if isinstance(source, str | Path) else []
+    def __init__(
+        self,
+        source: Any,
+        *,
+        user: str | None = None,
+        item: str | None = None,
+        items: str | None = None,
+        rank: str | None = None,
+        score: str | None = None,
+        held_out: str | None = None,
+        date: str | None = None,
+        valid_from: Any = None,
+    ) -> None:
+        if date is not None and valid_from is not None:
+            raise PolicyError(
+                "date= of a table names a column of dates, and valid_from= (from= in a spec) is one for all lists",
+                remedy="give one of the two",
+            )
+        named = {
+            "user": user,
+            "item": item,
+            "items": items,
+            "rank": rank,
+            "score": score,
+            "held_out": held_out,
+            "date": date,
+        }
+        files = expand(source) if _is_path(source) else []
+        self._name = _name_table(source, files, {**named, "from": valid_from})
+        rows = read_rows(files or source, named, dated=valid_from is not None)
+        self._rows = rows if valid_from is None else rows.valid_from(valid_from)
+        guessed = describe_guesses(rows.columns, named)
+        if guessed:
+            warnings.warn(f"{self} was read with {guessed}", UnskewWarning, stacklevel=2)
         self.traits = Traits(learns="elsewhere", made_elsewhere=True, files=tuple(files))
+        self._firsts: dict[TimeAxis, float] = {}  # the first date of any list, looked for once
+        self._coded: tuple[Log, CodedLists] | None = None  # ids are looked up once for all dates of a log
         self._lists: Lists | None = None
-        self.without = 0
 
     def __str__(self) -> str:
         return self._name
@@ -76,19 +123,40 @@ class Table:
         lists = "" if self._lists is None else f"{len(self._lists.key)} lists, "
         return f"Table({lists}{len(self._rows)} recommendations)"
 
+    @property
+    def dates(self) -> tuple[Any, ...]:
+        """From when lists were valid, as they say it; empty if they do not."""
+        return self._rows.dates
+
+    def is_valid_at(self, axis: TimeAxis, tick: int | float, /) -> bool | None:
+        """Whether there are lists that were valid at a time of a log; None if they do not say since when."""
+        if self._rows.date is None:
+            return None
+        if axis not in self._firsts:
+            self._firsts[axis] = min(find_ticks(self.dates, axis, str(self)), default=math.inf)
+        return bool(self._firsts[axis] <= tick)
+
     def fit(self, snapshot: Snapshot, /) -> Self:
-        """Find the ids in the log; nothing is learned."""
-        self._lists = Lists.of(self._rows, snapshot, str(self))
-        self.without, total = self._lists.count_without()
-        if self.without:
-            what = "users" if self._rows.held_out is None else "pairs of a user and a held-out item"
-            warnings.warn(
-                f"{self} has no recommendation for {self.without} of the {total} {what} at {snapshot.at}: they "
-                "count as misses",
-                UnskewWarning,
-                stacklevel=2,
-            )
+        """Find the ids in the log, and the lists that were valid at the date; nothing is learned."""
+        log = snapshot.log
+        if self.is_valid_at(log.axis, snapshot.tick) is False:
+            raise EmptyError(f"no lists of {self} are valid at {snapshot.at}", remedy=self._describe_dates(log))
+        if self._coded is None or self._coded[0] is not log:
+            self._coded = (log, CodedLists.of(self._rows, log, str(self)))
+        self._lists = Lists.of(self._coded[1], snapshot, str(self))
         return self
+
+    def _describe_dates(self, log: Log) -> str:
+        if not self.dates:
+            return "it has no lists at all"
+        first = int(np.argmin(find_ticks(self.dates, log.axis, str(self))))
+        return f"the first are valid from {self.dates[first]}"
+
+    def count_missing(self, pairs: HeldOutPairs, /) -> tuple[int, int, str]:
+        """How many of those whom the pairs score have no list, of how many, and of what: users, or pairs."""
+        lists = require_fitted(self._lists, self)
+        what = "users" if lists.per_user else "pairs of a user and a held-out item"
+        return *lists.count_missing(pairs), what
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The first k items of each list: shape (len(profiles), k), -1 for none.
@@ -109,3 +177,20 @@ class Table:
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
         return require_fitted(self._lists, self).rank(pairs.user, pairs.item, k)
+
+
+def _is_path(source: Any) -> bool:
+    """Whether it names files."""
+    if isinstance(source, str | Path):
+        return True
+    return isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source)
+
+
+def _name_table(source: Any, files: Sequence[Path], given: Mapping[str, Any]) -> str:
+    """The table as a spec names it, with what was said about it."""
+    path = "table"
+    if isinstance(source, str | Path):
+        path = f"table:{source}"
+    elif files:
+        path = f"table:{files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
+    return format_spec(path, **{name: value for name, value in given.items() if value is not None})

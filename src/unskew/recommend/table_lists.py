@@ -1,24 +1,22 @@
-"""The lists of a table, in the codes of a log: who has which, and where an item is in it."""
+"""The lists of a table that are valid at a date: who has which, and where an item is in it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from unskew.arrays.rows import all_entries, all_users
-from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.ids import Ids, are_comparable, ids_of_texts, kind_of
+from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
-from unskew.recommend.table_rows import Rows
-from unskew.text import count
+from unskew.recommend.contract import HeldOutPairs
+from unskew.recommend.table_codes import CodedLists, number_owners
 
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists in codes, one after the other.
+    """The lists of one date in codes, one after the other.
 
     Attributes
     ----------
@@ -39,33 +37,18 @@ class Lists:
     held: Mask
 
     @classmethod
-    def of(cls, rows: Rows, snapshot: Snapshot, name: str) -> Lists:
-        log = snapshot.log
-        user = _find_codes(rows.user, log.users, rows.is_text, f"{name}: column 'user'")
-        item = _find_codes(rows.item, log.items, rows.is_text, f"{name}: column {rows.item_column!r}")
-        held_out = np.full(len(rows), -1, dtype=np.int64)
-        if rows.held_out is not None:
-            held_out = _find_codes(rows.held_out, log.items, rows.is_text, f"{name}: column 'held_out'")
-        unknown = (user < 0) | (item < 0)
-        if rows.held_out is not None:
-            unknown |= held_out < 0
-        if unknown.any():
-            raise _unknown_ids(rows, unknown, user < 0, item < 0, snapshot, name)
-
-        key = user * (len(log.items) + 1) + held_out + 1
-        by = (rows.rank,) if rows.rank is not None else (item, -_require_score(rows))
-        order = np.lexsort((*by, key))
-        key, item = key[order], item[order]
-        _check_once(rows, order, key, item, name)
-        keys, start = np.unique(key, return_index=True)
-        holds = np.isin(_number_pairs(snapshot, user[order], item), _held_pairs(snapshot))
-        holds &= held_out[order] != item
+    def of(cls, coded: CodedLists, snapshot: Snapshot, name: str) -> Lists:
+        """Of each user the newest list that was valid at the date of the snapshot."""
+        key, start, item = coded.newest(snapshot.tick)
+        user, held_out = np.divmod(np.repeat(key, np.diff(start)), len(snapshot.log.items) + 1)
+        holds = np.isin(_number_pairs(snapshot, user, item), _held_pairs(snapshot))
+        holds &= held_out - 1 != item
         return cls(
             name=name,
             snapshot=snapshot,
-            per_user=rows.held_out is None,
-            key=keys,
-            start=np.append(start, len(item)).astype(np.int64),
+            per_user=coded.per_user,
+            key=key,
+            start=start,
             item=item,
             held=holds,
         )
@@ -94,14 +77,11 @@ class Lists:
             )
         return int(lacking[0])
 
-    def count_without(self) -> tuple[int, int]:
-        """How many users (or pairs) of the snapshot have no list, and how many there are."""
-        if self.per_user:
-            user = np.flatnonzero(self.snapshot.sizes())
-            item = np.full(len(user), -1, dtype=np.int64)
-        else:
-            user, item = np.divmod(_held_pairs(self.snapshot), max(len(self.snapshot.log.items), 1))
-        return int((self._find(user, item) < 0).sum()), len(user)
+    def count_missing(self, pairs: HeldOutPairs) -> tuple[int, int]:
+        """How many of the users (or pairs) to be scored have no list, and how many are to be scored."""
+        user = np.unique(pairs.user) if self.per_user else pairs.user
+        held_out = np.full(len(user), -1, dtype=np.int64) if self.per_user else pairs.item
+        return int((self._find(user, held_out) < 0).sum()), len(user)
 
     def rank(self, user: Codes, item: Codes, k: int) -> Codes:
         """Where `item` is in the list, not counting what the remaining profile holds."""
@@ -144,69 +124,12 @@ class Lists:
 
     def _find(self, user: Codes, held_out: Codes) -> Codes:
         """The number of each list, or -1."""
-        wanted = user * (len(self.snapshot.log.items) + 1) + held_out + 1
+        wanted = number_owners(user, held_out, self.snapshot.log)
         if not len(self.key):
             return np.full(len(user), -1, dtype=np.int64)
         at = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
         found: Codes = np.where(self.key[at] == wanted, at, -1)
         return found
-
-
-def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
-    if is_text:
-        return ids.codes(ids_of_texts(values, ids))
-    theirs, ours = values.type, ids.values.type
-    if len(values) and not are_comparable(theirs, ours):
-        raise InputError(
-            f"{where} holds {kind_of(theirs)} ({values[0].as_py()!r}), but the ids of the log are {kind_of(ours)} "
-            f"({ids.examples()})",
-            remedy="give them in the type of the log",
-        )
-    return ids.codes(values)
-
-
-def _unknown_ids(
-    rows: Rows,
-    unknown: Mask,
-    no_user: Mask,
-    no_item: Mask,
-    snapshot: Snapshot,
-    name: str,
-) -> InputError:
-    first, n = int(np.argmax(unknown)), int(unknown.sum())
-    user, item = rows.user[first].as_py(), rows.item[first].as_py()
-    held_out = None if rows.held_out is None else rows.held_out[first].as_py()
-    what = f"user {user!r}" if no_user[first] else f"item {item!r}" if no_item[first] else f"item {held_out!r}"
-    view = "" if snapshot.policy.view == "all" else f" ({snapshot.policy.view} view)"
-    return InputError(
-        f"{name} recommends item {item!r} to user {user!r}, but the log{view} has no {what}; there "
-        f"{'are' if n > 1 else 'is'} {count(n, 'such recommendation')}",
-        remedy="leave them out, or give the ids of the log",
-    )
-
-
-def _check_once(rows: Rows, order: Codes, key: Codes, item: Codes, name: str) -> None:
-    by_item = np.lexsort((item, key))
-    twice = np.flatnonzero((np.diff(key[by_item]) == 0) & (np.diff(item[by_item]) == 0))
-    if len(twice):
-        row = int(order[by_item[twice[0]]])
-        raise InputError(
-            f"{name} recommends item {rows.item[row].as_py()!r} to user {rows.user[row].as_py()!r} twice in a list"
-        )
-    if rows.rank is not None:
-        rank = rows.rank[order]
-        equal = np.flatnonzero((np.diff(key) == 0) & (np.diff(rank) == 0))
-        if len(equal):
-            row = int(order[equal[0]])
-            raise InputError(
-                f"{name} has two items of rank {rows.rank[row]:g} for user {rows.user[row].as_py()!r}",
-                remedy="give each its own",
-            )
-
-
-def _require_score(rows: Rows) -> Floats:
-    assert rows.score is not None  # there is a rank or a score
-    return rows.score
 
 
 def _number_pairs(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:

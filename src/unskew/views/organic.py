@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.errors import EmptyError, InputError, option
 
@@ -17,6 +18,7 @@ def organic(log: Log) -> Log:
     >>> us.organic(us.read_log(rows, exposed="shown"))
     Log(2 users, 2 items, 2 interactions from 3 to 5, organic view)
     """
+    require_instance(Log, log, "a log", "read one with read_log")
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
     if log.unexposed is None:

@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from unskew.arrays import distances
 from unskew.arrays.types import Codes, Floats, Mask
+from unskew.checks import require_instance
 from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
@@ -37,6 +38,10 @@ def resolve_reference(log: Log, given: Any, *, p_user: UserPrior = None, p_item:
     """What is compared with: the snapshot at a date, or what was given if that is no date."""
     if isinstance(to_python_value(given), str | int | float | date):
         return log.at(given, p_user=p_user, p_item=p_item)
+    if isinstance(given, Log):
+        raise InputError(
+            "the reference is a whole log", remedy="give a date, or the profiles at one: log.at(date)"
+        )
     return given
 
 
@@ -112,10 +117,7 @@ class Alignment:
     @classmethod
     def of(cls, snapshot: Slice, reference: Reference, options: FitOptions) -> Alignment:
         """Apply the policy at both dates, of profiles on this machine."""
-        if not isinstance(snapshot, Slice):
-            raise InputError(
-                f"{snapshot!r} is not a snapshot", remedy="give the profiles at a date, such as log.at(date)"
-            )
+        require_instance(Slice, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
         if isinstance(reference, Slice):
             return cls.of_populations(open_population(snapshot), open_population(reference), options)
         if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):

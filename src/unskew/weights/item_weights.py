@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
+from unskew.checks import require_instance
 from unskew.data.eligibility import eligible_users, users_of_both
 from unskew.data.ids import Ids
 from unskew.data.policy import HELD, Policy
@@ -217,6 +218,7 @@ class ItemWeights:
         were when the weights were fitted. `reference` is the reference date, by default that of the same log;
         it matters only for ``users="both"``.
         """
+        require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         self._require_same_protocol(part)
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
         if not self.is_fitted_at(part):
