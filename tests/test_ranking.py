@@ -170,7 +170,8 @@ def test_a_recommender_without_traits_has_the_usual_ones() -> None:
     assert traits_of(Fixed(None)) == Traits(
         exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
     )
-    assert traits_of(us.Constant(["x"])) == Traits(learns="nothing", may_recommend_profile=True)
+    fixed = Traits(learns="nothing", constant=True, may_recommend_profile=True)
+    assert traits_of(us.Constant(["x"])) == fixed
     assert traits_of(us.Popular()) == traits_of(us.ItemKNN()) == traits_of(us.EASE()) == Traits(exact=True)
     assert traits_of(us.ItemKNN(similarity="bm25")) == traits_of(us.EASE(exact=False)) == Traits()
 

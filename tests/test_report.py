@@ -363,13 +363,14 @@ def test_the_frame_has_a_row_for_each_score_in_the_library_of_the_log(library: A
     frame = found.to_frame()
     assert isinstance(frame, pa.Table if library is pa else library.DataFrame)
     arrow = found.to_arrow()
-    told = {"users_left_out_count", "users_left_out_mass", *found.scores[0].to_dict()} - {"users_left_out"}
-    assert set(arrow.column_names) == {"segment", *told}
+    shares = ("users_left_out", "users_without_profile")
+    flat = {f"{name}_{part}" for name in shares for part in ("count", "mass")}
+    assert set(arrow.column_names) == {"segment", *flat, *found.scores[0].to_dict()} - set(shares)
     assert arrow.column_names[0] == "segment"
     assert len(frame) == len(arrow) == len(found.scores)
     for row, score in zip(arrow.to_pylist(), found.scores, strict=True):
-        left_out = {"count": row.pop("users_left_out_count"), "mass": row.pop("users_left_out_mass")}
-        assert {**row, "users_left_out": left_out} == {"segment": None, **score.to_dict()}
+        folded = {name: {part: row.pop(f"{name}_{part}") for part in ("count", "mass")} for name in shares}
+        assert row | folded == {"segment": None, **score.to_dict()}
     values = frame["value"].to_pylist() if library is pa else list(frame["value"])
     assert values == [score.value for score in found.scores]
 

@@ -32,7 +32,7 @@ def reciprocal(rank: float | None) -> float:
 @pytest.mark.parametrize("how", [{}, {"after": 400}, {"sample": 300}])
 def test_the_score_is_the_sum_of_probability_times_quality(weights: Any, how: dict[str, Any]) -> None:
     if weights is WEIGHTS and "after" in how:
-        weights = us.fit_weights(LOG.between(400, NOW), LOG.between(200, BEFORE))
+        weights = us.fit_weights(NOW, BEFORE, after=400)
     ranks = us.rank_held_out("popular", NOW, qualities="mrr@7", weights=[weights], **how)
     rows = ranks.to_arrow(weights).to_pylist()
     assert sum(row["probability"] for row in rows) == pytest.approx(1.0)
@@ -197,8 +197,8 @@ RANKS = us.rank_held_out("popular", NOW)
         (lambda: ANY.evaluate("popular", LOG), r"is not a snapshot: give the profiles at a date, such as log\.at"),
         (lambda: ANY.evaluate("popular", 450), r"450 \(of type int\) is not a snapshot: .*log\.at"),
         (lambda: ANY.evaluate("popular", pd.DataFrame({"user": [1, 2]})), "of type DataFrame. is not a snapshot"),
-        (lambda: ANY.evaluate(NOW, "popular"), "is no recommender|is not a snapshot"),
-        (lambda: ANY.evaluate(None, NOW), "is no recommender"),
+        (lambda: ANY.evaluate(NOW, "popular"), "is not a recommender|is not a snapshot"),
+        (lambda: ANY.evaluate(None, NOW), "is not a recommender"),
         (lambda: ANY.rank_held_out("popular", LOG), "is not a snapshot"),
         (lambda: ANY.rank_held_out(["popular", "knn"], NOW), "is a list of recommenders, where one is asked for"),
         (lambda: ANY.fit_weights(LOG, BEFORE), "is not a snapshot"),
