@@ -412,7 +412,7 @@ def test_dates_without_lists_keep_the_rows_of_others_and_resume_to_the_bit(tmp_p
     assert resumed.computed == 1
     assert resumed.rows.equals(whole.rows)
     daily(tmp_path / "lists", log, 400)
-    with pytest.raises(us.PolicyError, match="it was made when recommenders=.* had other content"), told:
+    with pytest.raises(us.PolicyError, match=r"it was made when recommenders=.* had other content"), told:
         us.timeline(log, spec, reference=300, end=420, every=60, output=output, resume=True)
 
 
