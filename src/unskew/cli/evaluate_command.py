@@ -84,8 +84,10 @@ def evaluate(
     recommenders: tuple[str, ...],
     qualities: tuple[str, ...],
     by: str | None,
+    refit: int | None,
+    level: float,
     as_json: bool,
-    **given: Any,
+    **selection: Any,
 ) -> None:
     """Score recommenders on held-out items, raw and weighted.
 
@@ -100,9 +102,11 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
     """
     from unskew.evaluation.evaluate_report import check_report_options, report
+    from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
-    check_report_options(reference, weights, fit.first, by=by, baseline=baseline, **given)
+    chosen = SelectionOptions(**selection)
+    check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, qualities)
     ran = None if baseline is None else check_specs([baseline], qualities)
     log = source.read(labels=[by] if by else [])
@@ -115,8 +119,10 @@ def evaluate(
         baseline=ran,
         qualities=qualities,
         by=by,
+        refit=refit,
+        level=level,
         **source.priors(),
-        **given,
+        **selection,
         **fit.keywords(log),
     )
     if as_json:

@@ -64,10 +64,10 @@ def sample(
     """
     from unskew.data.shares import Share
     from unskew.evaluation.debiased_test_set import sample_pairs
-    from unskew.evaluation.pair_selection import check_selection_options
+    from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
-    check_selection_options(sample, seed, 1, after, leave_last_out=leave_last_out)
+    SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     snapshot = source.snapshot(source.read(), at)

@@ -2,6 +2,7 @@
 
 - `pairs`: which entries are held out; `hold_out`: the profiles that are left
 - `folds`: pairs dealt for cross-fitting; `left_out`: what of a pair is left out of a model
+- `selection_options`: how pairs are held out
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
 - `evaluate_one`: both in one

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
@@ -23,6 +23,7 @@ from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
+from unskew.evaluation.selection_options import SelectionKeywords
 from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 from unskew.recommend.specs import recommender as named_recommender
@@ -31,16 +32,10 @@ Several = list[Any] | tuple[Any, ...]
 """Qualities or recommenders in a list, or anything of the kind, which is not a text or a function."""
 
 
-class SelectionKeywords(TypedDict, total=False):
+class EvaluateKeywords(SelectionKeywords, total=False):
     """What `evaluate` takes besides: see there."""
 
     weights: Weights
-    sample: int | None
-    seed: int
-    leave_out: int
-    after: Any
-    leave_last_out: bool
-    folds: int | None
     level: float
 
 
@@ -50,7 +45,7 @@ def evaluate(
     snapshot: Snapshot,
     *,
     quality: AnyQuality = "hit@5",
-    **options: Unpack[SelectionKeywords],
+    **options: Unpack[EvaluateKeywords],
 ) -> Score: ...
 
 
@@ -60,7 +55,7 @@ def evaluate(
     snapshot: Snapshot,
     *,
     quality: Several,
-    **options: Unpack[SelectionKeywords],
+    **options: Unpack[EvaluateKeywords],
 ) -> Results[Score]: ...
 
 
@@ -70,7 +65,7 @@ def evaluate(
     snapshot: Snapshot,
     *,
     quality: AnyQuality | Several = "hit@5",
-    **options: Unpack[SelectionKeywords],
+    **options: Unpack[EvaluateKeywords],
 ) -> Results[Score]: ...
 
 
@@ -80,13 +75,8 @@ def evaluate(
     *,
     weights: Weights = None,
     quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
-    sample: int | None = None,
-    seed: int = 0,
-    leave_out: int = 1,
-    after: Any = None,
-    leave_last_out: bool = False,
-    folds: int | None = None,
     level: float = 0.95,
+    **selection: Unpack[SelectionKeywords],
 ) -> Score | Results[Score]:
     """The score of a recommender at a date: ``L = sum_ui P(u) P(i|u,w) l(g(u minus i), i)``.
 
@@ -150,17 +140,8 @@ def evaluate(
             remedy="put it into a list, to have a list of scores",
         )
     models = name_recommenders(recommender)
-    selection = PairSelection.of(
-        snapshot,
-        [weights],
-        sample=sample,
-        seed=seed,
-        leave_out=leave_out,
-        after=after,
-        leave_last_out=leave_last_out,
-        folds=folds,
-    )
-    ranks = (replace(rank_selection(one, selection, wanted), recommender=name) for name, one in models.items())
+    chosen = PairSelection.of(snapshot, [weights], **selection)
+    ranks = (replace(rank_selection(one, chosen, wanted), recommender=name) for name, one in models.items())
     scores = Results(
         [some.score(one, weights, level=level) for some in ranks for one in wanted], snapshot.log.frames
     )
@@ -173,12 +154,7 @@ def rank_held_out(
     *,
     qualities: AnyQuality | Iterable[AnyQuality] = ("hit@5",),
     weights: Weights | Sequence[Weights] = None,
-    sample: int | None = None,
-    seed: int = 0,
-    leave_out: int = 1,
-    after: Any = None,
-    leave_last_out: bool = False,
-    folds: int | None = None,
+    **selection: Unpack[SelectionKeywords],
 ) -> HeldOutRanks:
     """Fit a recommender and rank every held-out item; the result can be scored again and again.
 
@@ -195,17 +171,8 @@ def rank_held_out(
     [('hit@1', 0.5), ('hit@2', 0.833)]
     """
     several = weights if isinstance(weights, Sequence) else [weights]
-    selection = PairSelection.of(
-        snapshot,
-        several,
-        sample=sample,
-        seed=seed,
-        leave_out=leave_out,
-        after=after,
-        leave_last_out=leave_last_out,
-        folds=folds,
-    )
-    return rank_selection(recommender, selection, named_qualities(qualities))
+    chosen = PairSelection.of(snapshot, several, **selection)
+    return rank_selection(recommender, chosen, named_qualities(qualities))
 
 
 def rank_selection(

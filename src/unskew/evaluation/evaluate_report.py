@@ -18,7 +18,6 @@ from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
-from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.errors import EmptyError, PolicyError, option
@@ -29,10 +28,11 @@ from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.pair_selection import PairSelection, check_selection_options, check_user_qualities
+from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
+from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, resolve_reference
@@ -112,6 +112,10 @@ class Report:
         }
 
 
+class ReportKeywords(FitKeywords, SelectionKeywords, total=False):
+    """How weights are fitted and which pairs are held out, by name; see `FitOptions` and `SelectionOptions`."""
+
+
 def report(
     log: Log,
     recommenders: AnyRecommenders,
@@ -121,19 +125,13 @@ def report(
     weights: ItemWeights | None = None,
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
     qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
-    sample: int | None = None,
-    seed: int = 0,
-    leave_out: int = 1,
-    after: Any = None,
-    leave_last_out: bool = False,
-    folds: int | None = None,
     by: str | None = None,
     refit: int | None = None,
     level: float = 0.95,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
     options: FitOptions | None = None,
-    **changes: Unpack[FitKeywords],
+    **more: Unpack[ReportKeywords],
 ) -> Report:
     """Score recommenders at a date, raw and weighted to the item mix of a reference date, and split what changed.
 
@@ -157,8 +155,8 @@ def report(
     qualities
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
     sample, seed, leave_out, after, leave_last_out, folds, level
-        As for `evaluate`. With `after`, what is held out at the reference date is what users took in a time of the
-        same length before it.
+        As for `evaluate`, all but `level` in `more`. With `after`, what is held out at the reference date is what
+        users took in a time of the same length before it.
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
@@ -167,7 +165,7 @@ def report(
         default this is done 50 times, for changes alone; 0 takes the weights as given.
     p_user, p_item
         As for `Log.at`.
-    options, **changes
+    options, **more
         How weights are fitted: as for `fit_weights`.
 
     Examples
@@ -181,51 +179,44 @@ def report(
     (2, 2)
     """
     require_instance(Log, log, "a log", "read one with read_log")
-    fit = FitOptions.of(options, changes)
-    check_report_options(
-        reference,
-        weights,
-        next(iter(changes), None) if options is None else "options",
-        sample=sample,
-        seed=seed,
-        leave_out=leave_out,
-        after=after,
-        leave_last_out=leave_last_out,
-        folds=folds,
-        by=by,
-        refit=refit,
-        level=level,
-        baseline=baseline,
-    )
+    changes, chosen = _separate(more)
+    fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
+    first = next(iter(changes), None) if options is None else "options"
+    check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level, baseline=baseline)
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
     named = name_recommenders(recommenders)
-    wanted = distinct_qualities(qualities, several=after is not None)
-    check_user_qualities(wanted, sample)
-    rule = SplitRule(after, leave_last_out)
+    wanted = distinct_qualities(qualities, several=selection.after is not None)
+    check_user_qualities(wanted, selection.sample)
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
-    plan = _Evaluation(now, target, rule, fit, weights, named, ran, wanted, sample, seed, leave_out, folds, level)
+    plan = _Evaluation(
+        now=now,
+        reference=target,
+        fit=fit,
+        given=weights,
+        models=named,
+        baseline=ran,
+        qualities=wanted,
+        selection=selection,
+        level=level,
+    )
     return plan.report(by, refit)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Evaluation:
     """The steps; each is computed when it is first asked for."""
 
     now: Snapshot
     reference: Reference | None
-    rule: SplitRule
     fit: FitOptions
     given: ItemWeights | None
     models: dict[str, Recommender]
     baseline: dict[str, Recommender] | None
     qualities: list[Quality]
-    sample: int | None
-    seed: int
-    leave_out: int
-    folds: int | None
+    selection: SelectionOptions
     level: float
 
     def report(self, by: str | None, refit: int | None) -> Report:
@@ -263,14 +254,14 @@ class _Evaluation:
     @cached_property
     def split(self) -> HeldOutSplit:
         """What is known and what is held out now."""
-        return self.rule.split(self.now)
+        return self.selection.rule.split(self.now)
 
     @cached_property
     def split_before(self) -> HeldOutSplit | None:
         """The same at the reference date, if that is a date whose profiles are known."""
         if not isinstance(self.reference, Snapshot):
             return None
-        return self.rule.split_reference(self.reference, self.now)
+        return self.selection.rule.split_reference(self.reference, self.now)
 
     @cached_property
     def target(self) -> Reference | None:
@@ -282,8 +273,10 @@ class _Evaluation:
         """Those given, or fitted to exactly what is scored."""
         if self.reference is None:
             return self.given
-        how = {"after": self.rule.after, "leave_last_out": self.rule.leave_last_out}
-        return fit_weights(self.now, self.reference, **how, options=self.fit)
+        chosen = self.selection
+        return fit_weights(
+            self.now, self.reference, after=chosen.after, leave_last_out=chosen.leave_last_out, options=self.fit
+        )
 
     @property
     def weightings(self) -> list[ItemWeights | None]:
@@ -341,9 +334,7 @@ class _Evaluation:
     def _rank(
         self, models: Mapping[str, Recommender], split: HeldOutSplit, weights: Sequence[Weights]
     ) -> list[HeldOutRanks]:
-        selection = PairSelection.of_split(
-            split, weights, sample=self.sample, seed=self.seed, leave_out=self.leave_out, folds=self.folds
-        )
+        selection = PairSelection.of_split(split, weights, self.selection)
         return [
             replace(rank_selection(model, selection, self.qualities), recommender=name)
             for name, model in models.items()
@@ -377,7 +368,7 @@ class _Evaluation:
             self.pair_qualities,
             reference_ranks=self.reference_ranks,
             repeats=refit,
-            seed=self.seed,
+            seed=self.selection.seed,
         )
 
     def _changes(self, again: Repetitions | None) -> list[Change]:
@@ -427,25 +418,28 @@ def _name_baseline(
     return {name: named[name]} if same else {f"{name} (baseline)": model}
 
 
+def _separate(more: ReportKeywords) -> tuple[FitKeywords, SelectionKeywords]:
+    """What is about fitting, and what is about the pairs."""
+    about_pairs = SelectionKeywords.__annotations__
+    changes: Any = {name: value for name, value in more.items() if name not in about_pairs}
+    chosen: Any = {name: value for name, value in more.items() if name in about_pairs}
+    return changes, chosen
+
+
 def check_report_options(
     reference: Any,
     weights: Any,
     fit_option: str | None,
+    selection: SelectionOptions,
     *,
-    sample: int | None,
-    seed: int,
-    leave_out: int,
-    after: Any,
-    folds: int | None,
     by: str | None,
     refit: int | None,
     level: float,
     baseline: Any = None,
-    leave_last_out: bool = False,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     check_level(level)
-    check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
+    sample = selection.sample
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:

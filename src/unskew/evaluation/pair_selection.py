@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_instance, require_sample_size, require_whole_number
+from unskew.checks import require_instance
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
-from unskew.data.split_rule import SplitRule
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds
@@ -28,6 +27,7 @@ from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
 from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.recommend.contract import HeldOutPairs, PreparedLists, Recommender
 
 
@@ -65,16 +65,10 @@ class PairSelection:
         cls,
         snapshot: Snapshot,
         weights: Sequence[Weights] = (None,),
-        *,
-        sample: int | None = None,
-        seed: int = 0,
-        leave_out: int = 1,
-        after: Any = None,
-        leave_last_out: bool = False,
-        folds: int | None = None,
+        **selection: Unpack[SelectionKeywords],
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
-        check_selection_options(sample, seed, leave_out, after, folds, leave_last_out)
+        options = SelectionOptions(**selection)
         require_instance(
             Snapshot,
             snapshot,
@@ -82,27 +76,18 @@ class PairSelection:
             f"give the profiles at a date, such as log.at(date); to hold out what users took later, use "
             f"{option('after')}",
         )
-        split = SplitRule(after, leave_last_out).split(snapshot)
-        return cls.of_split(split, weights, sample=sample, seed=seed, leave_out=leave_out, folds=folds)
+        return cls.of_split(options.rule.split(snapshot), weights, options)
 
     @classmethod
-    def of_split(
-        cls,
-        split: HeldOutSplit,
-        weights: Sequence[Weights] = (None,),
-        *,
-        sample: int | None = None,
-        seed: int = 0,
-        leave_out: int = 1,
-        folds: int | None = None,
-    ) -> PairSelection:
+    def of_split(cls, split: HeldOutSplit, weights: Sequence[Weights], options: SelectionOptions) -> PairSelection:
         """The same from profiles that were split already."""
         part = split.pairs
         seen = split.known.number_by_id()
         numbered: Slice = seen if part is split.known else part.number_by_id()
-        held = HoldOut(seen, leave_out, seed)
+        sample, seed = options.sample, options.seed
+        held = HoldOut(seen, options.leave_out, seed)
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
-        dealt = None if folds is None else Folds.deal(seen, folds, seed)
+        dealt = None if options.folds is None else Folds.deal(seen, options.folds, seed)
         if sample is None:
             return cls(split, held, all_pairs(numbered), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
@@ -187,36 +172,6 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
             remedy="fit weights to this date",
         )
     return weighting
-
-
-def check_selection_options(
-    sample: int | None,
-    seed: int,
-    leave_out: int,
-    after: Any,
-    folds: int | None = None,
-    leave_last_out: bool = False,
-) -> None:
-    """Refuse options that make no selection."""
-    if sample is not None:
-        require_sample_size(option("sample"), sample)
-    require_whole_number(option("seed"), seed, "where the draws begin", 0)
-    require_whole_number(option("leave_out"), leave_out, "how many items to take out of a profile")
-    rule = SplitRule(after, leave_last_out)
-    if folds is not None:
-        require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2)
-        others = {"after": after is not None, "leave_out": leave_out > 1, "leave_last_out": leave_last_out}
-        for name in [name for name, given in others.items() if given]:
-            raise PolicyError(
-                f"{option('folds')} holds out pairs one at a time from the profiles of one date",
-                remedy=f"leave out {option(name)}",
-            )
-    if rule and leave_out > 1:
-        other = option("after") if after is not None else option("leave_last_out")
-        raise PolicyError(
-            f"{option('leave_out')} takes items out of profiles, but with {other} none is taken out",
-            remedy="give one of the two",
-        )
 
 
 def check_user_qualities(qualities: Iterable[Quality], sample: int | None) -> None:

@@ -15,6 +15,7 @@ from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.selection_options import SelectionOptions
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
@@ -111,7 +112,7 @@ def score_date(
 
     The first weighting is the raw one, and the only one for a quality of users.
     """
-    selection = PairSelection.of_split(split, weightings, sample=sample, seed=seed)
+    selection = PairSelection.of_split(split, weightings, SelectionOptions(sample=sample, seed=seed))
     found = []
     for model in models:
         ranks = rank_selection(model, selection, qualities, tell_missing=tell_missing)

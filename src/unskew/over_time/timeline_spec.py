@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_instance, require_one_of, require_sample_size, require_whole_number
+from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
@@ -27,6 +27,7 @@ from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.selection_options import SelectionOptions
 from unskew.files import check_writable, hash_bytes, hash_files, is_csv
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
@@ -89,9 +90,7 @@ class TimelineSpec:
         """Check everything that can be checked before the work."""
         require_instance(Log, log, "a log", "read one with read_log")
         check_level(level)
-        if sample is not None:
-            require_sample_size(option("sample"), sample)
-        require_whole_number(option("seed"), seed, "where the draws begin", 0)
+        SelectionOptions(sample=sample, seed=seed)  # refuses what is none of them
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         wanted = distinct_qualities(qualities, several=rule.after is not None)
