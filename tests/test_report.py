@@ -338,6 +338,9 @@ def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
     found = us.report(log, MODELS, at=NOW, reference=BEFORE, by="land", refit=2)
     told = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert list(told) == [
+        "at",
+        "reference",
+        "bound_holds",
         "protocol",
         "after",
         "reference_after",
@@ -393,7 +396,7 @@ def test_it_can_be_read_by_people(log: us.Log) -> None:
 
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"refit": 5}, "refit fits weights again: it needs reference"),
-    ({"refit": 1, "reference": BEFORE}, "refit is 1; a bootstrap needs at least 2"),
+    ({"refit": 1, "reference": BEFORE}, "refit is 1, but a bootstrap needs at least 2"),
     ({"refit": -1, "reference": BEFORE}, "refit is -1, but must be a whole number of at least 0"),
     ({"baseline": "popular"}, "baseline is what ran at the reference date: give reference"),
     ({"refit": 5, "reference": BEFORE, "sample": 50}, "refit needs every pair: leave out sample"),

@@ -46,6 +46,14 @@ def require_bool(name: str, value: Any) -> bool:
     return value
 
 
+def require_repeats(name: str, value: Any) -> int:
+    """How many samples a bootstrap draws: none, or enough to show a spread."""
+    repeats = require_whole_number(name, value, "how many samples of users a bootstrap draws", 0)
+    if repeats == 1:
+        raise PolicyError(f"{name} is 1, but a bootstrap needs at least 2 samples of users")
+    return repeats
+
+
 def require_sample_size(name: str, value: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
     wanted = require_whole_number(name, value, "how many pairs to draw")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def closest(given: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
@@ -62,6 +64,19 @@ def one_line(value: object, most: int = 60) -> str:
     """
     shown = " ".join(repr(value).split())
     return shown if len(shown) <= most else f"{shown[: most - 3]}..."
+
+
+def to_json_value(value: Any) -> Any:
+    """The same as JSON can hold it: a number that it does not have, NaN or infinity, becomes null.
+
+    >>> to_json_value({"p": float("nan"), "low": (1.5, float("inf"))})
+    {'p': None, 'low': [1.5, None]}
+    """
+    if isinstance(value, Mapping):
+        return {key: to_json_value(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [to_json_value(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def first_line(error: BaseException) -> str:

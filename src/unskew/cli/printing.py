@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
 from unskew.progress import progress
+from unskew.text import to_json_value
 
 
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output; a number that JSON does not have becomes null."""
     progress().close()
-    click.echo(json.dumps(_make_json(value), ensure_ascii=False, default=str, allow_nan=False))
+    click.echo(json.dumps(to_json_value(value), ensure_ascii=False, default=str, allow_nan=False))
 
 
 def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
@@ -91,11 +91,3 @@ def _console() -> Any:
     console = Console(highlight=False)
     # without a terminal the width is a guess: leave long lines alone instead of cutting them
     return console if console.is_terminal else Console(highlight=False, width=140)
-
-
-def _make_json(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {k: _make_json(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_make_json(v) for v in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -215,9 +215,9 @@ class LogOptions:
         """A date of the log, or a file with a marginal."""
         from unskew.data.marginal import Marginal
         from unskew.files import is_file
-        from unskew.reading.formats import PARQUET
+        from unskew.reading.formats import PARQUET, find_ending
 
-        if Path(given).suffix in PARQUET.endings or is_file(given):
+        if find_ending(Path(given)) in PARQUET.endings or is_file(given):
             return Marginal.load(given)
         return self.snapshot(log, given)
 

@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
+from unskew.checks import require_instance
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.slice import Slice
@@ -146,10 +147,10 @@ def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any
 
 def require_snapshot(given: Any) -> Snapshot:
     """Refuse what is no snapshot, above all a window: profiles must not hold what came later."""
-    if not isinstance(given, Snapshot):
-        raise InputError(
-            f"{given!r} is not a snapshot",
-            remedy="give the profiles at a date, such as log.at(date); to hold out what users took later, use "
-            f"{option('after')}",
-        )
-    return given
+    return require_instance(
+        Snapshot,
+        given,
+        "a snapshot",
+        "give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+        f"{option('after')}",
+    )

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import require_instance, require_whole_number
+from unskew.checks import require_instance, require_repeats
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -24,6 +24,7 @@ from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import interval_from_repeats
 from unskew.evaluation.results import flatten
+from unskew.text import to_json_value
 from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
@@ -156,15 +157,15 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return {
+        told = {
             "recommender": self.recommender,
             "baseline": self.baseline,
             "quality": self.quality,
             "from": self.reference,
             "to": self.at,
-            "score_from": _json_number(self.score_reference),
-            "score_to": _json_number(self.score),
-            **{name: _json_part(getattr(self, name)) for name in PARTS},
+            "score_from": self.score_reference,
+            "score_to": self.score,
+            **{name: None if part is None else asdict(part) for name, part in self._parts_by_key().items()},
             "bound": self.bound,
             "bound_holds": self.bound_holds,
             "comparable": self.comparable,
@@ -173,6 +174,11 @@ class Change:
             "method": self.method,
             "repeats": self.repeats,
         }
+        json_ready: dict[str, Any] = to_json_value(told)
+        return json_ready
+
+    def _parts_by_key(self) -> dict[str, Part | None]:
+        return {name: getattr(self, name) for name in PARTS}
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table, the parts as item_mix, item_mix_low, item_mix_high and so on."""
@@ -264,7 +270,7 @@ def explain_change(
     if not isinstance(weights, ItemWeights):
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
-        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
+        require_repeats(option("refit"), refit)
     for given in (now, reference, *(() if baseline is None else (baseline,))):
         require_instance(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
     wanted = now.quality(quality)
@@ -379,13 +385,3 @@ def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[s
         units["baseline_stay_now"] = Units.of(one.baseline, quality, None).of_users(here)
         units["baseline_weighted"] = Units.of(one.baseline, quality, weights)
     return units
-
-
-def _json_part(part: Part | None) -> dict[str, float | None] | None:
-    if part is None:
-        return None
-    return {name: _json_number(value) for name, value in asdict(part).items()}
-
-
-def _json_number(value: float) -> float | None:
-    return value if math.isfinite(value) else None

@@ -20,6 +20,7 @@ from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.results import Results, flatten
+from unskew.text import to_json_value
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,8 @@ class Comparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        return asdict(self)
+        told: dict[str, Any] = to_json_value(asdict(self))
+        return told
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table."""

@@ -13,7 +13,7 @@ from typing import Any, Unpack
 
 import pyarrow as pa
 
-from unskew.checks import require_instance, require_whole_number
+from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
@@ -101,6 +101,9 @@ class Report:
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
         return {
+            "at": self.at,
+            "reference": self.reference,
+            "bound_holds": self.bound_holds,
             "protocol": self.protocol,
             "after": self.after,
             "reference_after": self.reference_after,
@@ -443,9 +446,7 @@ def check_report_options(
     if reference is not None and weights is not None:
         raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
     if refit is not None:
-        require_whole_number(option("refit"), refit, "how many samples of users a bootstrap draws", 0)
-        if refit == 1:
-            raise PolicyError(f"{option('refit')} is 1; a bootstrap needs at least 2 samples of users")
+        require_repeats(option("refit"), refit)
         if reference is None:
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
         if sample is not None and refit:

@@ -180,10 +180,10 @@ class HeldOutRanks:
         together) and pairs (how many have any weight). Users in the order of their ids; who has no weight is not
         there. The score is the sum of value times probability.
         """
-        shares, values = self._probabilities(self.selection.weigh(weights)), self.values(quality)
+        wanted = self.quality(quality)
+        shares, values = self._probabilities(self.weigh(wanted, weights)), self.values(wanted)
         n, log = len(self.snapshot.log.users), self.snapshot.log
-        mass = np.bincount(self.users, weights=shares, minlength=n)
-        total = np.bincount(self.users, weights=shares * values, minlength=n)
+        mass, total = sum_by_user(self.users, shares, n), sum_by_user(self.users, shares * values, n)
         pairs = np.bincount(self.users[shares > 0], minlength=n)
         order = log.users.order()
         own = order[mass[order] > 0]

@@ -15,11 +15,11 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_instance
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
+from unskew.data.split_rule import require_snapshot
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds
@@ -69,14 +69,7 @@ class PairSelection:
     ) -> PairSelection:
         """Choose the pairs; with `sample` those that are drawn under each of the `weights`."""
         options = SelectionOptions(**selection)
-        require_instance(
-            Snapshot,
-            snapshot,
-            "a snapshot",
-            f"give the profiles at a date, such as log.at(date); to hold out what users took later, use "
-            f"{option('after')}",
-        )
-        return cls.of_split(options.rule.split(snapshot), weights, options)
+        return cls.of_split(options.rule.split(require_snapshot(snapshot)), weights, options)
 
     @classmethod
     def of_split(cls, split: HeldOutSplit, weights: Sequence[Weights], options: SelectionOptions) -> PairSelection:

@@ -25,7 +25,6 @@ Floats = npt.NDArray[np.float64]
 _DEPTH = 100  # how far a list is looked at where nothing else is said
 _PERSISTENCE = 0.8
 _ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mrr", "ap": "mrr"}
-_KNOWN = ("hit", "mrr", "ndcg", "rbp")
 _OF_USER = "user-"
 
 
@@ -235,14 +234,9 @@ def _named(name: str) -> Quality:
             return _found(rank, (1 - persistence) * persistence ** (rank - 1.0))
 
         return Quality(name, biased, depth, lowest=0.0, highest=1.0)
-    function: Callable[[Ranks, Floats], npt.ArrayLike] = {
-        "hit": lambda rank, _: rank > 0,
-        "mrr": lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)),
-        "ndcg": lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)),
-    }[kind]
-    at_depth = f"@{depth}" if parts[3] else ""
-    several = {"hit": f"recall{at_depth}", "mrr": f"mrr{at_depth}"}.get(kind)
-    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=several)
+    function, several = _KNOWN[kind]
+    called = f"{several}@{depth}" if several and parts[3] else several
+    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=called)
 
 
 def _find_kind(name: str, of_user: bool) -> str | None:
@@ -255,3 +249,12 @@ def _find_kind(name: str, of_user: bool) -> str | None:
 
 def _found(rank: Ranks, value: npt.NDArray[Any]) -> Floats:
     return np.where(rank > 0, value, 0.0)
+
+
+_KNOWN: dict[str, tuple[Callable[[Ranks, Floats], npt.ArrayLike], str | None]] = {
+    "hit": (lambda rank, _: rank > 0, "recall"),
+    "mrr": (lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)), "mrr"),
+    "ndcg": (lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)), None),
+    "rbp": (lambda rank, _: _found(rank, (1 - _PERSISTENCE) * _PERSISTENCE ** (rank - 1.0)), None),
+}
+"""Each quality: how good a rank is, and its name where several items are sought in a list, if that is another."""

@@ -8,6 +8,7 @@ from typing import Any
 from unskew.data.shares import Share
 from unskew.data.times import Label
 from unskew.evaluation.results import flatten
+from unskew.text import to_json_value
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: a row of what ``unskew evaluate --json`` prints."""
-        row = asdict(self)
+        row: dict[str, Any] = to_json_value(asdict(self))
         if self.segment is None:
             del row["segment"]
         return row

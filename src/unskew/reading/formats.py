@@ -104,12 +104,18 @@ ARROW = Format(
 FORMATS = (PARQUET, CSV, JSON_LINES, ARROW)
 
 
-def find_format(path: Path) -> Format:
-    """The format of a file: its ending says it, and its first bytes must not contradict."""
+def find_ending(path: Path) -> str:
+    """The ending that says the format of a file: in lower case, without .gz or .zst; empty if there is none."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in COMPRESSED:
         endings.pop()
-    named = next((one for one in FORMATS if endings and endings[-1] in one.endings), None)
+    return endings[-1] if endings else ""
+
+
+def find_format(path: Path) -> Format:
+    """The format of a file: its ending says it, and its first bytes must not contradict."""
+    ending = find_ending(path)
+    named = next((one for one in FORMATS if ending in one.endings), None)
     with path.open("rb") as file:
         head = file.read(max(len(one.magic) for one in FORMATS))
     if not head:
@@ -117,7 +123,7 @@ def find_format(path: Path) -> Format:
     real = next((one for one in FORMATS if one.magic and head.startswith(one.magic)), None)
     if named is not None and real is not named and (real is not None or named.magic):
         content = ("not " if real is None else "") + with_article(f"{(real or named).name} file")
-        raise FileError(f"{path} ends in {endings[-1]} but is {content}", remedy="rename it")
+        raise FileError(f"{path} ends in {ending} but is {content}", remedy="rename it")
     found = named or real
     if found is None:
         known = ", ".join(ending for one in FORMATS for ending in one.endings)

@@ -22,7 +22,7 @@ from unskew import frames
 from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
-from unskew.reading.formats import COMPRESSED, FORMATS, PARQUET, Format, find_format
+from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
 from unskew.reading.sql import quote_name, translate_errors
 
 
@@ -184,7 +184,7 @@ def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
 def _files_in(folder: Path) -> list[Path]:
     """The files of a folder that are read."""
     inside = sorted(path for path in folder.rglob("*") if path.is_file())
-    by_format = [[path for path in inside if _has_ending(path, one)] for one in FORMATS]
+    by_format = [[path for path in inside if find_ending(path) in one.endings] for one in FORMATS]
     others = [found for found in by_format if found]
     if by_format[FORMATS.index(PARQUET)]:
         return by_format[FORMATS.index(PARQUET)]
@@ -192,11 +192,6 @@ def _files_in(folder: Path) -> list[Path]:
         has = "files of several formats, and none of Parquet" if others else "no Parquet file"
         raise FileError(f"the folder {folder} has {has} in it", remedy=f"name the files, as in {folder / '*.csv'}")
     return others[0]
-
-
-def _has_ending(path: Path, format_: Format) -> bool:
-    endings = [ending for ending in path.suffixes if ending not in COMPRESSED]
-    return bool(endings) and endings[-1] in format_.endings
 
 
 def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:
