@@ -630,3 +630,10 @@ def test_a_sample_beyond_memory_is_refused(log: str, tmp_path: Path) -> None:
     assert f"sample {told}" in refused("evaluate", log, "--at", "99", "-r", "popular", "--sample", many)
     output = str(tmp_path / "s.parquet")
     assert f"n {told}" in refused("sample", log, "--at", "99", "-n", many, "-o", output)
+
+
+def test_folds_say_what_they_cost_before_the_work(log: str) -> None:
+    done = run("evaluate", log, "--at", "99", "-r", "popular", "-r", "knn", "--folds", "3", "--json")
+    assert done.exit_code == 0, done.output
+    assert "--folds 3: recommenders are fitted 6 times in all" in done.stderr
+    assert {s["folds"] for s in json.loads(done.stdout)["scores"]} == {3}

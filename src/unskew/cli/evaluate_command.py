@@ -109,6 +109,10 @@ def evaluate(
     check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, qualities)
     ran = None if baseline is None else check_specs([baseline], qualities)
+    if chosen.folds is not None:
+        dates = 1 if reference is None else 2
+        fits = chosen.folds * dates * len({**models, **(ran or {})})
+        click.echo(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all", err=True)
     log = source.read(labels=[by] if by else [])
     found = report(
         log,
