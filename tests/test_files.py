@@ -12,7 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import check_readable, check_writable, read_parquet, replace_file, write_parquet, write_table
+from unskew.files import (
+    check_readable,
+    check_writable,
+    read_parquet,
+    replace_file,
+    require_entries,
+    write_parquet,
+    write_table,
+)
 
 
 def names(folder: Path) -> list[str]:
@@ -114,6 +122,12 @@ def test_damaged_words_about_a_file_are_an_error(tmp_path: Path) -> None:
     pq.write_table(pa.table({"a": [1]}).replace_schema_metadata({b"unskew": b"{half"}), tmp_path / "a.parquet")
     with pytest.raises(FileError, match="damaged"):
         read_parquet(tmp_path / "a.parquet")
+
+
+def test_a_file_that_lacks_what_belongs_to_it_is_damaged(tmp_path: Path) -> None:
+    require_entries(tmp_path / "a", {"at": None, "report": {}}, ["at", "report"], "make it again")
+    with pytest.raises(FileError, match=r"a is damaged \(it has no report\): make it again"):
+        require_entries(tmp_path / "a", {"at": None}, ["at", "report"], "make it again")
 
 
 def test_a_table_is_csv_if_the_name_says_so(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from unskew.arrays import blocks
 from unskew.errors import InputError, UnskewError
 from unskew.recommend import Batch, ImplicitModel
 from unskew.recommend.implicit_models import _library
-from unskew.recommend.matrix_kernels import count_ranks_by_factors
+from unskew.recommend.matrix_kernels import ItemFactors, ProfileRows, Vectors, count_ranks_by_factors
 from unskew.testing import AT, all_pairs, batch_of, random_log, without_each
 
 AnyModel = Any
@@ -161,7 +161,8 @@ def test_ranks_do_not_depend_on_products_in_single_precision() -> None:
     column, profile = rng.integers(0, 700, 40), np.array([5, 80, 600])
     out = np.zeros(40, dtype=np.int64)
     row, start = np.zeros(40, dtype=np.int64), np.array([0, 3])
-    count_ranks_by_factors(rough, vectors, factors, doubt, column, row, start, profile, 700, out)
+    asked = Vectors(vectors, rough, column, row)
+    count_ranks_by_factors(asked, ItemFactors(factors, doubt), ProfileRows(start, profile), 700, out)
     for vector, h, rank in zip(vectors, column, out, strict=True):
         scores = [sum(a * b for a, b in zip(vector, y, strict=True)) for y in factors]
         ahead = [i for i, s in enumerate(scores) if (-s, i) < (-scores[h], h) and i not in profile]
@@ -237,7 +238,7 @@ def test_a_model_that_cannot_fold_in_a_profile_is_refused() -> None:
     ("arguments", "parameters", "message"),
     [
         (("slim",), {}, "no model 'slim' here: give one of als, bm25, tfidf, cosine"),
-        (("als",), {"factor": 3}, "als has no parameter 'factor'; it has factors, regularization"),
+        (("als",), {"factor": 3}, "als has no parameter 'factor'; did you mean 'factors'"),
         ((CosineRecommender(),), {"K": 3}, "has its parameters already"),
         ((3,), {}, "int cannot fold in"),
     ],

@@ -155,6 +155,13 @@ def test_the_tree_in_contributing_names_every_file() -> None:
     assert not [name for name in missing if not name.endswith("__init__.py")]
 
 
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_docstring_of_a_room_names_every_file_in_it(room: str) -> None:
+    text = ast.get_docstring(ast.parse((PACKAGE / room / "__init__.py").read_text())) or ""
+    inside = [path.stem for path in sorted((PACKAGE / room).glob("*.py")) if path.stem != "__init__"]
+    assert [name for name in inside if f"`{name}`" not in text] == []
+
+
 def _loaded_by(code: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", f"import sys\n{code}\nprint(*sys.modules)"],

@@ -202,7 +202,7 @@ def test_a_file_of_another_version_is_refused_as_such(
     about = json.loads(table.schema.metadata[b"unskew"]) | {"format": version}
     metadata = table.schema.metadata | {b"unskew": json.dumps(about).encode()}
     pq.write_table(table.replace_schema_metadata(metadata), tmp_path / "old.parquet")
-    with pytest.raises(us.InputError, match=f"old.parquet was written by {told}"):
+    with pytest.raises(us.FileError, match=f"old.parquet was written by {told}"):
         load(tmp_path / "old.parquet")
 
 

@@ -157,7 +157,7 @@ def test_a_log_of_another_version_asks_to_be_saved_again(tmp_path: Path) -> None
     table = pa.table({"users": [1]}).replace_schema_metadata({b"unskew.log": b'{"format": 999}'})
     with pa.OSFile(str(tmp_path / "log"), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
         writer.write_table(table)
-    with pytest.raises(FileError, match="another version"):
+    with pytest.raises(FileError, match="log was written by a newer version of unskew: update unskew"):
         us.Log.load(tmp_path / "log")
 
 

@@ -152,15 +152,36 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
         raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)
 
 
-def require_format(path: Path, about: Mapping[str, Any], remedy: str) -> None:
+def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:
     """Refuse a file of another version of unskew; `remedy` says how to make one."""
     version = about.get("format")
-    if version != _FORMAT:
-        newer = isinstance(version, int) and version > _FORMAT
-        raise InputError(
+    if version != current:
+        newer = isinstance(version, int) and version > current
+        raise FileError(
             f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",
             remedy="update unskew" if newer else remedy,
         )
+
+
+def require_entries(path: Path, found: Mapping[str, Any], names: Iterable[str], remedy: str) -> None:
+    """Refuse a file that lacks some of what unskew writes with its table."""
+    for name in names:
+        if name not in found:
+            raise damage_error(path, f"it has no {name}", remedy)
+
+
+def damage_error(path: str | Path, what: object, remedy: str) -> FileError:
+    """The error about a file that does not hold what it should."""
+    return FileError(f"{path} is damaged ({what})", remedy=remedy)
+
+
+@contextlib.contextmanager
+def report_damage(path: str | Path, remedy: str) -> Iterator[None]:
+    """Whatever goes wrong inside is the fault of the file."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
+        raise damage_error(path, first_line(error), remedy) from error
 
 
 def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
@@ -176,13 +197,18 @@ def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
         raise FileError(f"the arrays in the metadata of this file are damaged: {first_line(error)}") from None
 
 
-def _pack_arrays(arrays: Arrays) -> bytes:
-    """One row of lists, compressed; as text, which is all that Parquet allows in metadata."""
+def pack_row(arrays: Arrays) -> pa.RecordBatch:
+    """One row of lists, one list per array: so that arrays of different lengths share one batch."""
     columns = [
         pa.LargeListArray.from_arrays(pa.array([0, len(array)], type=pa.int64()), array)
         for array in arrays.values()
     ]
-    batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
+    return pa.RecordBatch.from_arrays(columns, names=list(arrays))
+
+
+def _pack_arrays(arrays: Arrays) -> bytes:
+    """One row of lists, compressed; as text, which is all that Parquet allows in metadata."""
+    batch = pack_row(arrays)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, batch.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as writer:
         writer.write_batch(batch)

@@ -83,6 +83,12 @@ def as_array(values: Any) -> pa.Array:
         return pa.array(values, type=pa.uint64())
 
 
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """A column as one array."""
+    whole = column.combine_chunks()
+    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
+
+
 def to_arrow(source: Any, columns: list[str]) -> pa.Table:
     """The named columns of any frame as an Arrow table; lazy frames are run for these alone."""
     with _translate_errors():

@@ -9,5 +9,6 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `sweep`: one pass over profiles
 - `kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes, over lists
 - `compiling`: how loops are compiled
+- `lookup`: numbers looked up among sorted ones
 - `distances`: how far two item mixes are apart
 """

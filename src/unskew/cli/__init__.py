@@ -1,4 +1,13 @@
-"""The command line: parse, call, show. Heavy imports happen inside the commands."""
+"""The command line: parse, call, show. Heavy imports happen inside the commands.
+
+- `command_group`: exit codes, errors, warnings and progress of any command
+- `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
+  `simulate_command`, `reproduce_command`: one command each
+- `shared_options`: options that commands share, and the log that they describe
+- `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
+- `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
+- `terminal_progress`: what a command is doing, on a terminal
+"""
 
 from __future__ import annotations
 

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from unskew.data.last_items import LastItems, find_last_entries
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
@@ -74,4 +72,4 @@ class HeldOutSplit:
     def without_profile(self) -> Share:
         """Who has something that could be held out, but nothing else to recommend from."""
         out = (self.whole.sizes() > 0) & (self.pairs.sizes() == 0)
-        return Share(int(np.count_nonzero(out)), float(self.whole.shares()[out].sum()))
+        return Share.of(out, self.whole.shares())

@@ -104,15 +104,20 @@ class Log:
             f"{len(self)} interactions from {self.first} to {self.last}{view})"
         )
 
+    @cached_property
+    def span(self) -> tuple[Any, Any]:
+        """The first and the last tick; looked for once, since every snapshot asks."""
+        return self.time.min(), self.time.max()
+
     @property
     def first(self) -> Label:
         """The time of the first interaction."""
-        return self.axis.show(self._span[0])
+        return self.axis.show(self.span[0])
 
     @property
     def last(self) -> Label:
         """The time of the last interaction."""
-        return self.axis.show(self._span[1])
+        return self.axis.show(self.span[1])
 
     def at(
         self,
@@ -217,18 +222,18 @@ class Log:
     def _moment(self, time: Any) -> Moment:
         return time if isinstance(time, Moment) else self.axis.moment(time)
 
-    @cached_property
-    def _span(self) -> tuple[Any, Any]:
-        """The first and the last tick; looked for once, since every snapshot asks."""
-        return self.time.min(), self.time.max()
+    def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
+        """The error about a time before the first interaction."""
+        return EmptyError(
+            f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}",
+            remedy=remedy,
+        )
 
     def _check_range(self, moment: Moment) -> None:
-        first, last = self._span
-        refuse_compact_date(self.axis, moment, self._span)
+        first, last = self.span
+        refuse_compact_date(self.axis, moment, self.span)
         if moment.tick < first:
-            raise EmptyError(
-                f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}"
-            )
+            raise self.too_early_error(moment)
         same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
         if moment.tick > last and not same_day:
             warnings.warn(

@@ -21,7 +21,7 @@ from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.times import Kind, TimeAxis
 from unskew.errors import FileError
-from unskew.files import ARROW_MAGIC, check_readable, replace_file
+from unskew.files import ARROW_MAGIC, check_readable, pack_row, replace_file, report_damage, require_format
 from unskew.text import first_line
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ Fields = dict[str, Any]
 _KEY = b"unskew.log"
 _FORMAT = 1
 _ORGANIC = "organic."
+_SAVE_AGAIN = "save the log again"
 
 
 def is_saved_log(path: Path) -> bool:
@@ -56,12 +57,7 @@ def write_saved_log(log: Log, path: Path) -> None:
         more, about["organic"] = _pack(log.unexposed)
         shared = ("users", "items")
         arrays |= {f"{_ORGANIC}{name}": array for name, array in more.items() if name not in shared}
-    columns = [
-        pa.LargeListArray.from_arrays(pa.array([0, len(array)], type=pa.int64()), array)
-        for array in arrays.values()
-    ]
-    batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
-    batch = batch.replace_schema_metadata({_KEY: json.dumps(about).encode()})
+    batch = pack_row(arrays).replace_schema_metadata({_KEY: json.dumps(about).encode()})
     with (
         replace_file(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
@@ -80,20 +76,15 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {first_line(error)}") from None
-    try:
+    with report_damage(path, _SAVE_AGAIN):
         about = json.loads(batch.schema.metadata[_KEY])
-        if about["format"] != _FORMAT:
-            raise FileError(f"{path} was written by another version of unskew", remedy="save the log again")
+        require_format(path, about, _SAVE_AGAIN, current=_FORMAT)
         arrays = {name: batch.column(name).values for name in batch.schema.names}
         log = _unpack(arrays, about)
         if "organic" not in about:
             return log, None
         parts = {n.removeprefix(_ORGANIC): a for n, a in arrays.items() if n.startswith(_ORGANIC)}
         return log, _unpack(parts | {n: arrays[n] for n in ("users", "items")}, about["organic"])
-    except FileError:
-        raise
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
-        raise FileError(f"{path} is damaged ({first_line(error)})", remedy="save the log again") from error
 
 
 def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:

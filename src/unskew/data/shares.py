@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Self
+
+from unskew.arrays.types import Floats, Mask
 
 
 @dataclass(frozen=True)
@@ -11,3 +14,8 @@ class Share:
 
     count: int = 0
     mass: float = 0.0
+
+    @classmethod
+    def of(cls, mask: Mask, shares: Floats) -> Self:
+        """Those that are marked, and what they have of `shares`."""
+        return cls(int(mask.sum()), float(shares[mask].sum()))

@@ -91,7 +91,7 @@ class SplitRule:
                 "the log of the reference counts time in another way than that of the date",
                 remedy=f"say with {option('after')} how long before each date to begin, such as -30d",
             )
-        if tick < log.time.min():
+        if tick < log.span[0]:
             raise InputError(
                 f"{begin.label} is so long before {now.at} that the same length of time before "
                 f"{reference.at} would begin before the log does, at {log.first}",
@@ -119,7 +119,7 @@ class SplitRule:
         text = self.after.strip() if isinstance(self.after, str) else ""
         if not text.startswith("-"):
             return None
-        if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.time.min() < 0:
+        if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.span[0] < 0:
             return None
         try:
             return Step.of(log.axis, text[1:].strip())

@@ -66,7 +66,7 @@ class LocalPopulation:
 
     def left_out(self) -> Share:
         out = (self.whole.sizes() > 0) & ~self._mask
-        return Share(int(out.sum()), float(self.whole.shares()[out].sum()))
+        return Share.of(out, self.whole.shares())
 
     def passes(self) -> Sweep:
         return Sweep(self.part.profiles)

@@ -8,9 +8,10 @@
 - `evaluate_one`: both in one
 - `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
-- `bootstrap`: weights fitted again
+- `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another
 - `debiased_test_set`: test sets for other libraries
 - `evaluate_report`: all of it for one date and a reference, as one object
+- `results`: lists of results as tables
 """

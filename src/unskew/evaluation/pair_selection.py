@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
@@ -137,9 +138,8 @@ class PairSelection:
         drawn = self._drawn.get(weighting)
         if drawn is None:
             drawn = self._drawn[weighting] = draw(weighting, self.sample, self.seed)
-        entries = self.pairs.entry
-        place = np.minimum(np.searchsorted(entries, drawn), len(entries) - 1)
-        if (entries[place] != drawn).any():
+        place = find_sorted(self.pairs.entry, drawn)
+        if (place < 0).any():
             raise PolicyError(
                 "these weights were not named when the sample was drawn",
                 remedy=f"give them in {option('weights')}",
@@ -149,7 +149,7 @@ class PairSelection:
     def users_left_out(self, weighting: Weighting) -> Share:
         """Whom the weights leave out, of those who can be evaluated."""
         out = (self.part.sizes() > 0) & (weighting.part.sizes() == 0)
-        return Share(int(out.sum()), float(self.part.shares()[out].sum()))
+        return Share.of(out, self.part.shares())
 
     @property
     def users_without_profile(self) -> Share:

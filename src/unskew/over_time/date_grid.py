@@ -13,7 +13,7 @@ from typing import Any
 from unskew.data.log import Log
 from unskew.data.time_steps import Step, label_of
 from unskew.data.times import Moment, TimeAxis, refuse_compact_date
-from unskew.errors import EmptyError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import PolicyError, TimeError, UnskewWarning, option
 
 MOST = 100_000
 """Dates of a grid: more are taken for a mistake."""
@@ -61,7 +61,7 @@ def grid_of(
             log.axis.moment(_value_or(end, log.last)),
         )
         for moment in (first, last):
-            refuse_compact_date(log.axis, moment, (log.time.min(), log.time.max()))
+            refuse_compact_date(log.axis, moment, log.span)
         if start is None and otherwise is not None and first.tick > last.tick:
             end_of = "the end of the log" if end is None else "the last date"
             raise TimeError(
@@ -112,10 +112,7 @@ def _read_dates(axis: TimeAxis, dates: Iterable[Any]) -> list[Moment]:
 def _check_range(log: Log, found: list[Moment]) -> None:
     begins, ends = log.axis.moment(log.first).tick, log.axis.moment(log.last).tick
     if found[0].tick < begins:
-        raise EmptyError(
-            f"nothing had happened yet at {found[0].label}: the log runs from {log.first} to {log.last}",
-            remedy="begin later",
-        )
+        raise log.too_early_error(found[0], remedy="begin later")
     same_day = log.axis.is_calendar and str(log.last).startswith(str(found[-1].label))
     late = [moment for moment in found if moment.tick > ends]
     if late and not (same_day and len(late) == 1):

@@ -11,9 +11,10 @@ import pyarrow as pa
 
 from unskew.data.times import Label
 from unskew.errors import InputError, PolicyError, option
+from unskew.files import damage_error
 from unskew.over_time.scored_date import Starts
 from unskew.over_time.timeline_spec import Files, TimelineSpec
-from unskew.over_time.timeline_table import Timeline, damage_error
+from unskew.over_time.timeline_table import BEGIN_AGAIN, Timeline
 
 
 @dataclass(frozen=True)
@@ -53,17 +54,17 @@ def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]
         found = Timeline.load(path, probabilities=files.probabilities)
     sizes = {len(theta) for theta in found.starts.values()}
     if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
-        raise damage_error(path, "weights to start from are missing")
+        raise damage_error(path, "weights to start from are missing", BEGIN_AGAIN)
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
     done = []
     for at in found.dates:
         try:
             moment = spec.log.axis.moment(at)
         except InputError as error:
-            raise damage_error(path, error) from error
+            raise damage_error(path, error, BEGIN_AGAIN) from error
         row_names, share_names = spec.names(options["view"], moment)
         if [row[1:6] for row in rows[at]] != row_names:
-            raise damage_error(path, f"the rows at {at} are not those of its options")
+            raise damage_error(path, f"the rows at {at} are not those of its options", BEGIN_AGAIN)
         if [row[1:4] for row in shares.get(at, [])] != share_names:
             raise InputError(
                 f"{files.probabilities} has no probabilities at {at}, but {path} has scores there",

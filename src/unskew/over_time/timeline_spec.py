@@ -152,7 +152,7 @@ class TimelineSpec:
                     f"{option('after', start.label)} is not before {moment.label}, a date of the timeline",
                     remedy=f"begin later with {option('start')}, or choose an earlier {option('after')}",
                 )
-            if start.tick < self.log.time.min():
+            if start.tick < self.log.span[0]:
                 raise EmptyError(
                     f"at {moment.label} the time split would begin at {start.label}, before the log does: it runs "
                     f"from {self.log.first} to {self.log.last}",

@@ -6,8 +6,7 @@ that a run that was interrupted can go on from it, to the last bit as if it had 
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,20 @@ import pyarrow as pa
 from unskew.arrays.types import Floats
 from unskew.data.times import Label
 from unskew.errors import InputError, function
-from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
+from unskew.files import (
+    read_arrays,
+    read_parquet,
+    report_damage,
+    require_entries,
+    require_format,
+    require_kind,
+    write_table,
+)
 from unskew.frames import to_native
-from unskew.text import count, first_line
+from unskew.text import count
+
+BEGIN_AGAIN = "remove it to begin again"
+"""What to do about a damaged file."""
 
 _MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
@@ -131,9 +141,8 @@ class Timeline:
         Timeline(2 dates from 4 to 5: 4 rows of constant:1)
         """
         table, about = _read(Path(path), "timeline")
-        if any(name not in about for name in ("options", "unfinished", "complete")):
-            raise InputError(f"{path} was written by another version of unskew", remedy=_MAKE_AGAIN)
-        with _report_damage(path):
+        require_entries(Path(path), about, ("options", "unfinished", "complete"), BEGIN_AGAIN)
+        with report_damage(path, BEGIN_AGAIN):
             starts = _read_starts(table.schema)
             table = table.replace_schema_metadata(None)
             _require_columns(table, scores_table([], table.schema.field("at").type))
@@ -156,23 +165,10 @@ class Timeline:
                 remedy="give the file that was written with it, or remove both to begin again",
             )
         table = table.replace_schema_metadata(None)
-        with _report_damage(probabilities):
+        with report_damage(probabilities, BEGIN_AGAIN):
             at, item = (table.schema.field(name).type for name in ("at", "item"))
             _require_columns(table, probabilities_table([], at, item))
         return table
-
-
-def damage_error(path: str | Path, what: object) -> InputError:
-    """The error about a file that does not hold what it should."""
-    return InputError(f"{path} is damaged ({what})", remedy="remove it to begin again")
-
-
-@contextlib.contextmanager
-def _report_damage(path: str | Path) -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError, LookupError, AttributeError) as error:
-        raise damage_error(path, first_line(error)) from error
 
 
 def _require_columns(table: pa.Table, like: pa.Table) -> None:

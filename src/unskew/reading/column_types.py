@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError, option
 from unskew.reading.column_times import read_text_times
 from unskew.reading.sources import Source
-from unskew.reading.sql import quote_name
+from unskew.reading.sql import find_types, quote_name
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
@@ -61,6 +62,19 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
     words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
     told = " and ".join(sorted({words.get(kind, "numbers") for kind in kinds}))
     raise ColumnError(f"column {name!r} holds {told}: all its values must be numbers, or all text")
+
+
+def create_plain_view(source: Source, names: Mapping[str, str], table: str) -> dict[str, str]:
+    """Make the view `raw`: a table whose columns of JSON hold plain values; gives the types of its columns.
+
+    `names` says how to speak of the columns, whose names in SQL are short.
+    """
+    plain = [
+        f"{json_expression(source, short, names[short], table)} AS {short}" if kind == "JSON" else short
+        for short, kind in find_types(source.connection, table).items()
+    ]
+    source.connection.execute(f"CREATE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM {table}")
+    return find_types(source.connection, "raw")
 
 
 def id_expression(source: Source, kind: str, short: str, name: str) -> str:

@@ -19,14 +19,15 @@ from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
+from unskew.frames import join_chunks
 from unskew.progress import progress
 from unskew.reading.column_types import (
     TimeColumn,
     align_times,
+    create_plain_view,
     flag_expression,
     id_expression,
     is_missing,
-    json_expression,
     number_expression,
     time_column,
 )
@@ -55,8 +56,7 @@ class Encoder:
         return self.source.connection
 
     def log(self) -> Log:
-        self._materialise()
-        when = self._find_types()
+        when = self._read_types(self._materialise())
         rows, dropped = self._check(when)
         progress().stage("encoding and sorting")
         self._encode()
@@ -71,8 +71,8 @@ class Encoder:
         _warn_of_white_space(self.sql, "items", self.names.item)
         return log
 
-    def _materialise(self) -> None:
-        """Parse text once; what is columnar already is only named."""
+    def _materialise(self) -> dict[str, str]:
+        """Parse text once; what is columnar already is only named. Gives the types of the columns of `raw`."""
         chosen = {"u": self.names.user, "i": self.names.item, "t": self.names.time}
         chosen |= {"r": self.removed} if self.removed else {}
         chosen |= {"x": self.exposed} if self.exposed else {}
@@ -81,20 +81,10 @@ class Encoder:
         selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
         what = "TABLE" if self.source.parse_once else "VIEW"
         self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
-        plain = [
-            f"{json_expression(self.source, short, chosen[short], 'parsed')} AS {short}"
-            if kind == "JSON"
-            else short
-            for short, kind in self._types("parsed").items()
-        ]
-        self.sql.execute(f"CREATE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM parsed")
+        return create_plain_view(self.source, chosen, "parsed")
 
-    def _types(self, table: str) -> dict[str, str]:
-        return {row[0]: row[1] for row in self.sql.execute(f"DESCRIBE {table}").fetchall()}
-
-    def _find_types(self) -> TimeColumn:
-        """Find out the types and make `typed`: ids as they are, times as ticks."""
-        types = self._types("raw")
+    def _read_types(self, types: dict[str, str]) -> TimeColumn:
+        """Make `typed`, as the types of the columns say: ids as they are, times as ticks."""
         when = time_column(self.source, types["t"], "t", self.names.time, self.time_unit)
         chosen = [
             f"{id_expression(self.source, types['u'], 'u', self.names.user)} AS u",
@@ -263,9 +253,7 @@ class Encoder:
         found = self.sql.sql(
             f"SELECT d.id FROM {table} d JOIN {table}_rank k ON d.code = k.code ORDER BY k.rank"
         ).to_arrow_table()
-        values = found.column(0).combine_chunks()
-        if isinstance(values, pa.ChunkedArray):
-            values = pa.concat_arrays(values.chunks)
+        values = join_chunks(found.column(0))
         kind = values.type
         return Ids(values, pa.dictionary(pa.int32(), kind) if self.source.is_categorical(column) else kind)
 

@@ -13,19 +13,13 @@ from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
 from unskew.errors import ColumnError, InputError, missing_column, option
 from unskew.progress import progress
+from unskew.reading.column_synonyms import OF_A_LOG
 from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
 from unskew.reading.sources import Source, open_source
 from unskew.text import closest
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
-_ALSO_CALLED = {
-    "user": ("member", "customer", "client", "visitor", "session", "household", "account", "uid", "person"),
-    "item": ("product", "movie", "skill", "article", "song", "track", "book", "sku", "iid", "content"),
-    "time": ("date", "datetime", "ts", "day", "created", "added", "when", "at"),
-    "removed": ("removed", "left", "end", "until", "deleted"),
-    "exposed": ("exposed", "exposure", "recommended", "shown", "campaign"),
-}
 
 
 def read_log(
@@ -137,7 +131,7 @@ def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
     close = closest(name.lower(), lowered)
     if close is not None:
         return lowered[close]
-    words = {role, name.lower(), *_ALSO_CALLED.get(role, ())}
+    words = {role, name.lower(), *OF_A_LOG.get(role, ())}
     parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
     return next((c for c in have if words & parts[c]), None)
 

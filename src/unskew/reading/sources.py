@@ -23,7 +23,7 @@ from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
-from unskew.reading.sql import quote_name, translate_errors
+from unskew.reading.sql import find_types, quote_name, translate_errors
 
 
 @dataclass(frozen=True)
@@ -154,6 +154,13 @@ def open_source(source: Any) -> Iterator[Source]:
         shutil.rmtree(spill, ignore_errors=True)
 
 
+def names_files(source: Any) -> bool:
+    """Whether it is a path or a list of paths."""
+    if isinstance(source, str | Path):
+        return True
+    return isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source)
+
+
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files meant by a path, a glob, a folder, or a list of these.
 
@@ -197,9 +204,7 @@ def _files_in(folder: Path) -> list[Path]:
 def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:
     if isinstance(source, Mapping):
         source = frames.from_columns(source)
-    if isinstance(source, str | Path) or (
-        isinstance(source, list | tuple) and all(isinstance(s, str | Path) for s in source)
-    ):
+    if names_files(source):
         return _open_files(connection, expand(source))
     if not frames.is_frame(source):
         raise InputError(
@@ -225,11 +230,10 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path, number: int) -
     with translate_errors(str(path)):
         content = format_.open_files(connection, [path])
         relation = _name_relation(connection, content, f"part_{number}")
-        described = connection.execute(f"DESCRIBE SELECT * FROM {relation}").fetchall()
+        kinds = find_types(connection, f"SELECT * FROM {relation}")
     schema = content.schema if isinstance(content, pa.Table) else None
     if format_.read_schema is not None:
         schema = format_.read_schema(path)
-    kinds = {row[0]: row[1] for row in described}
     return Part(str(path), relation, format_, format_.form_of(path), kinds, schema)
 
 

@@ -38,6 +38,11 @@ def quote_paths(files: Sequence[Path]) -> str:
     return "[" + ", ".join(quote_text(glob.escape(str(f))) for f in files) + "]"
 
 
+def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
+    """The type of each column of a table, or of a query, as DuckDB calls it."""
+    return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {query}").fetchall()}
+
+
 @contextlib.contextmanager
 def translate_errors(name: str) -> Iterator[None]:
     """Turn an error of DuckDB into one line about the file called `name`."""

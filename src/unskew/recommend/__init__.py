@@ -2,11 +2,15 @@
 
 - `contract`: what a recommender is, and all that it may have besides
 - `specs`: recommenders by name, as the command line writes them; `parameters`: their parameters as text;
-  `display_name`: a recommender under the name by which it was asked for
+  `display_name`: a recommender under the name by which it was asked for; `imports`: those outside unskew, by name
 - `constant`, `popular`, `knn`, `ease`: those of unskew
 - `implicit_models`: those of the library implicit; `function`: a function as a recommender
-- `table`: lists made elsewhere; `table_rows`: reading them; `table_lists`: finding them by the codes of a log
-- `popular_kernels`, `knn_kernels`, `ease_kernels`: their loops; `knn_arrays`: the arrays of the neighbours
+- `matrix_model`: any model that is fitted to a matrix; `matrix`: profiles as rows of one;
+  `matrix_fold_in`: profiles folded into a factorisation
+- `table`: lists made elsewhere; `table_columns`: which column holds what; `table_rows`: reading them;
+  `table_codes`: their ids as codes of a log; `table_lists`: those that are valid at a date
+- `popular_kernels`, `knn_kernels`, `ease_kernels`, `matrix_kernels`: their loops;
+  `knn_arrays`: the arrays of the neighbours
 - `candidates`: the best of many, in a heap; `holders`: who holds an item; `work_blocks`: work cut for threads
 - `preconditions`: that a recommender has been fitted, where, and how long a list is wanted
 

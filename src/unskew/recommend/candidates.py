@@ -18,6 +18,9 @@ from __future__ import annotations
 
 from unskew.arrays.compiling import compiled
 
+STEP = 512
+"""Candidates that are counted before asking whether the rank can still be among the best k."""
+
 
 @compiled
 def comes_before(score, i, other_score, j):

@@ -14,10 +14,7 @@ import numpy.typing as npt
 
 from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Codes, Floats
-from unskew.recommend.candidates import offer, sort_best_first
-
-STEP = 512
-"""Items that are counted before asking whether the rank can still be among the best k."""
+from unskew.recommend.candidates import STEP, offer, sort_best_first
 
 
 class LinearModel(NamedTuple):
@@ -149,6 +146,12 @@ def recommend_by_rows(lo, hi, profiles, model, k, totals, seen, out):
 
 
 @compiled
+def score_less_row(i, totals, row, in_units):
+    """The sum of item i without what one row of B has added, in units."""
+    return totals[i] - np.rint(row[i] * in_units[i])
+
+
+@compiled
 def rank_by_rows(lo, hi, pairs, profiles, model, k, totals, out):
     """The rank of held-out items by the sum of rows over the rest of the profile; B contains the pair."""
     user, held = pairs.user, pairs.item
@@ -173,14 +176,14 @@ def rank_by_rows(lo, hi, pairs, profiles, model, k, totals, out):
                 while first < n and ahead < k + size:
                     last = min(first + STEP, n)
                     for i in range(first, min(last, h)):
-                        ahead += totals[i] - np.rint(row[i] * in_units[i]) >= score
+                        ahead += score_less_row(i, totals, row, in_units) >= score
                     for i in range(max(first, h + 1), last):
-                        ahead += totals[i] - np.rint(row[i] * in_units[i]) > score
+                        ahead += score_less_row(i, totals, row, in_units) > score
                     first = last
                 for e in range(start[u], stop[u]):
                     j = place[item[e]]
                     if 0 <= j < first and j != h:
-                        x = totals[j] - np.rint(row[j] * in_units[j])
+                        x = score_less_row(j, totals, row, in_units)
                         ahead -= x > score or (x == score and j < h)
                 if ahead < k:
                     out[p] = ahead + 1
@@ -209,6 +212,13 @@ def score_without(r, b, p, removal):
     """The score of an item as a fraction: ``-D (Q x)_i`` and ``D Q_ii``."""
     below = removal.d * p + (removal.rr * r + removal.rb * b) * r + removal.bb * b * b
     return removal.on_r * r + removal.on_b * b, below
+
+
+@compiled
+def score_item_without(i, totals, row, diagonal, removal):
+    """The same of item i, from the vector P x of the whole profile and row h of P."""
+    b = float(row[i])
+    return score_without(totals[i] - b, b, diagonal[i], removal)
 
 
 @compiled
@@ -254,19 +264,16 @@ def rank_without_pairs(lo, hi, pairs, profiles, model, k, totals, out):
                 while right and first < n and ahead < k + size:
                     last = min(first + STEP, n)
                     for i in range(first, min(last, h)):
-                        b = float(row[i])
-                        over, below = score_without(totals[i] - b, b, diagonal[i], removal)
+                        over, below = score_item_without(i, totals, row, diagonal, removal)
                         ahead += over >= least * below
                     for i in range(max(first, h + 1), last):
-                        b = float(row[i])
-                        over, below = score_without(totals[i] - b, b, diagonal[i], removal)
+                        over, below = score_item_without(i, totals, row, diagonal, removal)
                         ahead += over > most * below
                     first = last
                 for e in range(start[u], stop[u]):
                     j = place[item[e]]
                     if 0 <= j < first and j != h:
-                        b = float(row[j])
-                        over, below = score_without(totals[j] - b, b, diagonal[j], removal)
+                        over, below = score_item_without(j, totals, row, diagonal, removal)
                         ahead -= over > most * below or (over >= least * below and j < h)
                 if not right:
                     out[p] = -1

@@ -25,9 +25,10 @@ from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.contract import Batch, HeldOutPairs
-from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
+from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
 from unskew.recommend.matrix_fold_in import FoldIn
-from unskew.recommend.matrix_kernels import count_ranks, count_ranks_by_factors
+from unskew.recommend.matrix_kernels import ItemFactors, ProfileRows, Vectors, count_ranks, count_ranks_by_factors
+from unskew.recommend.parameters import format_spec, unknown_parameter
 from unskew.recommend.preconditions import require_fitted, require_length
 
 MODELS = {
@@ -38,7 +39,6 @@ MODELS = {
 }
 """The names of models, and where each is in the library."""
 
-_MOST_ROWS = 256  # scored at a time
 _SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 
@@ -93,8 +93,7 @@ class ImplicitModel:
         self._fold_in: FoldIn | None = None
 
     def __str__(self) -> str:
-        given = "&".join(f"{name}={value}" for name, value in self._parameters.items())
-        return f"{self._name}?{given}" if given else self._name
+        return format_spec(self._name, **self._parameters)
 
     def __repr__(self) -> str:
         given = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
@@ -176,7 +175,7 @@ class ImplicitModel:
         rough_factors = factors.astype(np.float32)
         # how far a product in single precision of factors that were rounded to it can be off
         doubt = (factors.shape[1] + 5) * 2.0**-24 * np.linalg.norm(factors.astype(np.float64), axis=1)
-        start, profile = whole.indptr.astype(np.int64), whole.indices
+        items, profiles = ItemFactors(factors, doubt), ProfileRows(whole.indptr.astype(np.int64), whole.indices)
         out = np.zeros(len(pairs), dtype=np.int64)
 
         def block(_: int, low: int, high: int) -> None:
@@ -186,9 +185,8 @@ class ImplicitModel:
                 vectors = self._fold_in.leave_out(whole, row[low:high], column[low:high])
             rough = vectors.astype(np.float32) @ rough_factors.T
             some = slice(low, high)
-            count_ranks_by_factors(
-                rough, vectors, factors, doubt, column[some], row[some], start, profile, k, out[some]
-            )
+            asked = Vectors(vectors, rough, column[some], row[some])
+            count_ranks_by_factors(asked, items, profiles, k, out[some])
 
         over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
         return out
@@ -210,7 +208,7 @@ class ImplicitModel:
         valid = inspect.signature(kind).parameters
         unknown = [name for name in parameters if name not in valid]
         if unknown:
-            raise InputError(f"{model} has no parameter {unknown[0]!r}; it has {', '.join(valid)}")
+            raise unknown_parameter(unknown[0], list(valid), model)
         chosen = {"random_state": 0} if "random_state" in valid else {}
         with _library().quiet():
             return kind(**chosen | parameters)
@@ -300,7 +298,7 @@ def _library() -> _Library:
 
 def _cut(rows: int, columns: int) -> Codes:
     """Where to cut rows of scores into blocks."""
-    size = max(1, min(_MOST_ROWS, CELLS // max(1, columns)))
+    size = rows_at_once(columns)
     return np.append(np.arange(0, rows, size), rows).astype(np.int64)
 
 

@@ -19,8 +19,13 @@ from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import Batch
 from unskew.recommend.matrix_kernels import list_best
 
-CELLS = 2**22
-"""How many scores are held at a time."""
+_CELLS = 2**22  # scores that are held at a time
+_MOST_ROWS = 256  # more at a time are hardly faster
+
+
+def rows_at_once(columns: int) -> int:
+    """How many rows of so many scores are made at a time."""
+    return max(1, min(_MOST_ROWS, _CELLS // max(1, columns)))
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,45 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 import numpy as np
+import numpy.typing as npt
 
 from unskew.arrays.compiling import compiled
-from unskew.recommend.candidates import offer, sort_best_first
+from unskew.arrays.types import Codes, Floats
+from unskew.recommend.candidates import STEP, offer, sort_best_first
 
-STEP = 512
-"""Columns that are counted before asking whether the rank can still be among the best k."""
+
+class ItemFactors(NamedTuple):
+    """The factors of columns, and how far a rough product with each is off at most, as a part of ``|vector|``."""
+
+    factors: npt.NDArray[Any]
+    doubt: Floats
+
+
+class ProfileRows(NamedTuple):
+    """The columns that profiles hold: row r is ``profile[start[r]:start[r + 1]]``."""
+
+    start: Codes
+    profile: npt.NDArray[Any]
+
+
+class Vectors(NamedTuple):
+    """One vector for each held-out item.
+
+    Attributes
+    ----------
+    vectors, rough
+        The vectors, and their products with the factors of every column in single precision.
+    column, row
+        The column of the held-out item, or -1, and the row of the profile.
+    """
+
+    vectors: Floats
+    rough: npt.NDArray[Any]
+    column: Codes
+    row: Codes
 
 
 @compiled
@@ -71,14 +103,17 @@ def is_ahead(i, h, own, rough, doubt, vector, factors):
 
 
 @compiled
-def count_ranks_by_factors(rough, vectors, factors, doubt, column, row, start, profile, k, out):
+def count_ranks_by_factors(asked, items, profiles, k, out):
     """The rank of one column for each of these vectors, by their inner products with the factors of columns.
 
     ``rough`` has the products in single precision, each within ``doubt[i] * |vector|`` of the right one: where
     that decides, it decides, and elsewhere the product is made again in double precision. So a rank does not
-    depend on how a library has rounded. ``profile[start[r]:start[r + 1]]`` with r the `row` are the columns that
-    do not count, that of the held-out item perhaps among them.
+    depend on how a library has rounded. What the profile holds does not count; the held-out item may be part of
+    it.
     """
+    vectors, rough, column, row = asked.vectors, asked.rough, asked.column, asked.row
+    factors, doubt = items.factors, items.doubt
+    start, profile = profiles.start, profiles.profile
     n = len(factors)
     for p in range(len(vectors)):
         h, r = column[p], row[p]

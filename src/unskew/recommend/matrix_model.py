@@ -20,15 +20,13 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.display_name import is_nameless
-from unskew.recommend.matrix import CELLS, ItemColumns, hide_profiles
+from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
 from unskew.recommend.matrix_kernels import count_ranks
 from unskew.recommend.preconditions import require_fitted, require_length
 from unskew.text import closest, first_line
 
 ScoreRows = Callable[[Any, sparse.csr_matrix], Any]
 """From the fitted model and rows of the matrix to a score for each row and column."""
-
-_MOST_ROWS = 256  # more at a time are hardly faster, and filling up the last block costs more
 
 
 class MatrixModel:
@@ -173,8 +171,7 @@ class MatrixModel:
     def _block_size(self) -> int:
         if self.batch is not None:
             return self.batch
-        columns = require_fitted(self._columns, self)
-        fits = min(_MOST_ROWS, max(1, CELLS // max(1, len(columns))))
+        fits = rows_at_once(len(require_fitted(self._columns, self)))
         return 1 << (fits.bit_length() - 1)
 
     def _score(self, rows: sparse.csr_matrix, *, hide: bool = True) -> npt.NDArray[Any]:

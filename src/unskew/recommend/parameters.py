@@ -38,11 +38,13 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     return name.strip(), given
 
 
-def format_spec(name: str, **parameters: Any) -> str:
+def format_spec(name: str, /, **parameters: Any) -> str:
     """A recommender as it is written on the command line.
 
     >>> format_spec("knn", neighbours=50, k1=1.2, exact=False)
     'knn?neighbours=50&k1=1.2&exact=false'
+    >>> format_spec("als", regularization=0.012345678)  # the whole number: another one is another model
+    'als?regularization=0.012345678'
     """
     given = "&".join(f"{key}={_format(value)}" for key, value in parameters.items())
     return f"{name}?{given}" if given else name
@@ -51,7 +53,9 @@ def format_spec(name: str, **parameters: Any) -> str:
 def _format(value: Any) -> str:
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    if isinstance(value, float) and float(f"{value:g}") == value:
+        return f"{value:g}"
+    return str(value)
 
 
 def convert_parameters(
@@ -68,7 +72,7 @@ def convert_parameters(
     values = {}
     for key, text in given.items():
         if key not in valid and not takes_more:
-            raise _unknown_parameter(key, list(valid), name)
+            raise unknown_parameter(key, list(valid), name)
         parameter = valid.get(key)
         values[key] = _convert(text, _type_of(parameter, hints), f"{name}: {key}={text}")
     needed = [p.name for p in valid.values() if p.default is p.empty and p.name not in given]
@@ -150,7 +154,8 @@ def _guess(text: str) -> Any:
     return text
 
 
-def _unknown_parameter(key: str, valid: list[str], name: str) -> InputError:
+def unknown_parameter(key: str, valid: list[str], name: str) -> InputError:
+    """The error about a parameter that `name` does not have; `valid` are those that it has."""
     if not valid:
         return InputError(f"{name} has no parameter {key!r}; it has none at all")
     meant = did_you_mean(key, valid)

@@ -15,7 +15,7 @@ from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import TimeAxis
 from unskew.errors import EmptyError, PolicyError, UnskewWarning
-from unskew.reading.sources import expand
+from unskew.reading.sources import expand, names_files
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.preconditions import require_fitted
@@ -104,7 +104,7 @@ class Table:
             "held_out": held_out,
             "date": date,
         }
-        files = expand(source) if _is_path(source) else []
+        files = expand(source) if names_files(source) else []
         self._name = _name_table(source, files, {**named, "from": valid_from})
         rows = read_rows(files or source, named, dated=valid_from is not None)
         self._rows = rows if valid_from is None else rows.valid_from(valid_from)
@@ -177,13 +177,6 @@ class Table:
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
         return require_fitted(self._lists, self).rank(pairs.user, pairs.item, k)
-
-
-def _is_path(source: Any) -> bool:
-    """Whether it names files."""
-    if isinstance(source, str | Path):
-        return True
-    return isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source)
 
 
 def _name_table(source: Any, files: Sequence[Path], given: Mapping[str, Any]) -> str:

@@ -6,24 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from unskew.errors import ColumnError
+from unskew.reading.column_synonyms import OF_A_TABLE
 from unskew.text import did_you_mean, enumerate_words
 
 FORMS = (("items",), ("item", "rank"), ("item", "score"))
 """What says which items are in a list and in which order; the first that a table has."""
 
 _HOW = "items (a ranked list), or item and rank, or item and score"
-_PEOPLE = ("user", "member", "customer", "client", "visitor", "account")
-_THINGS = ("item", "product", "article", "movie", "book", "song", "track")
-_ALSO_CALLED = {
-    "user": (*(word + end for word in _PEOPLE for end in ("", "id")), "uid"),
-    "item": (*(word + end for word in _THINGS for end in ("", "id")), "sku", "iid"),
-    "items": ("items", "itemids", "recommendations"),
-    "rank": ("rank", "position", "pos", "place"),
-    "score": ("score", "prediction"),
-    "held_out": ("heldout",),
-    "date": ("date", "validfrom", "day"),
-}
-"""Names that are taken without being told, in small letters and without what is neither letter nor digit."""
 
 
 def choose_columns(have: Sequence[str], named: Mapping[str, str | None], where: str) -> dict[str, str]:
@@ -94,7 +83,7 @@ def _find(
         return told[role]
     if role in have:
         return role
-    alike = [] if plain else [c for c in have if re.sub(r"[\W_]", "", c.lower()) in _ALSO_CALLED[role]]
+    alike = [] if plain else [c for c in have if re.sub(r"[\W_]", "", c.lower()) in OF_A_TABLE[role]]
     alike = [c for c in alike if c not in told.values()]
     if len(alike) > 1:
         raise ColumnError(

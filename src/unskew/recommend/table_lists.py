@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unskew.arrays.lookup import find_sorted
 from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
@@ -90,9 +91,8 @@ class Lists:
         size = len(self.snapshot.log.items)
         sorted_by = np.argsort(self._owners() * size + self.item)
         keys = (self._owners() * size + self.item)[sorted_by]
-        wanted = np.where(there, g, 0) * size + item
-        at = np.minimum(np.searchsorted(keys, wanted), max(len(keys) - 1, 0))
-        there &= keys[at] == wanted if len(keys) else False
+        at = find_sorted(keys, np.where(there, g, 0) * size + item)
+        there &= at >= 0
         entry = sorted_by[at] if len(keys) else np.zeros_like(item)
         first = self.start[np.where(g >= 0, g, 0)]
         before = np.concatenate([[0], np.cumsum(self.held)])
@@ -124,12 +124,7 @@ class Lists:
 
     def _find(self, user: Codes, held_out: Codes) -> Codes:
         """The number of each list, or -1."""
-        wanted = number_owners(user, held_out, self.snapshot.log)
-        if not len(self.key):
-            return np.full(len(user), -1, dtype=np.int64)
-        at = np.minimum(np.searchsorted(self.key, wanted), len(self.key) - 1)
-        found: Codes = np.where(self.key[at] == wanted, at, -1)
-        return found
+        return find_sorted(self.key, number_owners(user, held_out, self.snapshot.log))
 
 
 def _number_pairs(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:

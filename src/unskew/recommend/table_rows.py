@@ -17,9 +17,10 @@ from unskew.data.date_grammar import parse_time
 from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
 from unskew.errors import ColumnError, InputError
-from unskew.reading.column_types import id_expression, json_expression, number_expression, time_column
+from unskew.frames import join_chunks
+from unskew.reading.column_types import create_plain_view, id_expression, number_expression, time_column
 from unskew.reading.sources import Source, open_source
-from unskew.reading.sql import quote_name
+from unskew.reading.sql import find_types, quote_name
 from unskew.recommend.table_columns import choose_columns, how_to_name
 from unskew.text import count
 
@@ -132,13 +133,9 @@ def _read(source: Source, chosen: Mapping[str, str]) -> Rows:
     return _collect(narrow, names, chosen)
 
 
-def _types(source: Source, table: str) -> dict[str, str]:
-    return {row[0]: row[1] for row in source.connection.execute(f"DESCRIBE {table}").fetchall()}
-
-
 def _unnest(source: Source, names: Mapping[str, str]) -> None:
     """One row for each item of a list."""
-    kind, name = _types(source, "parsed")["l"], names["l"]
+    kind, name = find_types(source.connection, "parsed")["l"], names["l"]
     items = "l"
     if kind == "JSON":
         found = source.connection.execute(
@@ -159,14 +156,10 @@ def _unnest(source: Source, names: Mapping[str, str]) -> None:
 
 def _collect(source: Source, given: Mapping[str, str], chosen: Mapping[str, str]) -> Rows:
     names = {"i": given.get("l", "item"), "r": "rank"} | dict(given)
-    plain = [
-        f"{json_expression(source, short, names[short], 'listed')} AS {short}" if kind == "JSON" else short
-        for short, kind in _types(source, "listed").items()
-    ]
-    source.connection.execute(f"CREATE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM listed")
+    types = create_plain_view(source, names, "listed")
     wanted = []
     axis = TimeAxis("integer")
-    for short, kind in _types(source, "raw").items():
+    for short, kind in types.items():
         if short in "rs":
             value = number_expression(source, kind, short, names[short])
         elif short == "d":
@@ -179,7 +172,7 @@ def _collect(source: Source, given: Mapping[str, str], chosen: Mapping[str, str]
         wanted.append(f"{value} AS {short}")
     source.connection.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(wanted)} FROM raw")
     table = source.connection.sql("SELECT * FROM typed").to_arrow_table()
-    columns = {short: _array(table.column(short)) for short in table.column_names}
+    columns = {short: join_chunks(table.column(short)) for short in table.column_names}
     numbers = _require_values(source, columns, names)
     date, dates = _number_dates(columns.get("d"), axis)
     return Rows(
@@ -219,11 +212,6 @@ def _number_dates(ticks: pa.Array | None, axis: TimeAxis) -> tuple[Codes | None,
         return None, ()
     distinct, place = np.unique(ticks.to_numpy(zero_copy_only=False), return_inverse=True)
     return place.astype(np.int64), tuple(axis.show(tick) for tick in distinct.tolist())
-
-
-def _array(column: pa.ChunkedArray) -> pa.Array:
-    whole = column.combine_chunks()
-    return pa.concat_arrays(whole.chunks) if isinstance(whole, pa.ChunkedArray) else whole
 
 
 def _join(parts: Sequence[Rows], files: Sequence[str]) -> Rows:

@@ -116,7 +116,7 @@ def drift(snapshot: Slice, reference: Reference) -> Drift:
         at=snapshot.at,
         divergence=distances.divergence(known / known.sum(), aligned.p_before),
         bound=distances.total_variation(p, q),
-        new_items=Share(int(aligned.new.sum()), float(aligned.p_before[aligned.new].sum())),
+        new_items=Share.of(aligned.new, aligned.p_before),
         vanished_items=Share(len(gone), float(gone.sum())),
         frames=snapshot.log.frames,
     )

@@ -189,7 +189,7 @@ class AlignedFit:
             fitted=len(self.chosen),
             passes=solution.passes,
             history=solution.history,
-            new_items=Share(int(aligned.new.sum()), float(aligned.p_before[aligned.new].sum())),
+            new_items=Share.of(aligned.new, aligned.p_before),
             vanished_items=Share(len(lost), float(lost.sum())),
             users_left_out=aligned.now.left_out(),
             users_left_out_reference=aligned.left_out_reference,

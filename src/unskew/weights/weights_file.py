@@ -14,10 +14,17 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
-from unskew.errors import FileError, InputError, function
-from unskew.files import read_arrays, read_parquet, require_format, require_kind, write_table
+from unskew.errors import function
+from unskew.files import (
+    read_arrays,
+    read_parquet,
+    report_damage,
+    require_entries,
+    require_format,
+    require_kind,
+    write_table,
+)
 from unskew.frames import as_array
-from unskew.text import first_line
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
 
@@ -54,13 +61,12 @@ def read_weights(path: Path) -> dict[str, Any]:
     require_kind(path, about, _KIND, remedy)
     require_format(path, about, remedy)
     arrays = read_arrays(table.schema)
-    if any(name not in about for name in _ABOUT) or any(name not in arrays for name in _ARRAYS):
-        raise InputError(f"{path} was written by another version of unskew", remedy=remedy)
+    require_entries(path, about | arrays, (*_ABOUT, *_ARRAYS), remedy)
 
     def column(name: str) -> Floats:
         return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
-    try:
+    with report_damage(path, remedy):
         return {
             "items": table.column("item").combine_chunks(),
             "log_weights": column("log_weight"),
@@ -76,8 +82,6 @@ def read_weights(path: Path) -> dict[str, Any]:
             "options": FitOptions.from_dict(about["options"] | {"items": _read_chosen(arrays)}),
             "policy": Policy.from_dict(about["policy"]),
         }
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
-        raise FileError(f"{path} is damaged ({first_line(error)})", remedy=remedy) from error
 
 
 def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:

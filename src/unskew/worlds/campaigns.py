@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
@@ -180,9 +181,8 @@ def mark_exposed(events: Events, shown: Exposures, n_items: int) -> Mask:
     order = np.lexsort((shown.time, keys))
     found, first = np.unique(keys[order], return_index=True)
     earliest = shown.time[order][first]
-    wanted = events.pair_keys(n_items)
-    at = np.minimum(np.searchsorted(found, wanted), len(found) - 1)
-    exposed: Mask = (found[at] == wanted) & (earliest[at] <= events.time)
+    at = find_sorted(found, events.pair_keys(n_items))
+    exposed: Mask = (at >= 0) & (earliest[at] <= events.time)
     return exposed
 
 

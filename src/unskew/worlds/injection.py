@@ -93,7 +93,7 @@ def _check_log(log: Log) -> None:
 
 def _find_tick(log: Log, campaign: Campaign, days: int | None) -> int | float:
     """The time of a campaign: one of the log, or its day as a share of the `days` of the named world."""
-    first, last = log.time.min().item(), log.time.max().item()
+    first, last = (tick.item() for tick in log.span)
     if days is None or not isinstance(campaign.day, int | float):
         tick = log.axis.moment(campaign.day).tick
     else:

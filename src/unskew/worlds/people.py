@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Floats, Mask, Times
 from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
@@ -200,7 +201,7 @@ def _draw_items(
         fits = born[drawn] <= time[waiting]
         first = np.zeros(n, dtype=bool)
         first[np.unique(key, return_index=True)[1]] = True
-        fits &= first & ~_contains(have, key)
+        fits &= first & (find_sorted(have, key) < 0)
         item[waiting[fits]] = drawn[fits]
         have = np.union1d(have, key[fits])
         waiting = waiting[~fits]
@@ -211,11 +212,3 @@ def _draw_items(
     item[slot] = np.argmax(weight)
     kept = item >= 0
     return Events(user[kept], item[kept], time[kept])
-
-
-def _contains(sorted_keys: Codes, keys: Codes) -> Mask:
-    if len(sorted_keys) == 0:
-        return np.zeros(len(keys), dtype=bool)
-    at = np.minimum(np.searchsorted(sorted_keys, keys), len(sorted_keys) - 1)
-    found: Mask = sorted_keys[at] == keys
-    return found
