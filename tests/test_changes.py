@@ -369,7 +369,7 @@ def test_a_change_in_words_names_every_part() -> None:
     against = replace(CHANGE, baseline="knn", algorithm=Part(0.02, 0.01, 0.03))
     assert str(against).startswith("popular at 2024-09-01 against knn at 2024-03-01, hit@5: ")
     assert "+2.00 [+1.00, +3.00] from the algorithm, +1.00" in str(against)
-    assert "from the algorithm and all else (table cannot be scored now)" in str(replace(CHANGE, baseline="table"))
+    assert "from the algorithm and all else (table has no lists for now)" in str(replace(CHANGE, baseline="table"))
 
 
 def test_what_is_smaller_than_the_bound_is_never_called_a_finding() -> None:
@@ -382,6 +382,13 @@ def test_what_is_smaller_than_the_bound_is_never_called_a_finding() -> None:
     assert "can be bias of the log" in str(CHANGE)
     assert str(replace(CHANGE, bound_holds=True)).endswith("Item weights can still be off by 0.40 points")
     assert "off by" not in str(replace(CHANGE, bound=None))
+
+
+def test_where_nothing_is_left_the_sentence_says_so() -> None:
+    nothing = replace(CHANGE, rest=Part(0.0, -0.001, 0.001), bound=1e-6, bound_holds=True)
+    assert str(nothing).endswith("not explained. Nothing is left to explain, up to 0.01 points")
+    mixed = replace(CHANGE, baseline="table", left_out=("exact", "elsewhere"))
+    assert "may have seen the held-out items: that is not known" in str(mixed)
 
 
 def test_a_change_claims_nothing_to_be_real_or_true_or_better() -> None:

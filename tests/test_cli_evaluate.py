@@ -315,7 +315,7 @@ def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_p
     given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--baseline", spec]
     done = run(*given, "--refit", "0")
     assert done.exit_code == 0, done.output
-    assert "cannot be scored now" in " ".join(done.stdout.split())
+    assert "has no lists for now" in " ".join(done.stdout.split())
     [change] = answer(*given)["changes"]
     assert change["algorithm"] is None
     assert change["baseline"] == spec
@@ -637,3 +637,19 @@ def test_folds_say_what_they_cost_before_the_work(log: str) -> None:
     assert done.exit_code == 0, done.output
     assert "--folds 3: recommenders are fitted 6 times in all" in done.stderr
     assert {s["folds"] for s in json.loads(done.stdout)["scores"]} == {3}
+
+
+def test_a_baseline_is_given_once_and_needs_profiles_of_then(log: str, tmp_path: Path) -> None:
+    given = ["evaluate", log, "--at", "99", "-r", "knn", "--baseline", "popular"]
+    assert "--baseline is given 2 times: give it once" in refused(*given, "--reference", "49", "--baseline", "knn")
+    path = str(tmp_path / "m.parquet")
+    answer("marginal", log, "--at", "49", "-o", path)
+    assert "--baseline is scored at the reference date, whose profiles" in refused(*given, "--reference", path)
+
+
+def test_the_item_mix_of_the_baseline_stands_beside_that_of_the_recommender(log: str) -> None:
+    done = run(
+        "evaluate", log, "--reference", "49", "--at", "99", "-r", "knn", "--baseline", "popular", "--refit", "2"
+    )
+    assert "(item mix, on the baseline)" in done.stdout
+    assert "So few draws make rough intervals" in " ".join(done.stdout.split())

@@ -54,7 +54,7 @@ def test_a_saved_marginal_of_what_was_held_out_is_a_reference_for_it(log: str, t
         answer("weights", log, "--reference", t0, "--at", "99", "--after", "79") for t0 in (path, "49")
     )
     assert by_file["bound_after"] == by_date["bound_after"]
-    assert (by_file["reference"], by_file["reference_after"]) == (49, None)
+    assert (by_file["reference"], by_file["reference_after"]) == (49, 29)
     said = refused("weights", log, "--reference", path, "--at", "99")
     assert "was made with what users took after a time at which they had a profile, not whole profiles" in said
 
@@ -65,7 +65,7 @@ def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: st
     assert (
         "Held out: what users took after 79 and up to 99, and at the reference date after 29 and up to 49." in told
     )
-    assert "had no profile before, and are left out." in told
+    assert "had no profile before, and cannot be scored." in told
     assert "user-hit@3: raw only, since one value stands for all held-out items of a user" in told
     assert "recall@3" in told
     assert " hit@3" not in told
@@ -152,3 +152,18 @@ def test_a_weights_file_of_another_protocol_is_refused(log: str, weights: str, t
         said = refused(command[0], log, "--at", "99", "--after", "70", "--weights", weights, *command[1:])
         assert "after 79, not after 70: fit them again with --after 70, or use --after 79" in said
     assert not Path(out).exists()
+
+
+def test_a_saved_marginal_of_a_longer_window_is_warned_of(log: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "m.parquet")
+    answer("marginal", log, "--at", "49", "--after=-40", "-o", path)
+    done = run("weights", log, "--reference", path, "--at", "99", "--after", "79")
+    assert done.exit_code == 0, done.output
+    assert "a window of another length" in " ".join(done.stderr.split())
+
+
+def test_weights_from_a_file_name_both_windows(log: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "w.parquet")
+    answer("weights", log, *DATED, "--after", "79", "-o", path)
+    found = answer("evaluate", log, "--at", "99", "--weights", path, "-r", "popular", "--after", "79")
+    assert (found["after"], found["reference_after"]) == (79, 29)

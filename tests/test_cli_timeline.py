@@ -23,6 +23,7 @@ from unskew.cli import printing as show
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
     "too_few_hits",
+    "left_out",
 ]  # fmt: skip
 
 

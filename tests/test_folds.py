@@ -134,3 +134,10 @@ def test_the_same_seed_deals_the_same_folds_and_samples_may_be_cross_fitted() ->
     one, other = (us.evaluate("ease?l2=2", LOG.at(9), folds=3, seed=7) for _ in range(2))
     assert one == other
     assert us.evaluate("ease?l2=2", LOG.at(9), folds=3, sample=50).pairs == 50
+
+
+def test_there_are_no_more_folds_than_pairs() -> None:
+    log = us.read_log({"user": [1, 1, 2], "item": ["a", "b", "a"], "time": [1, 2, 3]})
+    with pytest.raises(us.PolicyError, match="folds is 4, but there are only 3 pairs to deal"):
+        us.evaluate("popular", log.at(3), folds=4)
+    assert us.evaluate("popular", log.at(3), folds=3).folds == 3

@@ -32,6 +32,7 @@ from unskew.recommend.contract import Batch, Traits
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
     "too_few_hits",
+    "left_out",
 ]  # fmt: skip
 LOGGED = us.simulate(users=700, items=120, seed=3).tables["log"]
 LISTS = {"g1": "constant:1,3,5,7,9", "g2": "constant:0,2,4,6,8"}

@@ -17,6 +17,7 @@ from unskew.cli.shared_options import (
     fit_options,
     level_option,
     log_options,
+    require_once,
     sample_option,
     score_options,
     seed_option,
@@ -42,7 +43,11 @@ from unskew.cli.shared_options import (
 )
 @score_options
 @click.option(
-    "--baseline", metavar="SPEC", help="What ran at the date of --reference, if it was another recommender."
+    "--baseline",
+    multiple=True,
+    metavar="SPEC",
+    callback=lambda _context, _option, given: require_once("--baseline", given),
+    help="What ran at the date of --reference, if it was another recommender.",
 )
 @fit_options
 @sample_option

@@ -134,7 +134,7 @@ def _print_changes(changes: list[Change]) -> None:
         for change in changes
         if change.comparable
         for names in [[change.recommender, *([change.baseline or ""] if both else [])]]
-        for name, part in change.parts().items()
+        for name, part in _parts(change).items()
     ]
     if rows:
         names = ["recommender", *(["baseline"] if both else []), "quality", "part"]
@@ -144,8 +144,26 @@ def _print_changes(changes: list[Change]) -> None:
     if changes and changes[0].method == "bootstrap":
         print_line(
             f"Intervals of changes: users of both dates drawn together {changes[0].repeats} times, the weights "
-            "fitted again each time; the recommenders were not."
+            f"fitted again each time; the recommenders were not.{_doubt_few(changes[0].repeats)}"
         )
+
+
+_ENOUGH = 20
+
+
+def _doubt_few(repeats: int) -> str:
+    """A spread that is known from few draws is itself a matter of luck."""
+    return "" if repeats >= _ENOUGH else f" So few draws make rough intervals: take at least {_ENOUGH}."
+
+
+def _parts(change: Change) -> dict[str, Part]:
+    """The parts of a change, and the item mix as it is measured on the baseline beside the other."""
+    found: dict[str, Part] = {}
+    for name, part in change.parts().items():
+        found[name] = part
+        if name == "item mix" and change.item_mix_baseline is not None:
+            found["(item mix, on the baseline)"] = change.item_mix_baseline
+    return found
 
 
 def _bound(change: Change, name: str) -> str:

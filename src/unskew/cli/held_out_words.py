@@ -35,4 +35,4 @@ def describe_without_profile(users: Share, protocol: str) -> str:
         return ""
     few = f"{thousands(users.count)} users" if users.count > 1 else count(1, "user")
     why = "had no profile before" if protocol == "time split" else "had no other item"
-    return f"{few} ({percent(users.mass)}) {why}, and {'are' if users.count > 1 else 'is'} left out."
+    return f"{few} ({percent(users.mass)}) {why}, and cannot be scored."

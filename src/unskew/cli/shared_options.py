@@ -243,6 +243,13 @@ def split_options(function: Function) -> Function:
     return _decorate(function, _SPLIT_OPTIONS)
 
 
+def require_once(name: str, given: Sequence[str]) -> str | None:
+    """The value of an option that may be given once; without this the last of several would count."""
+    if len(given) > 1:
+        raise InputError(f"{name} is given {len(given)} times", remedy="give it once")
+    return given[0] if given else None
+
+
 def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> dict[str, Recommender]:
     """Find a slip in -r or -q before the log is read; gives the recommenders by name."""
     from unskew.evaluation.quality import distinct_qualities

@@ -162,12 +162,21 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             percent(fitted.p_reference[k], 3),
             percent(fitted.p_before[k], 3),
             percent(fitted.p_after[k], 3),
-            f"{fitted.weights[k]:.3g}",
+            _show_weight(float(fitted.weights[k])),
         ]
         for n, k in enumerate(moved)
     ]
     head = [*(["name"] if item_names else []), "item", "reference", "before", "after", "weight"]
     print_table(head, rows, left=2 if item_names else 1)
+
+
+def _show_weight(weight: float) -> str:
+    """A weight; one that decides alone as what it means."""
+    from unskew.weights.fit_explanation import EXTREME
+
+    if 0 < weight < 1 / EXTREME:
+        return "only alone"
+    return "always" if weight > EXTREME else f"{weight:.3g}"
 
 
 def _new(fitted: ItemWeights) -> str:

@@ -32,6 +32,8 @@ class Marginal:
         The date, as it was asked for; None where that is not known.
     policy
         How P(u), P(i|u) and the users were chosen; None for numbers that came from elsewhere.
+    after
+        Of what users took after a time: that time.
     """
 
     items: pa.Array
@@ -39,6 +41,7 @@ class Marginal:
     at: Label | None = None
     policy: Policy | None = None
     frames: str | None = None
+    after: Label | None = None
 
     def __post_init__(self) -> None:
         p = self.probabilities
@@ -84,11 +87,13 @@ class Marginal:
         plain = cls.of(table)
         saved = about.get("policy")
         policy = Policy.from_dict(saved) if isinstance(saved, dict) else None
-        return cls(plain.items, plain.probabilities, about.get("at"), policy)
+        return cls(plain.items, plain.probabilities, about.get("at"), policy, after=about.get("after"))
 
     def save(self, path: str | Path) -> None:
         """Write item and probability as Parquet, with date and policy in the metadata; or a ``.csv`` file."""
-        about = {"at": self.at, "policy": self.policy.to_dict()} if self.policy else {"at": self.at}
+        about: dict[str, Any] = {"at": self.at, "after": self.after}
+        if self.policy is not None:
+            about["policy"] = self.policy.to_dict()
         write_table(Path(path), self.to_arrow(), "marginal", about)
 
     def __len__(self) -> int:

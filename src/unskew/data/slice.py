@@ -146,6 +146,7 @@ class Slice:
             at=self.at,
             policy=replace(self.policy, min_items=min_items),
             frames=self.log.frames,
+            after=getattr(self, "after", None),
         )
 
     def joint(self, items: Iterable[Any], weights: Weights = None) -> Floats:

@@ -6,17 +6,19 @@ Scores, weights and timelines all split by this, so that weights are fitted to e
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 from unskew.checks import require_instance
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
+from unskew.data.marginal import Marginal
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.time_steps import Step, label_of
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError, TimeError, option
+from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
 
 _NUMBER = re.compile(r"-\s*(\d+(?:\.\d*)?|\.\d+)")
 
@@ -141,8 +143,27 @@ def split_dates(rule: SplitRule, now: Slice, reference: Any) -> tuple[Slice, Any
     snapshot = require_snapshot(now)
     part = rule.split(snapshot).pairs
     if not isinstance(reference, Snapshot):
+        if isinstance(reference, Marginal) and rule.after is not None:
+            _compare_lengths(rule.start(snapshot), snapshot, reference)
         return part, reference
     return part, rule.split_reference(reference, snapshot).pairs
+
+
+def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
+    """Warn where a saved item mix is of a window of another length than that of the date."""
+    axis = now.log.axis
+    try:
+        begin, end = (axis.moment(label) for label in (reference.after, reference.at))
+    except (TimeError, InputError):
+        return  # it does not say, or counts time in another way
+    theirs, ours = end.tick - begin.tick, now.tick - start.tick
+    if abs(theirs - ours) > 0.02 * ours:
+        warnings.warn(
+            f"the reference is what users took from {begin.label} to {end.label}, a window of another length than "
+            f"that from {start.label} to {now.at}: save it again with one of the same length",
+            UnskewWarning,
+            stacklevel=4,
+        )
 
 
 def require_snapshot(given: Any) -> Snapshot:

@@ -196,12 +196,17 @@ class Change:
             told.append(f"{self.algorithm} from the algorithm")
         rest = f"{self.rest} not explained"
         if self.baseline is not None and self.algorithm is None:
-            rest = f"{self.rest} from the algorithm and all else ({self.baseline} cannot be scored now)"
-        return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}"
+            rest = f"{self.rest} from the algorithm and all else ({self.baseline} has no lists for now)"
+        unknown = ""
+        if self.left_out[0] != self.left_out[1]:
+            unknown = ". What made the lists from elsewhere may have seen the held-out items: that is not known"
+        return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}{unknown}"
 
     def _describe_doubt(self) -> str:
         if self.bound is None:
             return ""
+        if round(100 * self.bound, 2) == 0 and round(100 * self.rest.value, 2) == 0:
+            return ". Nothing is left to explain, up to 0.01 points" if self.bound_holds else ""
         off = f"{100 * self.bound:.2f} points"
         would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:

@@ -194,6 +194,11 @@ def report(
     now = log.at(at, p_user=p_user, p_item=p_item)
     target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
+    if ran is not None and not isinstance(target, Snapshot):
+        raise PolicyError(
+            f"{option('baseline')} is scored at the reference date, whose profiles are not known",
+            remedy=f"give {option('reference')} a date of the log",
+        )
     plan = _Evaluation(
         now=now,
         reference=target,
@@ -250,7 +255,7 @@ class _Evaluation:
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             protocol=self.split.pairs.policy.protocol,
             after=getattr(self.split.pairs, "after", None),
-            reference_after=None if self.split_before is None else getattr(self.split_before.pairs, "after", None),
+            reference_after=None if weights is None else weights.reference_after,
             notes=tuple(self._describe_unscored()),
         )
 
@@ -319,6 +324,8 @@ class _Evaluation:
 
     def _describe_unscored(self) -> Iterator[str]:
         """What was not scored, and why."""
+        if self.reference is not None and not self.pair_qualities:
+            yield "qualities of users have no weighted score, and so no split of a change"
         for k, split in enumerate([self.split, *([] if self.split_before is None else [self.split_before])]):
             at = split.known.at
             asked = self.models if k == 0 or self.baseline is None else self.baseline

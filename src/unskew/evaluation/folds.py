@@ -15,7 +15,7 @@ from unskew.arrays.rows import all_entries, users_of
 from unskew.arrays.types import Codes
 from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
-from unskew.errors import option
+from unskew.errors import PolicyError, option
 from unskew.recommend.contract import HeldOutPairs
 
 
@@ -44,6 +44,11 @@ class Folds:
         """
         require_whole_number(option("folds"), number, "how many parts the pairs are dealt into", 2)
         entries = all_entries(snapshot.profiles)
+        if number > len(entries):
+            raise PolicyError(
+                f"{option('folds')} is {number}, but there are only {len(entries)} pairs to deal",
+                remedy="give no more folds than pairs; 10 are usual",
+            )
         rng = np.random.default_rng(seed)
         turn = rng.permutation(snapshot.profiles.n_users)[users_of(snapshot.profiles, entries)]
         order = np.lexsort((rng.random(len(entries)), turn))

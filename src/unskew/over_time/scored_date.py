@@ -13,6 +13,7 @@ from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
 from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.evaluate_one import rank_selection
+from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.selection_options import SelectionOptions
@@ -107,17 +108,18 @@ def score_date(
     sample: int | None = None,
     seed: int = 0,
     tell_missing: Callable[[str], None] | None = None,
-) -> list[list[list[Estimate]]]:
-    """The score of each recommender and quality under each weighting, as `evaluate` gives it.
+) -> tuple[list[list[list[Estimate]]], list[LeftOut]]:
+    """The score of each recommender and quality under each weighting, and what of a pair was left out of each.
 
     The first weighting is the raw one, and the only one for a quality of users.
     """
     selection = PairSelection.of_split(split, weightings, SelectionOptions(sample=sample, seed=seed))
-    found = []
+    found, kinds = [], []
     for model in models:
         ranks = rank_selection(model, selection, qualities, tell_missing=tell_missing)
         found.append([ranks.estimate(q, _weightings_of(q, selection), level=level) for q in qualities])
-    return found
+        kinds.append(ranks.left_out)
+    return found, kinds
 
 
 def _weightings_of(quality: Quality, selection: PairSelection) -> Sequence[Weighting]:

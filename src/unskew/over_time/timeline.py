@@ -221,7 +221,7 @@ class _Run:
             split, reference = spec.split(moment)
             dated = weigh_date(split.pairs, reference, spec.fits, starts or {})
             weightings = [one.weighting for one in dated]
-            scores = score_date(
+            scores, kinds = score_date(
                 split,
                 weightings,
                 list(models.values()),
@@ -238,9 +238,9 @@ class _Run:
             (
                 *(at, name, quality.name, view, w.name, w.top),
                 *(found.value, *found.interval),
-                *(one.divergence, one.bound, found.interval.too_few_hits),
+                *(one.divergence, one.bound, found.interval.too_few_hits, str(left_out)),
             )
-            for name, by_quality in zip(models, scores, strict=True)
+            for (name, left_out), by_quality in zip(zip(models, kinds, strict=True), scores, strict=True)
             for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
             for one, w, found in zip(dated, weightings, by_weighting, strict=False)  # of users: the raw one alone
         ]

@@ -45,6 +45,7 @@ _SCORES = [
     ("divergence", pa.float64()),
     ("bound", pa.float64()),
     ("too_few_hits", pa.bool_()),
+    ("left_out", pa.string()),
 ]
 
 
@@ -57,8 +58,8 @@ class Timeline:
     rows
         An Arrow table, sorted by date, with columns at, recommender, quality, view, weighting (``raw`` or
         ``weighted``), top (null where all items are weighted, or none), value, low, high, divergence, bound,
-        too_few_hits (see `Score`). Divergence and bound are about the item mix: of the raw snapshot in raw rows,
-        after weighting in the others.
+        too_few_hits and left_out (see `Score`). Divergence and bound are about the item mix: of the raw snapshot
+        in raw rows, after weighting in the others.
     probabilities
         An Arrow table with columns at, item, weighting, top, probability: of the items asked for.
     options

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import PolicyError, option
+from unskew.text import did_you_mean
 
 METHODS = ("scaling", "descent", "lbfgs")
 SUBSET_METHODS = ("descent", "lbfgs")
@@ -123,6 +124,10 @@ class FitOptions:
         if options is not None and not isinstance(options, FitOptions):
             raise PolicyError(f"options is a {type(options).__name__}; give FitOptions(...)")
         given: dict[str, Any] = {**changes}
+        known = [f.name for f in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise TypeError(f"there is no option {name!r}{did_you_mean(name, [*known, 'qualities'])}")
         return replace(cls() if options is None else options, **given)
 
     @property
