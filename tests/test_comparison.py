@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,35 +11,15 @@ import pytest
 from scipy import stats
 
 import unskew as us
-from tests.dense import Event, columns, profiles_at, random_events
+from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, quality_of_users, ranked
 from unskew.errors import PolicyError
 from unskew.evaluation.comparison import compare
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import holm
 
 Floats = npt.NDArray[np.float64]
-LISTS = (["i0", "i1"], ["i1", "i2"], ["i3", "i5", "i0"])
-BEFORE, NOW = 4, 9
 HALF = us.Quality("half", lambda rank, _: 0.5 * (rank > 0), depth=3)
 """Half a hit, of which nobody knows how high it can go."""
-
-
-def history(seed: int, users: int = 60, *, joining: bool = True) -> list[Event]:
-    return random_events(np.random.default_rng(seed), users, joining=joining)
-
-
-def log_of(events: list[Event]) -> us.Log:
-    return us.read_log(columns(events))
-
-
-def ranked(snapshot: us.Snapshot, items: list[str] | None = None, **options: Any) -> HeldOutRanks:
-    return us.rank_held_out(us.Constant(items or LISTS[0]), snapshot, qualities=["hit@5"], **options)
-
-
-def quality_of_users(events: list[Event], at: int, items: list[str]) -> dict[Any, float]:
-    """The hit rate of each user, from its profile as a dict."""
-    held = profiles_at(events, at)
-    return {user: sum(i in items for i in profile) / len(profile) for user, profile in held.items()}
 
 
 @pytest.mark.parametrize("seed", range(3))
