@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from unskew.errors import ColumnError
+from unskew.errors import ColumnError, missing_column
 from unskew.reading.column_synonyms import OF_A_TABLE
 from unskew.text import did_you_mean, enumerate_words
 
@@ -97,8 +97,6 @@ def _require(name: str, role: str, have: Sequence[str], where: str) -> str:
     if not isinstance(name, str):
         raise ColumnError(f"{role}= of a table is {name!r}; it takes the name of a column, which is text")
     if name not in have:
-        meant = did_you_mean(name, have)
-        raise ColumnError(
-            f"{where} has no column {name!r}, named for {role!r}; it has {', '.join(map(repr, have))}{meant}"
-        )
+        remedy = f"name another with {role}={did_you_mean(name, have)}"
+        raise missing_column(where, name, have, remedy)
     return name

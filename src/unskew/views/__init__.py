@@ -1,4 +1,7 @@
 """Views of a log: a `Log` in, a `Log` out, so that whatever works on a log works on a view of it.
 
 - `organic`: without what was exposed
+
+A view that removes what recommendations did to the log is named in `unskew.data.policy`, or its scores are marked
+as if it did not.
 """
