@@ -177,7 +177,10 @@ def test_any_name_can_be_given_and_nothing_is_said() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"user": "membr"}, "the table has no column 'membr'; it has 'member', .*with user=; did you mean 'member'"),
+        (
+            {"user": "membr"},
+            "the table has no column 'membr'; it has 'member', .*with user=; did you mean 'member'",
+        ),
         ({"user": "member", "rank": 3}, "rank= of a table is 3; it takes the name of a column"),
         ({}, "columns 'member' and 'customer', each of which could be 'user': say which is .*user='COLUMN'"),
         ({"user": "member", "item": "sku", "items": "sku"}, "it needs items"),
