@@ -25,10 +25,10 @@ from .evaluation.debiased_test_set import TestSet as TestSet
 from .evaluation.debiased_test_set import sample_pairs as sample_pairs
 from .evaluation.evaluate_one import evaluate as evaluate
 from .evaluation.evaluate_one import rank_held_out as rank_held_out
-from .evaluation.evaluate_report import Report as Report
 from .evaluation.evaluate_report import report as report
 from .evaluation.held_out_ranks import HeldOutRanks as HeldOutRanks
 from .evaluation.quality import Quality as Quality
+from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
 from .over_time.timeline import timeline as timeline

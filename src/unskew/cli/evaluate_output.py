@@ -11,7 +11,7 @@ from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.changes import Change, Part
-    from unskew.evaluation.evaluate_report import Report
+    from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
     from unskew.weights.item_weights import ItemWeights
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, log_options, show_options, split_options
+from unskew.cli.shared_options import LogOptions, log_options, show_options, split_options, written_option
 from unskew.text import thousands
 
 
@@ -20,14 +20,7 @@ from unskew.text import thousands
     metavar="N",
     help="Only users with at least N items.",
 )
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=FILE,
-    metavar="FILE",
-    help="Parquet file to write; CSV if it ends in .csv.",
-)
+@written_option
 @split_options
 @show_options
 def marginal(

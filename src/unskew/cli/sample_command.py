@@ -14,6 +14,7 @@ from unskew.cli.shared_options import (
     seed_option,
     show_options,
     split_options,
+    written_option,
 )
 from unskew.text import percent, thousands
 
@@ -32,14 +33,7 @@ from unskew.text import percent, thousands
 )
 @seed_option
 @split_options
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=FILE,
-    metavar="FILE",
-    help="Parquet file to write; CSV if it ends in .csv.",
-)
+@written_option
 @show_options
 def sample(
     source: LogOptions,

@@ -68,6 +68,14 @@ seed_option = click.option(
 sample_option = click.option(
     "--sample", type=int, metavar="N", help="Score a random sample of N pairs instead of all."
 )
+written_option = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="FILE",
+    help="Parquet file to write; CSV if it ends in .csv.",
+)
 _SPLIT_OPTIONS = [
     click.option(
         "--after",

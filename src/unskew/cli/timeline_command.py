@@ -108,13 +108,13 @@ def timeline(
     """
     from unskew.data.split_rule import SplitRule
     from unskew.over_time.timeline import timeline as make
-    from unskew.over_time.timeline_spec import Files
+    from unskew.over_time.timeline_files import TimelineFiles
     from unskew.recommend.contract import traits_of
 
     SplitRule(after, leave_last_out)
     models = check_specs(recommenders, qualities)
     files = [str(file) for model in models.values() for file in traits_of(model).files]
-    Files.of(output, probabilities, resume=resume, items=bool(items))
+    TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, *files])
     log = source.read()
     made = make(

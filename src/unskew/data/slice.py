@@ -131,8 +131,6 @@ class Slice:
         >>> log.at(1).marginal({"y": 3.0}).to_dict()
         {'x': 0.625, 'y': 0.375}
         """
-        from unskew.data.marginal import Marginal
-
         enough = self if min_items <= 1 else self.restrict(self.sizes() >= min_items)
         if enough.n_users == 0:
             raise EmptyError(

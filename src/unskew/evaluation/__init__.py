@@ -12,6 +12,6 @@
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another
 - `debiased_test_set`: test sets for other libraries
-- `evaluate_report`: all of it for one date and a reference, as one object
+- `evaluate_report`: all of it for one date and a reference, as a `report`
 - `results`: lists of results as tables
 """

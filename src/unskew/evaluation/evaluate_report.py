@@ -11,14 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
-import pyarrow as pa
-
 from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
@@ -30,6 +27,7 @@ from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
@@ -39,80 +37,6 @@ from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class Report:
-    """What was found. Made by `unskew.report`.
-
-    Attributes
-    ----------
-    at, reference
-        The date, and that of the reference; None if there is none, or it is not known.
-    protocol
-        How items were held out: ``leave-one-out``, ``time split`` or ``leave-last-out``.
-    after, reference_after
-        Of a time split: after which times things were held out, up to `at` and up to `reference`; else None.
-    scores
-        Of each recommender and quality: at the reference date, raw and weighted; with `by`, of each segment as
-        well.
-    changes
-        Since the reference date, if that is a date whose profiles are known.
-    comparisons
-        Of the recommenders with each other, if there are several.
-    weights
-        The item weights, or None.
-    bound_holds
-        Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
-    notes
-        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date.
-    """
-
-    at: Label
-    reference: Label | None
-    scores: Results[Score]
-    changes: Results[Change]
-    comparisons: Results[Comparison]
-    weights: ItemWeights | None
-    bound_holds: bool = True
-    protocol: str = "leave-one-out"
-    after: Label | None = None
-    reference_after: Label | None = None
-    notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
-        lines += [f"  {score!r}" for score in self.scores]
-        lines += [f"  {change}" for change in self.changes]
-        lines += [f"  {comparison}" for comparison in self.comparisons]
-        lines += [f"  {note}" for note in self.notes]
-        return "\n".join(lines) + ")"
-
-    def to_arrow(self) -> pa.Table:
-        """The scores, one row each."""
-        return self.scores.to_arrow()
-
-    def to_frame(self) -> Any:
-        """The scores, one row each, in the dataframe library that the log came in; see also their own `to_frame`,
-        and those of `changes` and `comparisons`.
-        """
-        return self.scores.to_frame()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""
-        return {
-            "at": self.at,
-            "reference": self.reference,
-            "bound_holds": self.bound_holds,
-            "protocol": self.protocol,
-            "after": self.after,
-            "reference_after": self.reference_after,
-            "scores": [score.to_dict() for score in self.scores],
-            "changes": [change.to_dict() for change in self.changes],
-            "comparisons": [comparison.to_dict() for comparison in self.comparisons],
-            "weights": None if self.weights is None else self.weights.to_dict(),
-            "notes": list(self.notes),
-        }
 
 
 class ReportKeywords(FitKeywords, SelectionKeywords, total=False):

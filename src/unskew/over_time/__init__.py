@@ -1,6 +1,7 @@
 """Scores over time: every recommender at every date of a grid, raw and weighted.
 
 - `timeline`: the work from the first date to the last, interrupted or not
-- `timeline_spec`: what was asked for; `date_grid`: the dates; `scored_date`: the work at one of them
+- `timeline_spec`: what was asked for; `timeline_files`: where it is written
+- `date_grid`: the dates; `scored_date`: the work at one of them
 - `timeline_table`: the result and its file; `resume`: what of it is done already
 """

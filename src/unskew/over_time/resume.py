@@ -13,7 +13,8 @@ from unskew.data.times import Label
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
 from unskew.over_time.scored_date import Starts
-from unskew.over_time.timeline_spec import Files, TimelineSpec
+from unskew.over_time.timeline_files import TimelineFiles
+from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.over_time.timeline_table import BEGIN_AGAIN, Timeline
 
 
@@ -39,7 +40,9 @@ class DoneDate:
     starts: Starts | None = None
 
 
-def read_done_dates(files: Files, spec: TimelineSpec, options: Mapping[str, Any]) -> tuple[list[DoneDate], Starts]:
+def read_done_dates(
+    files: TimelineFiles, spec: TimelineSpec, options: Mapping[str, Any]
+) -> tuple[list[DoneDate], Starts]:
     """The dates that are in the file already, and the weights of the one that was computed last."""
     path = files.rows
     assert path is not None

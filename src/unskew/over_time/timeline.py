@@ -26,7 +26,8 @@ from unskew.files import is_csv
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.resume import DoneDate, read_done_dates
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
-from unskew.over_time.timeline_spec import Files, TimelineSpec
+from unskew.over_time.timeline_files import TimelineFiles
+from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.over_time.timeline_table import Timeline, probabilities_table, scores_table
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
@@ -141,7 +142,7 @@ def timeline(
     grid = grid_of(log, start, end, every, dates=dates, otherwise=begin)
     spec.check_dates(grid)
     grid = spec.choose_dates(grid)
-    files = Files.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
+    files = TimelineFiles.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
     made = _Run(spec, grid, files, resume).finish()
     if leave_last_out:
         warn_of_single_items()
@@ -159,7 +160,7 @@ def timeline(
 class _Run:
     """The work on the dates that are missing, from the first to the last."""
 
-    def __init__(self, spec: TimelineSpec, grid: list[Moment], files: Files, resume: bool) -> None:
+    def __init__(self, spec: TimelineSpec, grid: list[Moment], files: TimelineFiles, resume: bool) -> None:
         self.spec = spec
         self.grid = grid
         self.files = files
