@@ -45,6 +45,7 @@ from .recommend.matrix_model import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
 from .views.organic import organic as organic
+from .views.outside import outside as outside
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions

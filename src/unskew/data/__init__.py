@@ -3,12 +3,13 @@
 - `ids`: the caller's ids and the codes that stand for them
 - `date_grammar`, `times`: how dates are written; the time axis of a log
 - `columns`: the columns that a log came from
-- `log`, `saved_log`: all of history, in memory and on disk
+- `log`, `saved_log`: all of history, in memory and on disk; `repeats`: later rows of pairs that it counts once
+- `view_report`: what a view of a log left out of it
 - `slice`: what the two kinds of slices share; `snapshot`: the profiles at a date; `window`: what came between two
 - `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `eligibility`: who is evaluated
 - `marginal`: the item mix of a date; `weighting`: weights as scoring sees them
 - `split_rule`: how items are held out; `held_out_split`: what that gives at one date
 - `last_items`: the last item of each profile
-- `time_steps`: steps of time, such as 7d or 1mo
+- `time_steps`: steps of time, such as 7d or 1mo; `time_windows`: windows of time, such as those of campaigns
 - `shares`: how many, and how much of the probability
 """

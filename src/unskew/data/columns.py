@@ -54,3 +54,10 @@ class Labels:
         place = np.empty(len(order), dtype=np.int32)
         place[order.to_numpy()] = np.arange(len(order), dtype=np.int32)
         return cls(found.dictionary.take(order), place[found.indices.to_numpy()])
+
+    def add(self, column: pa.ChunkedArray) -> tuple[Labels, npt.NDArray[np.int32]]:
+        """The same with the texts of another column beside its own, and the codes of that column."""
+        texts = pa.concat_arrays([self.values.take(self.codes), *column.chunks])
+        both = Labels.of(pa.chunked_array([texts]))
+        own = len(self.codes)
+        return Labels(both.values, both.codes[:own]), both.codes[own:]

@@ -18,13 +18,15 @@ import numpy as np
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles
-from unskew.arrays.types import Floats, Items, Mask, Offsets, Times
+from unskew.arrays.types import Codes, Floats, Items, Mask, Offsets, Times
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.repeats import Repeats, keep_rows
 from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label, Moment, TimeAxis, refuse_compact_date
+from unskew.data.view_report import ViewReport
 from unskew.data.window import Window
 from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
 
@@ -54,9 +56,14 @@ class Log:
     labels
         Further columns of texts, to split scores by.
     view
-        Which view of the history this is: ``all`` or ``organic``.
+        Which view of the history this is: ``all``, or the name of a view such as ``organic``; see `unskew.views`.
     unexposed
-        The same log without the exposed rows, which were dropped before repeats were folded; see `unskew.views`.
+        Of a log with removals: the same without the exposed rows, which were dropped before stays were joined.
+    repeats
+        Rows that repeat an earlier one of the same user and item, for views that drop the earlier one; None if
+        they were not kept.
+    view_report
+        Of a view: what it left out, and why it was taken.
     """
 
     users: Ids
@@ -75,6 +82,8 @@ class Log:
     source: str = "log"
     frames: str | None = None
     unexposed: Log | None = None
+    repeats: Repeats | None = None
+    view_report: ViewReport | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Log:
@@ -100,9 +109,16 @@ class Log:
     def __repr__(self) -> str:
         view = "" if self.view == "all" else f", {self.view} view"
         return (
-            f"Log({len(self.users)} users, {len(self.items)} items, "
+            f"Log({self._count_used('users')} users, {self._count_used('items')} items, "
             f"{len(self)} interactions from {self.first} to {self.last}{view})"
         )
+
+    def _count_used(self, what: str) -> int:
+        """How many users or items there are; of a view, those that have anything left."""
+        if self.view == "all":
+            return len(getattr(self, what))
+        used = np.diff(self.start.astype(np.int64)) if what == "users" else np.bincount(self.item)
+        return int(np.count_nonzero(used))
 
     @cached_property
     def span(self) -> tuple[Any, Any]:
@@ -203,6 +219,27 @@ class Log:
         place[order] = np.arange(len(order), dtype=np.uint32)
         items = Ids(self.items.values.take(order), self.items.type)
         return replace(self, items=items, item=place[self.item], unexposed=None)
+
+    def keep_entries(self, keep: Mask, *, repeats: Mask | None = None, view: str | None = None) -> Log:
+        """The log of some of its interactions; users and items keep their codes.
+
+        Parameters
+        ----------
+        keep
+            Which entries to keep.
+        repeats
+            Which of the `repeats` of the log to keep: an entry that is dropped then counts from the first of them,
+            if there is one. None drops an entry whatever comes later.
+        view
+            What the result is called; by default what this log is called.
+        """
+        left = keep_rows(self, np.asarray(keep, dtype=np.bool_), repeats)
+        return replace(left, view=self.view if view is None else view)
+
+    def entry_users(self) -> Codes:
+        """Whose each entry is, as a code."""
+        sizes = self.start[1:].astype(np.int64) - self.start[:-1].astype(np.int64)
+        return np.repeat(np.arange(len(self.users)), sizes)
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""

@@ -9,7 +9,7 @@ from typing import Any
 from unskew.errors import PolicyError, option
 from unskew.text import enumerate_words
 
-DEBIASED_VIEWS = ("organic",)
+DEBIASED_VIEWS = ("organic", "outside", "thinned", "kept")
 """Views that leave out what recommendations and promotions did to the log."""
 
 HELD = {

@@ -19,6 +19,7 @@ from unskew.arrays import kernels
 from unskew.arrays.types import Times
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
+from unskew.data.repeats import Repeats
 from unskew.data.times import Kind, TimeAxis
 from unskew.errors import FileError
 from unskew.files import ARROW_MAGIC, check_readable, pack_row, replace_file, report_damage, require_format
@@ -102,6 +103,7 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
     arrays |= {f"extra.{name}": pa.array(values) for name, values in log.extra.items()}
     for name, labels in log.labels.items():
         arrays |= {f"label.{name}": labels.values, f"label-codes.{name}": pa.array(labels.codes)}
+    arrays |= _pack_repeats(log.repeats)
     about = {
         "format": _FORMAT,
         "axis": log.axis.to_dict(),
@@ -114,6 +116,16 @@ def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
         "categorical": [pa.types.is_dictionary(ids.type) for ids in (log.users, log.items)],
     }
     return arrays, about
+
+
+def _pack_repeats(repeats: Repeats | None) -> dict[str, pa.Array]:
+    if repeats is None:
+        return {}
+    arrays = {"repeats.entry": pa.array(repeats.entry), "repeats.time": pa.array(repeats.time)}
+    if repeats.exposed is not None:
+        arrays["repeats.exposed"] = pa.array(repeats.exposed.view(np.uint8))
+    arrays |= {f"repeats.extra.{name}": pa.array(values) for name, values in repeats.extra.items()}
+    return arrays | {f"repeats.label-codes.{name}": pa.array(codes) for name, codes in repeats.labels.items()}
 
 
 def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
@@ -144,7 +156,16 @@ def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
         "labels": {n: Labels(arrays[f"label.{n}"], array(f"label-codes.{n}", "i")) for n in about["labels"]},
         "view": about["view"],
         "source": about["source"],
+        "repeats": None,
     }
+    if "repeats.entry" in arrays:
+        fields["repeats"] = Repeats(
+            entry=array("repeats.entry", "i"),
+            time=array("repeats.time", "if"),
+            exposed=array("repeats.exposed", "u").astype(np.bool_) if "repeats.exposed" in arrays else None,
+            extra={name: array(f"repeats.extra.{name}", "f") for name in about["extra"]},
+            labels={name: array(f"repeats.label-codes.{name}", "i") for name in about["labels"]},
+        )
     _check(fields)
     return fields
 
@@ -170,6 +191,26 @@ def _check(fields: Fields) -> None:
         raise ValueError("it holds no interaction")
     _check_times(fields["axis"], fields["time"])
     _check_rows(fields)
+    if fields["repeats"] is not None:
+        _check_repeats(fields, fields["repeats"])
+
+
+def _check_repeats(fields: Fields, repeats: Repeats) -> None:
+    """Refuse repeats of what is not there, or that do not fit together."""
+    n, entry = len(repeats), repeats.entry
+    if n and (entry[0] < 0 or entry[-1] >= len(fields["item"]) or (entry[1:] < entry[:-1]).any()):
+        raise ValueError("repeats do not follow the interactions")
+    columns = {"time": repeats.time, "exposed": repeats.exposed, **repeats.extra, **repeats.labels}
+    for name, values in columns.items():
+        if values is not None and len(values) != n:
+            raise ValueError(f"{name} of the repeats has {len(values)} values for {n} rows")
+    if (fields["exposed"] is None) != (repeats.exposed is None) or repeats.time.dtype != fields["time"].dtype:
+        raise ValueError("repeats have other columns than the log")
+    for name, codes in repeats.labels.items():
+        if n and not 0 <= int(codes.min()) <= int(codes.max()) < len(fields["labels"][name].values):
+            raise ValueError(f"a code of {name} is beyond the number of its texts")
+    if (repeats.time < fields["time"][entry]).any():
+        raise ValueError("a repeat is earlier than what it repeats")
 
 
 def _check_times(axis: TimeAxis, time: Times) -> None:

@@ -84,6 +84,14 @@ class TimeAxis:
             return Moment(_clamp(self._tick(value, nano)), _write_iso(value, nano))
         return Moment(_clamp(self._end_of_day(value)), value.isoformat())
 
+    def begin(self, value: Any) -> Moment:
+        """The same where something begins: a bare date is the start of that day, not its end."""
+        moment = self.moment(value)
+        day = parse_time(moment.label) if isinstance(moment.label, str) else None
+        if day is None or isinstance(day.value, datetime) or self.unit == "day":
+            return moment
+        return Moment(_clamp(self._tick(datetime(day.value.year, day.value.month, day.value.day))), moment.label)
+
     def show(self, tick: int | float) -> Label:
         """A tick in the form in which the log's times came (a date or datetime as ISO text)."""
         if self.kind == "float":

@@ -18,6 +18,7 @@ import pyarrow as pa
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.log import Log
+from unskew.data.repeats import Repeats
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
 from unskew.frames import join_chunks
 from unskew.progress import progress
@@ -50,6 +51,7 @@ class Encoder:
     labels: tuple[str, ...]
     time_unit: str | None
     drop_nulls: bool
+    repeats: bool = False
 
     @property
     def sql(self) -> duckdb.DuckDBPyConnection:
@@ -65,8 +67,10 @@ class Encoder:
         log = self._collect("folded", when)
         reading = Reading(rows, rows - dropped - folded, dropped)
         log = replace(log, reading=reading)
-        if self.exposed:
+        if self.exposed and self.removed:
             log = replace(log, unexposed=self._organic(log, when))
+        elif self.exposed or self.repeats:
+            log = self._add_repeats(log)
         _warn_of_white_space(self.sql, "users", self.names.user)
         _warn_of_white_space(self.sql, "items", self.names.item)
         return log
@@ -249,6 +253,33 @@ class Encoder:
             frames=self.source.library,
         )
 
+    def _add_repeats(self, log: Log) -> Log:
+        """The log with the rows that were folded into an earlier one, or into an unexposed one of that time."""
+        others = [c for c in self._others() if c != "x"]
+        alike = ["u", "i", "t", *("x" * bool(self.exposed))]
+        at_once = ", ".join([*alike, *(f"min({c}) AS {c}" for c in others)])
+        order = ", ".join(alike[2:])
+        is_repeat = f"row_number() OVER (PARTITION BY u, i ORDER BY {order}) > 1"
+        chosen = ", ".join(["k.rank AS u", "y.rank AS i", *(f"f.{c}" for c in ["t", *self._others()])])
+        rows = f"SELECT {at_once} FROM coded GROUP BY {', '.join(alike)} QUALIFY {is_repeat}"
+        table = self.sql.sql(
+            f"SELECT {chosen} FROM ({rows}) f "
+            f"JOIN users_rank k ON f.u = k.code JOIN items_rank y ON f.i = y.code ORDER BY k.rank, y.rank, {order}"
+        ).to_arrow_table()
+        entry = _find_entries(log, table.column("u").to_numpy(), table.column("i").to_numpy())
+        table = table.take(np.argsort(entry, kind="stable"))
+        labels, codes = {}, {}
+        for k, name in enumerate(self.labels):
+            labels[name], codes[name] = log.labels[name].add(table.column(f"l{k}"))
+        repeats = Repeats(
+            entry=np.sort(entry),
+            time=table.column("t").to_numpy(),
+            exposed=table.column("x").to_numpy().astype(np.bool_) if self.exposed else None,
+            extra={name: table.column(f"c{k}").to_numpy().astype(float) for k, name in enumerate(self.extra)},
+            labels=codes,
+        )
+        return replace(log, repeats=repeats, labels=labels)
+
     def _ids(self, table: str, column: str) -> Ids:
         found = self.sql.sql(
             f"SELECT d.id FROM {table} d JOIN {table}_rank k ON d.code = k.code ORDER BY k.rank"
@@ -262,6 +293,15 @@ class Encoder:
         if self._fold("unexposed", "folded_organic") == 0:
             return None
         return replace(self._collect("folded_organic", when), view="organic", reading=log.reading)
+
+
+def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where the log has these pairs."""
+    keys = log.entry_users() * len(log.items) + log.item
+    order = np.argsort(keys, kind="stable")
+    wanted = user.astype(np.int64) * len(log.items) + item
+    found: npt.NDArray[np.int64] = order[np.searchsorted(keys, wanted, sorter=order)]
+    return found
 
 
 def _warn_of_white_space(sql: duckdb.DuckDBPyConnection, table: str, column: str) -> None:

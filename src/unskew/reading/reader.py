@@ -34,6 +34,7 @@ def read_log(
     labels: Sequence[str] = (),
     time_unit: str | None = None,
     drop_nulls: bool = False,
+    repeats: bool = False,
 ) -> Log:
     """Read who took which item when.
 
@@ -57,6 +58,9 @@ def read_log(
         ``s``, ``ms``, ``us``, ``ns`` or ``day``: read integers as time since 1970, so that dates work.
     drop_nulls
         Drop rows with a null user, item or time (and say how many) instead of refusing them.
+    repeats
+        Keep the later rows of a user and an item too. They count only in a view of the log that drops the first:
+        the pair then counts from the next. With `exposed` they are kept in any case.
 
     Notes
     -----
@@ -91,7 +95,7 @@ def read_log(
         narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more])))
         extra = tuple(dict.fromkeys(columns))
         texts = tuple(dict.fromkeys(labels))
-        return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls).log()
+        return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls, repeats).log()
 
 
 def _choose_columns(source: Source, given: dict[str, str | None]) -> Columns:

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from weakref import WeakKeyDictionary
+
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.errors import EmptyError, InputError, option
+from unskew.views.reporting import describe_view
+
+_MADE: WeakKeyDictionary[Log, Log] = WeakKeyDictionary()  # two dates of one view are dates of one log
 
 
 def organic(log: Log) -> Log:
@@ -16,11 +22,23 @@ def organic(log: Log) -> Log:
     >>> import unskew as us
     >>> rows = {"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5], "shown": [False, True, False]}
     >>> us.organic(us.read_log(rows, exposed="shown"))
-    Log(2 users, 2 items, 2 interactions from 3 to 5, organic view)
+    Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
     require_instance(Log, log, "a log", "read one with read_log")
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
-    if log.unexposed is None:
+    if log not in _MADE:
+        _MADE[log] = _drop_exposed(log)
+    return _MADE[log]
+
+
+def _drop_exposed(log: Log) -> Log:
+    if log.removed is not None or log.unexposed is not None:
+        left = log.unexposed  # rows were dropped before stays were joined
+    else:
+        assert log.exposed is not None
+        again = None if log.repeats is None or log.repeats.exposed is None else ~log.repeats.exposed
+        left = log.keep_entries(~log.exposed, repeats=again, view="organic")
+    if left is None or len(left) == 0:
         raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
-    return log.unexposed
+    return replace(left, view_report=describe_view(log, left, "what was exposed is known"))
