@@ -1,7 +1,7 @@
 """Later rows of pairs that a log counts once, and what is left of a log when some of its rows are dropped.
 
 A log counts a user and an item once, at the first time. A view that drops this first row, say because it followed
-a recommendation, must not lose that the user took the item again later, by itself: the pair then counts from there.
+a recommendation, must not lose that the user took the item again later, by itself: it then counts from there.
 """
 
 from __future__ import annotations

@@ -32,8 +32,7 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
     """Send the campaigns of a recipe to the users of a log."""
     log = base if isinstance(base, Log) else read_log(base)
     _check_log(log)
-    user = np.repeat(np.arange(len(log.users)), log.start[1:].astype(np.int64) - log.start[:-1].astype(np.int64))
-    events = Events(user, log.item.astype(np.int64), np.asarray(log.time))
+    events = Events(log.entry_users(), log.item.astype(np.int64), np.asarray(log.time))
     holdout = np.random.default_rng([seed, HOLDOUT]).random(len(log.users)) < recipe.holdout
     first, last = events.time.min().item(), events.time.max().item()
     span = float(last) - float(first)
