@@ -33,6 +33,7 @@ from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
 from .over_time.timeline import timeline as timeline
 from .over_time.timeline_table import Timeline as Timeline
+from .reading.exposures import mark_exposed as mark_exposed
 from .reading.reader import read_log as read_log
 from .recommend.constant import Constant as Constant
 from .recommend.contract import Batch as Batch
