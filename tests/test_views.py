@@ -214,13 +214,13 @@ def test_exposures_may_have_times_of_another_precision(
     log = us.read_log({"user": ["a", "b"], "item": [1, 1], "time": log_times})
     shown = pa.table({"user": ["a", "b"], "item": [1, 1], "time": pa.concat_arrays([shown_at] * 2)})
     marked = us.mark_exposed(log, shown)
-    found = {log.users[u]: bool(x) for u, x in zip(marked.entry_users(), marked.exposed, strict=True)}
+    found = {log.users[int(u)]: x for u, x in zip(marked.entry_users(), _marks(marked), strict=True)}
     assert found == dict(zip("ab", exposed, strict=True))
 
 
 def test_exposures_in_seconds_since_1970_follow_the_unit_of_the_log() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1_000_000]}, time_unit="s")
-    assert us.mark_exposed(log, {"user": ["a"], "item": [1], "time": [999_999]}).exposed.all()
+    assert _marks(us.mark_exposed(log, {"user": ["a"], "item": [1], "time": [999_999]})) == [True]
 
 
 def test_days_of_exposures_in_a_zone_begin_there() -> None:
@@ -233,7 +233,7 @@ def test_columns_of_exposures_may_be_called_otherwise() -> None:
     log = us.read_log({"member": ["a", "b"], "sku": [1, 1], "at": [5, 5]}, "member", "sku", "at")
     for names in (("member", "sku", "at"), ("user", "item", "time"), ("CustomerId", "product_id", "shown_date")):
         shown = dict(zip(names, (["a"], [1], [3]), strict=True))
-        assert us.mark_exposed(log, shown).exposed.sum() == 1
+        assert _marks(us.mark_exposed(log, shown)) == [True, False]
     with pytest.raises(InputError, match=r"no column 'sku'.*columns user, item and time"):
         us.mark_exposed(log, {"user": ["a"], "thing": [1], "time": [3]})
 
@@ -271,14 +271,19 @@ def test_marks_and_exposures_together_are_refused() -> None:
 def test_exposures_of_strangers_are_warned_of() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
     shown = {"user": ["a", "y", "z"], "item": [1, 1, 1], "time": [1, 1, 1]}
-    with pytest.warns(UnskewWarning, match=r"2 exposures of 3 \(66.7 %\)"):
+    with pytest.warns(UnskewWarning, match=r"2 exposures of 3 \(66"):
         us.mark_exposed(log, shown)
 
 
 def test_exposures_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "shown.csv").write_text("user,item,time\na,1,0\n")
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
-    assert us.mark_exposed(log, tmp_path / "shown.csv").exposed.tolist() == [True]
+    assert _marks(us.mark_exposed(log, tmp_path / "shown.csv")) == [True]
+
+
+def _marks(log: us.Log) -> list[bool]:
+    assert log.exposed is not None
+    return list(log.exposed.tolist())
 
 
 def _quietly(function: Any, *arguments: Any, **options: Any) -> Any:
