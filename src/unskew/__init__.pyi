@@ -47,6 +47,8 @@ from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
 from .views.organic import organic as organic
 from .views.outside import outside as outside
+from .views.take_view import take_draws as take_draws
+from .views.take_view import take_view as take_view
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions

@@ -116,7 +116,7 @@ def timeline(
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, *files])
-    log = source.read()
+    log = source.read_view(since=reference, until=end, seed=seed)
     made = make(
         log,
         models,
@@ -139,8 +139,9 @@ def timeline(
         **fit.keywords(log, method=method),
     )
     if as_json:
-        print_json({**made.to_dict(), "output": output})
+        print_json({**made.to_dict(), "output": output, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         _show(made, output)
 
 
