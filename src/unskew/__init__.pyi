@@ -44,8 +44,10 @@ from .recommend.knn import ItemKNN as ItemKNN
 from .recommend.matrix_model import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
+from .views.kept import kept as kept
 from .views.organic import organic as organic
 from .views.outside import outside as outside
+from .views.thinned import thinned as thinned
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions
