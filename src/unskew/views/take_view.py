@@ -214,10 +214,21 @@ class _Known:
         if view == "all":
             return self.log
         assert self.production is not None
+        if not self._begins_in_time():
+            return replace(self.log, view=view)  # nothing had been recommended by then
         more: Any = {"since": self.since, "until": self.until, "seed": seed, "draw": draw}
         more |= {"holdout": self.holdout, "campaigns": self.windows or None}
         make = thinned if view == "thinned" else kept
         return make(self.log, self.production, **more)
+
+    def _begins_in_time(self) -> bool:
+        """Whether something was recommended up to the date that is looked at."""
+        if self.until is None:
+            return True
+        until = self.log.axis.moment(self.until).tick
+        if self.windows:
+            return any(window.start <= until for window in self.windows)
+        return self.since is None or self.log.axis.moment(self.since).tick < until
 
     def advise(self, view: str) -> Iterator[str]:
         """What would improve it, a sentence each."""
