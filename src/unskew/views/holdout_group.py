@@ -85,7 +85,7 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
             rows = source.narrow([column]).connection.execute(
                 f"SELECT {cast} FROM {source.relation} WHERE {quote_name(column)} IS NOT NULL"
             )
-            return frames.join_chunks(rows.fetch_arrow_table().column(0)), text
+            return frames.join_chunks(rows.to_arrow_table().column(0)), text
     if isinstance(given, Mapping):
         given = frames.from_columns(given)
     if isinstance(given, pa.Array | pa.ChunkedArray):

@@ -174,8 +174,10 @@ class _Known:
             return "thinned", "a hold-out group and a model of production are known"
         covered = self._covered()
         if self.windows and self.production is not None and covered > LONG:
-            why = "when something was recommended and a model of production are known"
-            return "thinned", f"{why}, and these windows cover {percent(covered)} of the time"
+            why = (
+                f"it is known when something was recommended (in {percent(covered)} of the time) and by what model"
+            )
+            return "thinned", why
         if self.windows:
             return "outside", "it is known when something was recommended"
         known = [("a hold-out group", self.holdout), ("a model of production", self.production)]
