@@ -44,6 +44,7 @@ ROOMS = [
     "solve",
     "engines",
     "weights",
+    "methods",
     "recommend",
     "evaluation",
     "views",

@@ -149,7 +149,8 @@ class AlignedFit:
 
     def weighting(self) -> Weighting:
         """The weights as scoring sees them."""
-        return Weighting(self.alignment.now.collect(), self.solution.theta, "weighted", self.options.top)
+        now, theta = self.alignment.now.collect(), self.solution.theta
+        return Weighting(now, theta, "weighted", self.options.top, frees_constant_lists=True)
 
     def item_weights(self) -> ItemWeights:
         """The weights by item id, with what is known about them."""

@@ -245,7 +245,8 @@ class ItemWeights:
             reference = self._split_reference(part) if reference is None else reference
             cohort = users_of_both(reference, part, self.policy.min_items)
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
-        return Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
+        held = part.restrict(eligible)
+        return Weighting(held, theta, "weighted", self.options.top, frees_constant_lists=True)
 
     def is_fitted_at(self, part: Slice) -> bool:
         """Whether the weights were fitted at the date of this slice."""
