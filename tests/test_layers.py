@@ -49,6 +49,7 @@ ROOMS = [
     "views",
     "over_time",
     "worlds",
+    "known_truths",
     "reproduction",
     "cli",
 ]
