@@ -4,6 +4,7 @@
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
   `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
 - `shared_options`: options that commands share, and the log that they describe
+- `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
 - `terminal_progress`: what a command is doing, on a terminal
