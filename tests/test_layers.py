@@ -50,6 +50,7 @@ ROOMS = [
     "views",
     "over_time",
     "worlds",
+    "known_truths",
     "reproduction",
     "cli",
 ]
