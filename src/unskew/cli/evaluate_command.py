@@ -118,13 +118,14 @@ def evaluate(
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         click.echo(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all", err=True)
-    log = source.read(labels=[by] if by else [])
+    fitted = None if weights is None else ItemWeights.load(weights)
+    log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
     found = report(
         log,
         models,
         at=at,
         reference=None if reference is None else source.reference(log, reference),
-        weights=None if weights is None else ItemWeights.load(weights),
+        weights=fitted,
         baseline=ran,
         qualities=qualities,
         by=by,

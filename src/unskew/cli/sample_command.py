@@ -64,7 +64,7 @@ def sample(
     SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
-    snapshot = source.snapshot(source.read(), at)
+    snapshot = source.snapshot(source.read(labels=fitted.columns if fitted else ()), at)
     drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
