@@ -406,11 +406,15 @@ def test_wrong_options_are_refused_before_the_work() -> None:
         HoldOutUsers("ann")
     with pytest.raises(InputError, match=r"the log has none of these users \(it has 'bob', 'ann', 'cid'\)"):
         NOW.weigh(HoldOutUsers(["zoe"]))
+    with pytest.raises(InputError, match="the group of users is empty: name at least one user"):
+        NOW.weigh(HoldOutUsers([]))
     with pytest.raises(EmptyError, match="no user of the hold-out group holds anything at 1"):
         BEFORE.weigh(HoldOutUsers(["cid"]))
     with pytest.raises(TimeError, match="after=2 is not before 2"):
         NOW.weigh(TimeWindow(after=2))
     with pytest.raises(EmptyError, match="nothing that is held out at 8 was taken after 7"):
         log_of([*EVENTS, ("ann", "w", 9)]).at(8).weigh(TimeWindow(after="-1"))
+    with pytest.raises(InputError, match=r"weights is the class SKEW: make one of it: SKEW\(\)"):
+        NOW.weigh(SKEW)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="is not a snapshot"):
         SKEW().apply("now")  # type: ignore[arg-type]
