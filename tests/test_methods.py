@@ -84,13 +84,14 @@ BY_HAND = {
     "snips, gamma 3": Worked(SNIPS(gamma=3), [4 / 13, 9 / 13, 4 / 22, 9 / 22, 9 / 22, 4 / 13, 9 / 13]),
     # 1/n_i: 1/3 for x, 1/2 for y and z.
     "skew": Worked(SKEW(), [2, 3, 2, 3, 3, 2, 3]),
-    # Users of then: Ann (1/2)/2 = 1/4, Bob (1/2)/3 = 1/6, Cid 0. Items: x (1/2)/3 = 1/6, y (1/2)/2 = 1/4, z 0.
-    # Ann 1/24, 1/16; Bob 1/36, 1/24. In 1/144.
-    "wtd": Worked(WTD(BEFORE), [6, 9, 4, 6, 0, 0, 0]),
-    # Users by P(u): Ann (1/3)/2 = 1/6, Bob 1/9, Cid 1/6; items as before. In 1/216.
-    "wtd-h": Worked(WTDH(BEFORE), [6, 9, 4, 6, 0, 6, 0]),
-    # 1 / (n_u n_i): Ann 1/6, 1/4; Bob 1/9, 1/6, 1/6; Cid as Ann. In 1/36.
-    "wtd-h-uniform": Worked(UniformWTDH(), [6, 9, 4, 6, 6, 6, 9]),
+    # w_u: Ann and Bob (1/2) / (1/3) = 3/2, Cid 0. w_i: x 9/8, y 9/5, z 0, as above. P(u) P(i|u): Ann 1/6, Bob 1/9.
+    # Ann 1/6 * 3/2 * 9/8 = 9/32, 1/6 * 3/2 * 9/5 = 9/20; Bob 3/16, 3/10. In 3/160.
+    "wtd": Worked(WTD(BEFORE), [15, 24, 10, 16, 0, 0, 0]),
+    # w_u = 1: Ann 1/6 * 9/8 = 3/16, 1/6 * 9/5 = 3/10; Bob 1/8, 1/5; Cid x 3/16. In 1/80.
+    "wtd-h": Worked(WTDH(BEFORE), [15, 24, 10, 16, 0, 15, 0]),
+    # w_i: x (1/3) / (4/9) = 3/4, y and z (1/3) / (5/18) = 6/5. Ann 1/6 * 3/4 = 1/8, 1/6 * 6/5 = 1/5;
+    # Bob 1/12, 2/15, 2/15; Cid as Ann. In 1/120.
+    "wtd-h-uniform": Worked(UniformWTDH(), [15, 24, 10, 16, 16, 15, 24]),
     # gamma = 1: from 2 to 3 in two strata: y and z below 2.5, x above. 4 and 3 of the 7 pairs.
     # Below: a third each for Ann (y), Bob (y and z), Cid (z), times 4/7: 4/21, 2/21, 2/21, 4/21.
     # Above: a third each, times 3/7: 3/21.
@@ -218,13 +219,11 @@ def test_laws_of_single_methods(events: list[tuple[str, int, int]]) -> None:
         np.testing.assert_allclose(now.weigh(METHODS[name].make(now, gamma=-1)).pair_shares, raw, atol=1e-12)
     for keeps_users in (SNIPS(), DownSampling(), ItemWeighting(now)):
         np.testing.assert_allclose(now.weigh(keeps_users).user_mass, now.shares(), atol=1e-12)
-    uniform = now.weigh(SKEW()).marginal()
-    np.testing.assert_allclose(uniform[uniform > 0], 1 / now.n_items, atol=1e-12)
-    np.testing.assert_allclose(now.weigh(ItemFirst(before)).marginal(), before.probabilities(), atol=1e-12)
+    for uniform in (SKEW(), UniformWTDH()):
+        np.testing.assert_allclose(now.weigh(uniform).marginal(), (now.counts() > 0) / now.n_items, atol=1e-12)
+    for exact in (ItemFirst(before), WTDH(before)):
+        np.testing.assert_allclose(now.weigh(exact).marginal(), before.probabilities(), atol=1e-12)
     np.testing.assert_allclose(now.weigh(PopularityStrata(strata=1)).pair_shares, raw, atol=1e-12)
-    np.testing.assert_allclose(
-        now.weigh(UniformWTDH()).pair_shares, now.weigh(IPS(gamma=1)).pair_shares, atol=1e-12
-    )
     for nothing_to_do in (OneStepRatio(now), ItemWeighting(now), FixedSnapshot(now)):
         np.testing.assert_allclose(now.weigh(nothing_to_do).pair_shares, raw, atol=1e-12)
 
@@ -327,7 +326,7 @@ def test_what_a_method_gives_is_kept() -> None:
     assert NOW.weigh(method) is not LOG.at(2).weigh(method)
 
 
-FREE = {"fixed-snapshot", "item-first", "hold-out-users", "item-weights"}
+FREE = {"fixed-snapshot", "item-first", "wtd-h", "hold-out-users", "item-weights"}
 
 
 @pytest.mark.parametrize("name", BY_HAND)
@@ -347,12 +346,12 @@ def test_a_change_is_split_by_fitted_weights_alone() -> None:
         us.explain_change(now, then, SKEW(), quality="hit@1")  # type: ignore[arg-type]
 
 
-def test_a_test_set_says_which_date_it_aims_at(tmp_path: Path) -> None:
+def test_a_test_set_says_by_which_method_it_was_drawn_and_which_date_it_aims_at(tmp_path: Path) -> None:
     for method, date in ((ItemFirst(BEFORE), 1), (ItemFirst({"x": 1.0}), None), (SKEW(), None)):
         found = us.sample_pairs(NOW, method, sample=10)
-        assert json.loads(json.dumps(found.about))["reference"] == date
         found.save(tmp_path / "test.parquet")
-        assert read_parquet(tmp_path / "test.parquet")[1]["reference"] == date
+        for about in (json.loads(json.dumps(found.about)), read_parquet(tmp_path / "test.parquet")[1]):
+            assert (about["method"], about["reference"]) == (method.name, date)
 
 
 # --- methods by name
@@ -407,11 +406,15 @@ def test_wrong_options_are_refused_before_the_work() -> None:
         HoldOutUsers("ann")
     with pytest.raises(InputError, match=r"the log has none of these users \(it has 'bob', 'ann', 'cid'\)"):
         NOW.weigh(HoldOutUsers(["zoe"]))
+    with pytest.raises(InputError, match="the group of users is empty: name at least one user"):
+        NOW.weigh(HoldOutUsers([]))
     with pytest.raises(EmptyError, match="no user of the hold-out group holds anything at 1"):
         BEFORE.weigh(HoldOutUsers(["cid"]))
     with pytest.raises(TimeError, match="after=2 is not before 2"):
         NOW.weigh(TimeWindow(after=2))
     with pytest.raises(EmptyError, match="nothing that is held out at 8 was taken after 7"):
         log_of([*EVENTS, ("ann", "w", 9)]).at(8).weigh(TimeWindow(after="-1"))
+    with pytest.raises(InputError, match=r"weights is the class SKEW: make one of it: SKEW\(\)"):
+        NOW.weigh(SKEW)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="is not a snapshot"):
         SKEW().apply("now")  # type: ignore[arg-type]

@@ -149,7 +149,8 @@ def _show(found: Yardstick, output: str | None) -> None:
 
     for tables in tabulate_worlds(found, spread=False):
         print_line(f"{tables.world}, {tables.quality}: error of the score against the truth of its own question")
-        print_table(tables.errors[0], tables.errors[1:], left=2)
+        head, *rows = ([knows, method, *cells] for method, knows, *cells in tables.errors)
+        print_table(head, rows, left=2)
     seeds = enumerate_words([str(seed) for seed in found.seeds])
     print_line(
         f"Mean over seeds {seeds}; --json and the page have standard errors. tau: Kendall's, with the true order "

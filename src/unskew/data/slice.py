@@ -199,11 +199,14 @@ class Slice:
             if not same or getattr(weights.part, "after", None) != getattr(self, "after", None):
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             return weights
+        if isinstance(weights, type):
+            name = weights.__name__
+            raise InputError(f"{option('weights')} is the class {name}", remedy=f"make one of it: {name}()")
         if not isinstance(weights, Mapping):
             if not isinstance(weights, AppliesToSlice) or hasattr(weights, "iloc"):  # a frame has an apply as well
                 raise InputError(
                     f"{option('weights')} is a {type(weights).__name__}",
-                    remedy="give fitted weights or a mapping {item: weight}",
+                    remedy="give fitted weights, a mapping {item: weight} or a method of unskew.methods",
                 )
             return weights.apply(self)
         codes, values = require_codes_of_mapping(self.log.items, weights, option("weights"))

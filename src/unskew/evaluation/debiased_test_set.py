@@ -17,6 +17,7 @@ from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.pairs import pairs_of
 from unskew.files import write_table
 from unskew.frames import to_native
+from unskew.methods.method import Method
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -105,6 +106,7 @@ def sample_pairs(
         "at": snapshot.at,
         "protocol": split.pairs.policy.protocol,
         "after": getattr(split.pairs, "after", None),
+        "method": weights.name if isinstance(weights, Method) else None,
         "reference": _name_reference(weights),
         "n": sample,
         "seed": seed,

@@ -110,6 +110,15 @@ class Case:
         known = [fact for fact, there in zip(FACTS[:3], have, strict=True) if there]
         return frozenset([*known, *(["exposures"] if self.log.exposed is not None else [])])
 
+    def require_production(self) -> str:
+        """What made the recommendations, where that is known."""
+        assert self.production is not None
+        return self.production
+
+    def contrast_with_holdout(self) -> dict[str, Any]:
+        """What views take that have a hold-out group to compare with, between the two dates."""
+        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label, "seed": self.seed}
+
     def rank_by_showing(self) -> tuple[list[Any], list[Any]]:
         """The items held at the reference date: most recommended first, and least recommended first.
 

@@ -16,8 +16,10 @@ from unskew.data.weighting import Weights
 from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case
 from unskew.text import did_you_mean
+from unskew.views.kept import kept
 from unskew.views.organic import organic
 from unskew.views.outside import outside
+from unskew.views.thinned import thinned
 from unskew.weights.fit_weights import fit_weights
 
 DRAWS = 3
@@ -103,6 +105,31 @@ class Method:
 ALL = View("all", lambda case, draw: case.log)
 ORGANIC = View("organic", lambda case, draw: organic(case.log), ("exposures",))
 OUTSIDE = View("outside", lambda case, draw: outside(case.log, case.windows), ("dates",))
+THINNED_BY_DATES = View(
+    "thinned",
+    lambda case, draw: thinned(
+        case.log,
+        case.require_production(),
+        campaigns=case.windows,
+        until=case.now.label,
+        seed=case.seed,
+        draw=draw,
+    ),
+    ("dates", "production"),
+    DRAWS,
+)
+THINNED_BY_HOLDOUT = View(
+    "thinned",
+    lambda case, draw: thinned(case.log, case.require_production(), **case.contrast_with_holdout(), draw=draw),
+    ("production", "hold-out"),
+    DRAWS,
+)
+KEPT = View(
+    "kept",
+    lambda case, draw: kept(case.log, case.require_production(), **case.contrast_with_holdout(), draw=draw),
+    ("production", "hold-out", "exposures"),
+    DRAWS,
+)
 
 RAW = PairWeights("raw", lambda now, before, case: None)
 WEIGHTED = PairWeights("weighted", lambda now, before, case: fit_weights(now, before))
@@ -115,9 +142,15 @@ METHODS: dict[str, Method] = {
         Method("item weights", ALL, WEIGHTED),
         Method("top 20 weights", ALL, TOP),
         Method("outside", OUTSIDE, RAW),
-        Method("outside + item weights", OUTSIDE, WEIGHTED),
+        Method("outside + weights", OUTSIDE, WEIGHTED),
+        Method("thinned by dates", THINNED_BY_DATES, RAW),
+        Method("thinned by dates + weights", THINNED_BY_DATES, WEIGHTED),
+        Method("thinned by hold-out", THINNED_BY_HOLDOUT, RAW),
+        Method("thinned by hold-out + weights", THINNED_BY_HOLDOUT, WEIGHTED),
         Method("organic", ORGANIC, RAW),
-        Method("organic + item weights", ORGANIC, WEIGHTED),
+        Method("organic + weights", ORGANIC, WEIGHTED),
+        Method("kept", KEPT, RAW),
+        Method("kept + weights", KEPT, WEIGHTED),
     )
 }
 """All methods by name, in the order in which results show them."""

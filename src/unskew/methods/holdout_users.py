@@ -80,6 +80,8 @@ def keep_users(log: Log, users: Iterable[Any]) -> Log:
 
 def _mark(ids: Ids, users: Iterable[Any]) -> Mask:
     codes = ids.codes(users)
+    if len(codes) == 0:
+        raise InputError("the group of users is empty", remedy="name at least one user")
     if not (codes >= 0).any():
         raise InputError(f"the log has none of these users (it has {ids.examples()})")
     marked = np.zeros(len(ids), dtype=np.bool_)

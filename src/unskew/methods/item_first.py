@@ -21,8 +21,7 @@ class ItemFirst(Method):
 
     The scheme that the paper describes and sets aside. It leaves pi(u|i) open; here a holder is chosen by P(u),
     which is uniformly where P(u) is uniform. Items that nobody holds any more are taken out of P_t0, and the
-    rest is renormalised. With ``pi(u|i) ~ P(u) P(i|u)`` it would be importance sampling by the ratio P_t0(i) /
-    P_t1(i).
+    rest is renormalised. With ``pi(u|i) ~ P(u) P(i|u)`` it would be `WTDH`.
 
     Limits: the item mix of the reference date is met to the last digit, and P(u) is given up for it: the users who
     hold the items that lost most have most of the say. To find the pi(u|i) that keeps P(u) is to fit item weights.

@@ -25,14 +25,15 @@ _PAPER = (
 
 @dataclass(frozen=True, eq=False)
 class WTD(Method):
-    """Pairs by ``w_u w_i`` with ``w_u = P_t0(u) / (n_u / N)`` and ``w_i = P_t0(i) / (n_i / N)``.
+    """Pairs by ``P(u) P(i|u) w_u w_i`` with ``w_u = P_t0(u) / P_t1(u)`` and ``w_i = P_t0(i) / P_t1(i)``.
 
-    The paper draws a test set from all held-out pairs alike, a user's share of which is n_u / N and an item's
-    n_i / N, and has a sample of ratings missing at random for the targets. Here the targets are the users and
-    the item mix of the reference date. Where the paper's programs put a probability of 0.0001 for who has none,
-    we leave out: a user or an item that was not there then has weight 0.
+    The paper samples held-out ratings by w_u w_i, the ratios of the users' and of the items' shares in ratings
+    that are missing at random to those in all ratings. Here the law of held-out pairs is P(u) P(i|u), of which
+    both shares are taken, and the reference date stands for what is missing at random. Where the paper's
+    programs put 0.0001 for a share of nothing, we leave out: a user or an item that was not there then has
+    weight 0.
 
-    Limits: the two weights are each right for pairs whose user and item are independent. They are not, so neither
+    Limits: the product of the two weights is right if user and item are independent. They are not, so that neither
     target is met; fitted item weights meet both. Users who came later are left out.
 
     Attributes
@@ -57,17 +58,22 @@ class WTD(Method):
         if self.reference.log.users is not part.log.users:
             codes = self.reference.log.users.codes(part.log.users.values)
             then = np.where(codes >= 0, then[codes], 0.0)
-        return _weigh_both(part, then, _reference_mix(part, self.reference))
+        shares = _weigh_both(part, then, _reference_mix(part, self.reference))
+        if not shares.any():
+            raise EmptyError(f"nobody at {part.at} was there at {self.reference.at} and holds an item of then")
+        return Weighting.of_pairs(part, shares)
 
 
 @dataclass(frozen=True, eq=False)
 class WTDH(Method):
-    """WTD without a sample of users: pairs by ``(P(u) / (n_u / N)) (P_t0(i) / (n_i / N))``.
+    """WTD without weights of users: pairs by ``P(u) P(i|u) P_t0(i) / P_t1(i)``.
 
-    WTD_H of the paper hypothesises what the targets would be instead of estimating them. Here the users are
-    taken as they are meant to be, P(u), and the items as they were at the reference date: an item mix is enough.
+    WTD_H of the paper hypothesises the targets instead of estimating them. Here users are hypothesised to be
+    chosen as they are, by P(u), and items as at the reference date: an item mix is enough. This is importance
+    sampling over all pairs at once, where `OneStepRatio` has the same weights user by user.
 
-    Limits: those of `WTD`, but for the users who came later.
+    Limits: the item mix of the reference date is met to the last digit, and P(u) is given up for it: who holds
+    items that lost has more of a say than who holds those that gained. Fitted item weights meet both.
 
     Attributes
     ----------
@@ -83,14 +89,19 @@ class WTDH(Method):
     reference: Reference
 
     def _weigh(self, part: Slice) -> Weighting:
-        return _weigh_both(part, part.shares(), _reference_mix(part, self.reference))
+        shares = _weigh_both(part, part.shares(), _reference_mix(part, self.reference))
+        return Weighting.of_pairs(part, shares, frees_constant_lists=True)
 
 
 @dataclass(frozen=True, eq=False)
 class UniformWTDH(Method):
-    """WTD_H as published: pairs by ``1 / (n_u n_i)``, to a target of users and of items that are all alike.
+    """WTD_H with the targets of the paper: every user alike, and every item alike.
 
-    Limits: those of `WTD`; and the score under equal probabilities for all items is not that of any date.
+    Pairs by ``P(i|u) / P_t1(i)``. The paper has n_u and n_i, the numbers of ratings, in the place of P(u) and
+    P_t1(i), since it samples from all ratings alike.
+
+    Limits: the score under equal probabilities for all items is not that of any date, and is mostly about items
+    that hardly anyone takes.
     """
 
     name: ClassVar[str] = "wtd-h-uniform"
@@ -99,7 +110,8 @@ class UniformWTDH(Method):
     paper: ClassVar[str] = _PAPER
 
     def _weigh(self, part: Slice) -> Weighting:
-        return _weigh_both(part, np.ones(part.profiles.n_users), np.ones(part.profiles.n_items))
+        p = part.profiles
+        return Weighting.of_pairs(part, _weigh_both(part, np.ones(p.n_users), np.ones(p.n_items)))
 
 
 def _reference_mix(part: Slice, reference: Reference) -> Floats:
@@ -107,14 +119,14 @@ def _reference_mix(part: Slice, reference: Reference) -> Floats:
     return Alignment.of(part, reference, FitOptions(new_items="drop")).target(keep_new=False)
 
 
-def _weigh_both(part: Slice, p_user: Floats, p_item: Floats) -> Weighting:
-    """Pairs by the targets of their user and of their item, each over how many pairs it has."""
+def _weigh_both(part: Slice, p_user: Floats, p_item: Floats) -> Floats:
+    """``P(u) P(i|u)`` times the targets of the user and of the item over what they have; 0 at places of nobody."""
     p = part.profiles
-    entries = all_entries(p)
-    by_user = (p_user / np.maximum(part.sizes(), 1))[all_users(p)]
-    by_item = (p_item / np.maximum(part.counts(), 1))[p.item[entries]]
-    shares = np.zeros(len(p.item))
-    shares[entries] = by_user * by_item
-    if not shares.any():
-        raise EmptyError(f"no pair at {part.at} is of a user and of an item of the reference date")
-    return Weighting.of_pairs(part, shares)
+    entries, shares = all_entries(p), part.weigh().pair_shares.copy()
+    for target, present, of_entry in (
+        (p_user, part.shares(), all_users(p)),
+        (p_item, part.probabilities(), p.item[entries]),
+    ):
+        ratio = np.divide(target, present, out=np.zeros(len(target)), where=present > 0)
+        shares[entries] *= ratio[of_entry]
+    return shares
