@@ -31,6 +31,8 @@ from .evaluation.quality import Quality as Quality
 from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
+from .known_truths.yardstick import yardstick as yardstick
+from .known_truths.yardstick_result import Yardstick as Yardstick
 from .over_time.timeline import timeline as timeline
 from .over_time.timeline_table import Timeline as Timeline
 from .reading.exposures import mark_exposed as mark_exposed
