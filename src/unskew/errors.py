@@ -1,4 +1,4 @@
-"""What unskew raises and warns about. Everything else in the package imports from here.
+"""What unskew raises and warns about. Everything else in the package imports from here, but for `unskew.text`.
 
 A message says what was wrong and where; its `remedy` says what to do about it. Where either names an option, it
 does so with `option`, so that Python users read ``users='both'`` and those of the command line ``--users both``;
