@@ -1,41 +1,34 @@
 """A contrast: what was taken where something could be shown, against what was taken where nothing was.
 
 Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads what
-is known; `Contrast.rank` asks a model of production where it had what was taken, and `RankedContrast.rates` counts.
+is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Floats, Mask
+from unskew.arrays.types import Codes, Mask
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows
 from unskew.data.times import Moment
 from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
-from unskew.recommend.contract import Recommender
 from unskew.text import count
 from unskew.views.holdout_group import check_holdout, find_holdout
 from unskew.views.outside import require_windows
-from unskew.views.production_ranks import rank_taken
 from unskew.views.quiet_windows import find_quiet
-from unskew.views.rates import Rates, compare_with_group, compare_with_quiet
-from unskew.views.short_windows import (
-    ShortWindow,
-    choose_length,
-    cut_windows,
-    label_before,
-    tick_after,
-    tick_before,
-)
-from unskew.views.strata import Stratified, stratify
+from unskew.views.short_windows import ShortWindow, cut_windows, label_before, tick_after, tick_before
 from unskew.views.taken_pairs import TakenPairs, find_taken
+
+_SEASON = (
+    "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks the "
+    "same as a recommendation"
+)
 
 
 @dataclass(frozen=True)
@@ -49,13 +42,13 @@ class Contrast:
     windows
         Short windows in which production recommended.
     holdout
-        Users who were never shown anything, or None: then nobody was in the quiet windows.
+        Users who were never shown anything; None if nobody was in quiet windows.
     taken, quiet
         What was taken in the windows (with a hold-out group, also after them), and in quiet windows.
     suspect
         Which of `taken` recommendations may have brought; of users who could be shown something.
     notes
-        What was found about the hold-out group and the windows.
+        What should be known: how the hold-out group differs, what a window cannot tell.
     """
 
     log: Log
@@ -66,47 +59,33 @@ class Contrast:
     suspect: Mask
     notes: tuple[str, ...]
 
-    @cached_property
-    def shown(self) -> Floats:
-        """1 for users who could be shown something, else 0."""
-        everyone = np.ones(len(self.log.users))
-        return everyone if self.holdout is None else everyone - self.holdout
+    @property
+    def suspect_places(self) -> Codes:
+        """Which of `taken` are suspect, as places."""
+        return np.flatnonzero(self.suspect)
 
-    def rank(self, model: Recommender) -> RankedContrast:
-        """The same, with strata by the ranks that a model of production gives."""
-        ranks = rank_taken(model, self.taken)
-        quiet = None if self.quiet is None else rank_taken(model, self.quiet)
-        return RankedContrast(self, ranks, quiet)
+    def take_some(self, most: int) -> Contrast:
+        """The same with not more than so many windows of each kind, spread evenly."""
+        taken, quiet = (None if some is None else some.take_some(most) for some in (self.taken, self.quiet))
+        assert taken is not None
+        suspect = self.suspect[np.isin(self.taken.entry, taken.entry)]
+        return replace(self, windows=taken.windows, taken=taken, quiet=quiet, suspect=suspect)
 
+    def mark_inside(self, time: Any) -> Mask:
+        """Which of some times lie in the windows."""
+        inside = np.zeros(len(time), dtype=np.bool_)
+        for window in self.windows:
+            inside |= window.contains(time)
+        return inside
 
-@dataclass(frozen=True)
-class RankedContrast:
-    """A contrast and the ranks of its pairs, from which rates are counted for any choice of users."""
-
-    contrast: Contrast
-    ranks: Codes
-    quiet_ranks: Codes | None
-
-    @cached_property
-    def pairs(self) -> Stratified:
-        """The strata of what was taken."""
-        return stratify(self.contrast.taken, self.ranks)
-
-    @cached_property
-    def quiet_pairs(self) -> Stratified | None:
-        """The strata of what was taken in quiet windows."""
-        if self.contrast.quiet is None or self.quiet_ranks is None:
-            return None
-        return stratify(self.contrast.quiet, self.quiet_ranks)
-
-    def rates(self, weight: Floats | None = None) -> Rates:
-        """Pairs by stratum and how many are usual; `weight` says how often each user counts."""
-        once = np.ones(len(self.contrast.log.users)) if weight is None else weight
-        shown = self.contrast.shown * once
-        if self.quiet_pairs is not None:
-            return compare_with_quiet(self.pairs, self.quiet_pairs, shown)
-        assert self.contrast.holdout is not None
-        return compare_with_group(self.pairs, self.contrast.suspect, shown, self.contrast.holdout * once)
+    def describe_quiet(self) -> str:
+        """Where nothing was shown, in words."""
+        if self.quiet is None:
+            assert self.holdout is not None
+            return f"a hold-out group of {count(int(self.holdout.sum()), 'user')}"
+        show = self.log.axis.show
+        shown = [f"{show(window.start)} to {show(window.end)}" for window in self.quiet.windows]
+        return f"quiet windows: {', '.join(shown)}"
 
 
 def set_up_contrast(
@@ -120,39 +99,37 @@ def set_up_contrast(
 ) -> Contrast:
     """Find the windows, the hold-out group or quiet windows, and what was taken in them.
 
-    With `by_exposure`, what may have come from recommendations is what was exposed, else what was taken in windows.
+    What may have come from recommendations is what was taken in windows; with `by_exposure`, what was exposed.
     """
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.axis.moment(until).tick, log.span[1])
-    group = None if holdout is None else _as_group(log, holdout)
-    given = _read_time(log, campaigns, since, last, by_exposure=by_exposure, has_group=group is not None)
-    windows = cut_windows(log, given, last, choose_length(log))
+    group = None if holdout is None else find_holdout(log, holdout)
+    given = _find_time(log, campaigns, since, by_exposure=by_exposure, has_group=group is not None)
+    windows = cut_windows(log, given, last)
     if not windows:
-        raise EmptyError("no window has anything of the log in it", remedy=f"check {option('campaigns')}")
-    notes = []
-    if group is not None:
-        before = Moment(tick_before(log, windows[0].start), label_before(log, windows[0].start))
-        notes = check_holdout(log, group, before)
-        for note in notes:
-            warnings.warn(note, UnskewWarning, stacklevel=4)
-    taken = find_taken(log, windows, later=group is not None)
-    quiet = None if group is not None else find_taken(log, find_quiet(log, windows, last))
+        raise EmptyError(
+            f"no window begins before {log.axis.show(last)}, up to which the log is used",
+            remedy=f"check {option('campaigns')} and {option('until')}",
+        )
+    notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
+    taken = find_taken(log, windows, windows[0], later=group is not None)
+    quiet = find_taken(log, find_quiet(log, windows, last), windows[0]) if group is None else None
     suspect = log.exposed[taken.entry] if by_exposure and log.exposed is not None else taken.inside
     if group is not None:
         suspect = suspect & ~group[taken.user]
-    else:
-        notes.append(f"what is usual comes from {count(len(quiet.windows), 'quiet window')}" if quiet else "")
     return Contrast(log, tuple(windows), group, taken, quiet, suspect, tuple(notes))
 
 
-def _as_group(log: Log, holdout: Any) -> Mask:
-    if isinstance(holdout, np.ndarray) and holdout.dtype == np.bool_ and len(holdout) == len(log.users):
-        return holdout
-    return find_holdout(log, holdout)
+def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:
+    """Warn if a hold-out group is not like the others; gives what was found."""
+    found = check_holdout(log, group, Moment(tick_before(log, start), label_before(log, start)))
+    for sentence in found:
+        warnings.warn(sentence, UnskewWarning, stacklevel=5)
+    return found
 
 
-def _read_time(
-    log: Log, campaigns: Windows | None, since: Any, last: int | float, *, by_exposure: bool, has_group: bool
+def _find_time(
+    log: Log, campaigns: Windows | None, since: Any, *, by_exposure: bool, has_group: bool
 ) -> tuple[TimeWindow, ...]:
     """When production recommended: in campaigns, or after a time."""
     if campaigns is not None:
@@ -169,6 +146,6 @@ def _read_time(
     else:
         raise PolicyError(
             f"{option('holdout')} without {option('campaigns')} needs a time from which something was recommended",
-            remedy=f"give {option('since')}, or {option('campaigns')} START:",
+            remedy=f"give {option('campaigns')} START:, or {option('since')} T",
         )
     return (TimeWindow(start, np.inf, log.axis.show(start)),)

@@ -82,7 +82,7 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
             column = _choose_column(source.columns, log.columns.user, source.name)
             text = source.is_text
             cast = f"CAST({quote_name(column)} AS VARCHAR)" if text else quote_name(column)
-            rows = source.narrow([column]).connection.execute(
+            rows = source.connection.sql(
                 f"SELECT {cast} FROM {source.relation} WHERE {quote_name(column)} IS NOT NULL"
             )
             return frames.join_chunks(rows.to_arrow_table().column(0)), text

@@ -7,21 +7,20 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats, Mask
 
 _GOLDEN = (5**0.5 - 1) / 2
+_STREAM = 0x7417  # of random numbers
 
 
-def draw_kept(keep: Floats, stratum: Codes, seed: int, draw: int) -> Mask:
+def draw_kept(keep: Floats, cell: Codes, seed: int, draw: int) -> Mask:
     """Which pairs are kept, each with its probability.
 
-    In each stratum as many as expected, up to one: the pairs are put in a random order and thinned evenly.
-    Draws of one seed go round by the golden section, so that over n of them each pair is kept about
-    ``n * keep`` times, and averages settle faster than those of independent draws.
+    A systematic sample: pairs are lined up by cell, at random within each, and a pair is kept when the sum of the
+    probabilities so far passes a whole number. So each cell, and any row of cells, keeps as many as expected, up to
+    one. The draws of one seed begin at different places, spaced by the golden section, so that averages over draws
+    settle faster than those of independent ones.
     """
-    rng = np.random.default_rng([seed, 0x7417])
-    order = np.lexsort((rng.random(len(stratum)), stratum))
-    first = np.searchsorted(stratum[order], stratum[order], side="left")
-    sizes = np.bincount(stratum, minlength=1)[stratum[order]]
-    level = np.empty(len(stratum))
-    level[order] = (np.arange(len(stratum)) - first) / sizes
-    offset = rng.random(int(stratum.max(initial=0)) + 1)[stratum] / np.maximum(np.bincount(stratum)[stratum], 1)
-    kept: Mask = (level + offset + draw * _GOLDEN) % 1.0 < keep
-    return kept
+    rng = np.random.default_rng([seed, _STREAM])
+    order = np.lexsort((rng.random(len(cell)), cell))
+    passed = np.floor(np.cumsum(keep[order]) + (rng.random() + draw * _GOLDEN) % 1.0)
+    kept = np.empty(len(cell), dtype=np.bool_)
+    kept[order] = np.diff(passed, prepend=0.0) > 0
+    return kept | (keep >= 1.0)

@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
-from unskew.recommend.contract import Batch, Recommender
+from unskew.recommend.contract import Batch, PreparedLists, Recommender, is_valid_at
+from unskew.views.short_windows import ShortWindow, tick_before
 from unskew.views.taken_pairs import TakenPairs
 
 DEPTH = 200
 """How far lists are looked through."""
 
+_PART = 5  # of the items is looked through where they are few, so that something is left beyond
 _CELLS = 4_000_000  # of lists in memory at a time
 
 
-def rank_taken(model: Recommender, taken: TakenPairs) -> Codes:
-    """The rank of each pair in the list for the profile just before its window, from 1.
+def rank_taken(model: Recommender, taken: TakenPairs, *, may_lack_lists: bool = False) -> Codes:
+    """The rank of each pair in the list for the profile just before its window, from 1; 0 if it is not there.
 
-    0 where it is not among the first `DEPTH`, -1 for users who had no profile by then.
+    Lists are looked through up to `DEPTH`, or a fifth of the items that anyone holds. Users who had no profile have
+    no list. With `may_lack_lists`, a model whose lists were made elsewhere may have none for some windows.
     """
-    ranks = np.where(taken.size > 0, 0, -1)
+    ranks = np.zeros(len(taken), dtype=np.int64)
     for number in range(len(taken.windows)):
-        places = np.flatnonzero((taken.window == number) & (taken.size > 0))
+        places = np.flatnonzero((taken.window == number) & taken.known)
         before = taken.profiles_before(number)
         if before is None or len(places) == 0:
             continue
-        now = before.number_by_id()
+        now = _date_lists(model, before.number_by_id(), taken.windows[number])
+        if may_lack_lists and is_valid_at(model, now.log.axis, now.tick) is False:
+            continue
         fit(model, now)
         item = now.log.item[taken.entry[places]].astype(np.int64)
         ranks[places] = _find_ranks(model, now, taken.user[places], item)
     return ranks
 
 
+def _date_lists(model: Recommender, before: Snapshot, window: ShortWindow) -> Snapshot:
+    """The profiles just before a window, with the date of which lists made elsewhere are taken.
+
+    That is the start of the window or, if there are none yet, its end.
+    """
+    if not isinstance(model, PreparedLists):
+        return before
+    log = before.log
+    start, end = window.start, tick_before(log, window.end)
+    tick = end if model.is_valid_at(log.axis, start) is False else start
+    return replace(before, tick=tick, at=log.axis.show(tick))
+
+
 def _find_ranks(model: Recommender, now: Snapshot, user: Codes, item: Codes) -> Codes:
     """The rank of items in the lists of users, made once for each user."""
-    depth = min(DEPTH, len(now.log.items))
+    depth = max(1, min(DEPTH, now.n_items // _PART))
     order = np.argsort(user, kind="stable")
     whom, first = np.unique(user[order], return_index=True)
     ends = np.append(first, len(user))

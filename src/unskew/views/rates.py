@@ -1,111 +1,117 @@
-"""Rates: how many pairs of each stratum were taken, and how many would have been had nothing been shown.
+"""Rates: how many pairs of each cell were taken, and how many would have been had nothing been shown.
 
-Both are counts over the same people, those who could be shown something:
+For a cell s with e_s observed pairs (the suspect ones x_s, which recommendations may have brought, and others o_s)
+among the n people who could be shown something, and b_s pairs among m people to whom nothing was shown:
 
-- observed: ``e_s``, split into the suspect pairs ``x_s`` (taken in a window, or after an exposure) and others ``o_s``
-- usual: ``h_s``, the pairs of each user where nothing was shown, times the number of people
+    usual     h_s = c b_s n / m         c = 1 for a hold-out group over the same time; for quiet windows the factor by
+                                        which the outermost stratum agrees, since demand may differ between times
+    excess    e_s - h_s                 negative where less was taken than usual
+    keep      (h_s - o_s) / x_s         in [0, 1]: with this probability a suspect pair is kept
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Floats, Mask
-from unskew.views.strata import KIND_OF, NUMBER, Stratified, is_outermost
+from unskew.arrays.types import Floats
+from unskew.views.strata import BEYOND, CELLS, KIND_OF, MARGINS, NEW, RANK_OF, add_up, name_strata
+from unskew.views.tally import Tally
+
+_PRIOR = 3.0  # pairs by which a group of cells is drawn to the rank stratum that it is part of
+_ROUNDS = 30
 
 
 @dataclass(frozen=True)
 class Rates:
-    """Pairs by stratum, as counts over those who could be shown something.
+    """Pairs by cell, as counts over the people who could be shown something.
 
     Attributes
     ----------
     suspect, others
-        Pairs that recommendations may have brought, and those that they did not.
-    usual
-        How many there would be had nothing been shown.
-    basis
-        How many pairs this was counted from.
+        Pairs that recommendations may have brought, and others.
+    usual, usual_variance
+        How many there would be had nothing been shown, and the variance of this estimate.
     people
-        For each stratum, the number of people that rates are of.
+        How many there are of each kind of people.
     """
 
     suspect: Floats
     others: Floats
     usual: Floats
-    basis: Floats
+    usual_variance: Floats
     people: Floats
 
     @property
     def observed(self) -> Floats:
-        """Pairs of each stratum in the log."""
+        """Pairs of each cell in the log."""
         return self.suspect + self.others
 
     @property
     def excess(self) -> Floats:
-        """Suspect pairs that would not be there had nothing been shown; negative where there are too few."""
-        return self.observed - self.usual
+        """What came from recommendations, by rank stratum: observed without usual, negative if fewer."""
+        return add_up(self.observed - self.usual)
 
 
-def count_pairs(pairs: Stratified, which: Mask, weight: Floats) -> Floats:
-    """Pairs of each stratum, each as often as its user counts."""
-    counts: Floats = np.bincount(pairs.stratum[which], weights=weight[pairs.user[which]], minlength=NUMBER)
-    return counts
-
-
-def count_people(pairs: Stratified, weight: Floats) -> Floats:
-    """People of each stratum's kind, over all windows."""
-    kinds = np.bincount(pairs.kind, weights=weight[pairs.person], minlength=int(KIND_OF.max()) + 1)
-    people: Floats = kinds[KIND_OF]
-    return people
-
-
-def compare_with_group(pairs: Stratified, suspect: Mask, shown: Floats, held_out: Floats) -> Rates:
-    """Rates where the usual one is that of a hold-out group over the same time.
-
-    `shown` and `held_out` say how often each user counts among those who could be shown something, and in the group.
-    """
-    people, group = count_people(pairs, shown), count_people(pairs, held_out)
-    everything = np.ones(len(pairs.stratum), dtype=np.bool_)
-    basis = count_pairs(pairs, everything, held_out)
-    return Rates(
-        count_pairs(pairs, suspect, shown),
-        count_pairs(pairs, ~suspect, shown),
-        basis * _divide(people, group),
-        basis,
-        people,
-    )
-
-
-def compare_with_quiet(pairs: Stratified, quiet: Stratified, shown: Floats) -> Rates:
-    """Rates where the usual one is that of quiet windows, scaled so that the outermost stratum agrees."""
-    everything, all_quiet = (np.ones(len(some.stratum), dtype=np.bool_) for some in (pairs, quiet))
-    people, then = count_people(pairs, shown), count_people(quiet, shown)
-    observed, basis = count_pairs(pairs, everything, shown), count_pairs(quiet, all_quiet, shown)
-    usual = basis * _divide(people, then)
-    far = is_outermost()
-    scale = _divide(observed[far].sum(), usual[far].sum())
-    known = KIND_OF == 0
-    return Rates(observed, np.zeros(NUMBER), np.where(known, scale * usual, usual), basis, people)
-
-
-def _divide(a: Floats | float, b: Floats | float) -> Floats:
-    """a / b, and 1 where b is 0: nothing is known there."""
-    found: Floats = np.divide(a, b, out=np.ones(np.shape(b)), where=np.asarray(b) > 0)
-    return found
+def find_rates(counted: Tally, times: Floats | None = None) -> Rates:
+    """Rates over all blocks of users, each as many times as given."""
+    once = np.ones(counted.blocks) if times is None else times
+    suspect, others = once @ counted.suspect, once @ counted.others
+    people, quiet_people = once @ counted.people, once @ counted.quiet_people
+    pairs = once @ counted.quiet_pairs
+    factor = _divide(people, quiet_people)[KIND_OF]
+    if counted.scaled:
+        far = RANK_OF == BEYOND
+        scale = _divide((suspect + others)[far].sum(), (pairs * factor)[far].sum())
+        factor = np.where(RANK_OF == NEW, factor, factor * scale)
+    return Rates(suspect, others, pairs * factor, pairs * factor**2, people)
 
 
 def find_keep(rates: Rates) -> Floats:
-    """The probability with which suspect pairs of each stratum are kept: ``(usual - others) / suspect`` in [0, 1]."""
-    ratio = np.divide(
-        rates.usual - rates.others, rates.suspect, out=np.ones(len(rates.suspect)), where=rates.suspect > 0
-    )
-    keep: Floats = np.clip(ratio, 0.0, 1.0)
+    """The probability with which suspect pairs of each cell are kept.
+
+    Raked: beginning with the ratio of their rank stratum, the probabilities are scaled in turn until what is kept
+    agrees with what is usual for each group of cells in `MARGINS`, and never beyond 1.
+    """
+    expected = _shrink(rates) - rates.others
+    keep = np.ones(CELLS)
+    for _ in range(_ROUNDS):
+        for group, prior in ((RANK_OF, 0.0), *((margin, _PRIOR) for margin in MARGINS)):
+            wanted = np.maximum(np.bincount(group, weights=expected), 0.0) + prior
+            now = np.bincount(group, weights=keep * rates.suspect) + prior
+            keep = np.minimum(keep * _divide(wanted, now)[group], 1.0)
     return keep
 
 
-def spread(weight: Codes) -> Floats:
-    """How often each user counts, as numbers that may be added."""
-    return weight.astype(np.float64)
+def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
+    """For each rank stratum: name, suspect pairs, observed and usual pairs for each person, and the excess in pairs."""
+    suspect, observed, usual = (add_up(some) for some in (rates.suspect, rates.observed, rates.usual))
+    people = np.full(len(suspect), max(float(rates.people[1:].sum()), 1.0))
+    people[NEW] = max(float(rates.people[0]), 1.0)
+    each, normal = observed / people, usual / people
+    return [
+        (name, int(suspect[k]), float(each[k]), float(normal[k]), float(observed[k] - usual[k]))
+        for k, name in enumerate(name_strata())
+        if observed[k] + usual[k] > 0
+    ]
+
+
+def _shrink(rates: Rates) -> Floats:
+    """Usual pairs of each cell, more where an excess may be chance.
+
+    The excess D of a rank stratum is multiplied by ``1 - Var(D) / D ** 2``, or by 0 if this is negative.
+    """
+    excess = np.maximum(rates.excess, 1e-9)
+    variance = add_up(rates.observed + rates.usual_variance)
+    chance = excess * np.minimum(variance / excess**2, 1.0)
+    share = rates.suspect * _divide(1.0, add_up(rates.suspect))[RANK_OF]
+    usual: Floats = rates.usual + np.where(rates.excess > 0, chance, 0.0)[RANK_OF] * share
+    return usual
+
+
+def _divide(a: Any, b: Any) -> Floats:
+    """The ratio, and 1 where there is nothing to divide by."""
+    found: Floats = np.divide(a, b, out=np.ones(np.shape(b)), where=np.asarray(b) > 0)
+    return found

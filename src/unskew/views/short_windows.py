@@ -1,4 +1,4 @@
-"""Short windows of time in which production recommended: long ones are cut, and each has a time up to which it counts.
+"""Short windows of time in which production recommended: long ones are cut.
 
 A model of production is fitted anew just before each of them, on the profiles of then; what was taken in it is
 ranked by that model.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,13 @@ def label_before(log: Log, tick: int | float) -> Label:
     return log.axis.show(tick_before(log, tick))
 
 
-def cut_windows(log: Log, windows: Sequence[TimeWindow], until: int | float, length: float) -> list[ShortWindow]:
-    """Windows cut into equal parts of about `length`, up to the tick `until`, which is included.
+def cut_windows(log: Log, windows: Sequence[TimeWindow], until: int | float) -> list[ShortWindow]:
+    """Windows up to the tick `until`, which is included; long ones are cut into equal parts.
 
-    Each part counts until the next begins. What windows share counts once.
+    A part is about a twenty-fifth of the time that the log covers. Each counts until the next begins. What windows
+    share counts once.
     """
+    length = max(float(log.span[1] - log.span[0]) / _PARTS, 1e-9)
     end = tick_after(log, until)
     edges = [(max(w.start, log.span[0]), min(w.end, end)) for w in windows]
     parts: list[tuple[Any, Any]] = []
@@ -73,7 +76,7 @@ def cut_windows(log: Log, windows: Sequence[TimeWindow], until: int | float, len
         cuts = np.linspace(start, stop, number + 1)
         if log.time.dtype.kind in "iu":
             cuts = np.unique(np.round(cuts).astype(np.int64))
-        parts += [(a.item(), b.item()) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+        parts += [(a.item(), b.item()) for a, b in pairwise(cuts)]
     starts = [start for start, _ in parts[1:]] + [end]
     return [ShortWindow(start, stop, next_) for (start, stop), next_ in zip(parts, starts, strict=True)]
 
@@ -87,9 +90,3 @@ def _join(edges: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
         else:
             joined.append((start, end))
     return joined
-
-
-def choose_length(log: Log) -> float:
-    """How long a short window is: a twenty-fifth of the time that the log covers."""
-    first, last = log.span
-    return max(float(last - first) / _PARTS, 1e-9)

@@ -1,9 +1,10 @@
-"""What was taken in short windows of time, and by whom: the pairs that a view decides about, before any ranking."""
+"""What was taken in short windows of time, and by whom: the pairs that a view decides about."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -26,11 +27,14 @@ class TakenPairs:
         In which window, as a number.
     inside
         Whether it was taken in the window itself, or after it and before the next.
+    known
+        Whether its user had a profile just before the window, and did not join in it.
     size
-        How many items its user held just before the window; 0 for users who joined in it.
+        How many items its user held before anything was recommended: just before the window or, if that is earlier,
+        before the first in which something was.
     holders
         How many users held the item then.
-    person, person_window, person_size
+    person, person_window, person_known, person_size
         Everyone of each window: who had a profile just before it, and who took the first item in it.
     """
 
@@ -40,14 +44,38 @@ class TakenPairs:
     user: Codes
     window: Codes
     inside: Mask
+    known: Mask
     size: Codes
     holders: Codes
     person: Codes
     person_window: Codes
+    person_known: Mask
     person_size: Codes
 
     def __len__(self) -> int:
         return len(self.entry)
+
+    def take_some(self, most: int) -> TakenPairs:
+        """The pairs of not more than so many windows, spread evenly."""
+        if len(self.windows) <= most:
+            return self
+        chosen = np.unique(np.linspace(0, len(self.windows) - 1, most).round().astype(np.int64))
+        pairs, people = np.isin(self.window, chosen), np.isin(self.person_window, chosen)
+        return TakenPairs(
+            self.log,
+            tuple(self.windows[number] for number in chosen),
+            self.entry[pairs],
+            self.user[pairs],
+            np.searchsorted(chosen, self.window[pairs]),
+            self.inside[pairs],
+            self.known[pairs],
+            self.size[pairs],
+            self.holders[pairs],
+            self.person[people],
+            np.searchsorted(chosen, self.person_window[people]),
+            self.person_known[people],
+            self.person_size[people],
+        )
 
     def profiles_before(self, number: int) -> Snapshot | None:
         """The profiles just before a window; None if nobody had one."""
@@ -62,32 +90,45 @@ def profiles_before(log: Log, window: ShortWindow) -> Snapshot | None:
     return Snapshot.of(log, Moment(tick, label_before(log, window.start)))
 
 
-def find_taken(log: Log, windows: Sequence[ShortWindow], *, later: bool = False) -> TakenPairs:
-    """What was taken in windows; with `later`, also after each and before the next."""
+def find_taken(log: Log, windows: Sequence[ShortWindow], first: ShortWindow, *, later: bool = False) -> TakenPairs:
+    """What was taken in windows; with `later`, also after each and before the next.
+
+    `first` is the first window in which something was recommended: recommendations make profiles longer, so that
+    their sizes tell how active people are only before it.
+    """
     whose = log.entry_users()
+    at_first = _sizes(log, profiles_before(log, first))
     nothing = np.empty(0, dtype=np.int64)
-    parts: list[tuple[Codes, ...]] = [(nothing,) * 9]
+    parts: list[tuple[Any, ...]] = [(nothing,) * 11]
     for number, window in enumerate(windows):
         before = profiles_before(log, window)
-        sizes = np.zeros(len(log.users), dtype=np.int64) if before is None else before.sizes()
+        held = _sizes(log, before)
+        size = np.where(held > 0, np.minimum(held, at_first), 0) if window.start > first.start else held
         counts = np.zeros(len(log.items), dtype=np.int64) if before is None else before.counts()
         end = window.until if later else window.end
         entry = np.flatnonzero((log.time >= window.start) & (log.time < end))
         user = whose[entry]
-        person = np.union1d(np.flatnonzero(sizes), user)
+        person = np.union1d(np.flatnonzero(held), user)
         parts.append(
             (
                 entry,
                 user,
                 np.full(len(entry), number),
                 log.time[entry] < window.end,
-                sizes[user],
+                held[user] > 0,
+                size[user],
                 counts[log.item[entry]],
                 person,
                 np.full(len(person), number),
-                sizes[person],
+                held[person] > 0,
+                size[person],
             )
         )
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
-    columns[3] = columns[3].astype(np.bool_)
+    for k in (3, 4, 9):
+        columns[k] = columns[k].astype(np.bool_)
     return TakenPairs(log, tuple(windows), *columns)
+
+
+def _sizes(log: Log, before: Snapshot | None) -> Codes:
+    return np.zeros(len(log.users), dtype=np.int64) if before is None else before.sizes()

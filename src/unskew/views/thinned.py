@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from unskew.arrays.types import Floats, Mask
-from unskew.checks import require_whole_number
+from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
-from unskew.data.view_report import Stratum
-from unskew.errors import EmptyError, option
 from unskew.recommend.specs import AnyRecommender
-from unskew.text import count
-from unskew.views.contrast import Contrast, RankedContrast, set_up_contrast
-from unskew.views.keep_draws import draw_kept
+from unskew.views.contrast import set_up_contrast
 from unskew.views.outside import warn_of_lost_repeats
 from unskew.views.production_choice import choose_production
-from unskew.views.rates import find_keep
-from unskew.views.reporting import describe_view
-from unskew.views.strata import name_strata
+from unskew.views.thinning import Thinning, plan_thinning
 
 
 def thinned(
@@ -36,71 +25,76 @@ def thinned(
     seed: int = 0,
     draw: int = 0,
 ) -> Log:
-    """The log with what was taken in windows thinned to what is usual: a view, itself a log."""
+    """The log with what was taken in windows thinned to what is usual: a view, itself a log.
+
+    Each pair is kept with the probability usual rate / observed rate of pairs that production, fitted just before the
+    window, ranked alike. Nothing has to be known about what was shown. The usual rate is that of a hold-out group over
+    the same time or, without one, that of quiet windows.
+
+    Parameters
+    ----------
+    log
+        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once, so that an
+        item that is dropped in a window and was taken again outside counts from then on.
+    production
+        The recommender that was in production, or one like it: a spec, an object, or a table of the lists that were
+        shown (``table:lists.parquet``); ``"auto"`` for the one of unskew that explains most of what was taken.
+    campaigns
+        When something was recommended: windows ``"START:END"``, ``"START:"`` for one that goes on. Long windows are
+        cut into short ones, and the model is fitted anew for each.
+    holdout
+        Users who were never shown anything: a file, a dataframe or ids. They are never thinned.
+    since, until
+        With a hold-out group and no campaigns: something was recommended after `since`. What was taken after `until`,
+        by default the end of the log, is neither counted nor thinned: give the date of the evaluation.
+    seed, draw
+        Which pairs are kept is drawn at random. Draws 0, 1, 2, ... of one seed are to be averaged over: their mean
+        settles faster than that of other seeds.
+
+    Notes
+    -----
+    Without a hold-out group, what was in demand in the windows for another reason, such as a season, looks the same as
+    a recommendation and is thinned too.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate(users=800, items=300, seed=1)
+    >>> view = us.thinned(world.log, "knn?similarity=cooccurrence", campaigns=["330:350", "430:450"])
+    >>> round(len(world.log) / len(world.truth), 2), round(len(view) / len(world.truth), 2)
+    (1.35, 1.0)
+    """
+    plan = plan_thinned(log, production, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    return plan.draw(seed, draw)
+
+
+def plan_thinned(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    campaigns: Windows | None = None,
+    holdout: Any = None,
+    since: Any = None,
+    until: Any = None,
+) -> Thinning:
+    """What `thinned` draws from, for those who want several draws."""
+    require_instance(Log, log, "a log", "read one with read_log")
     contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
     warn_of_lost_repeats(log)
-    ranked, notes = choose_production(contrast, production)
     again = None
     if log.repeats is not None:
-        again = ~_mark_windows(contrast, log.repeats.time)
+        again = ~contrast.mark_inside(log.repeats.time)
         if contrast.holdout is not None:
             again |= contrast.holdout[log.entry_users()[log.repeats.entry]]
-    what = "the dates of recommendations" if contrast.holdout is None else "a hold-out group"
-    return thin(
-        ranked,
+    known = "when something was recommended" if contrast.holdout is None else "a hold-out group"
+    advice = ["exposures (who was shown what) would tell which of these pairs to drop"]
+    if contrast.holdout is None:
+        advice.append("a hold-out group, never shown anything, would tell what is usual at the same time")
+    return plan_thinning(
+        contrast,
+        choose_production(contrast, production),
         view="thinned",
-        seed=seed,
-        draw=draw,
+        reason=f"{known} and a model of production are known",
+        advice=advice,
         again=again,
-        reason=f"{what} and production are known",
-        notes=notes,
     )
-
-
-def thin(
-    ranked: RankedContrast,
-    *,
-    view: str,
-    seed: int,
-    draw: int,
-    again: Mask | None,
-    reason: str,
-    notes: Sequence[str],
-    besides: Mask | None = None,
-) -> Log:
-    """Drop suspect pairs with the probability of their stratum; `besides` are dropped in any case."""
-    require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
-    require_whole_number(option("draw"), draw, "which of several draws", 0)
-    contrast, pairs = ranked.contrast, ranked.pairs
-    log = contrast.log
-    rates = ranked.rates()
-    keep = find_keep(rates)
-    suspect = np.flatnonzero(contrast.suspect)
-    kept = draw_kept(keep[pairs.stratum[suspect]], pairs.stratum[suspect], seed, draw)
-    left = np.ones(len(log), dtype=np.bool_) if besides is None else ~besides
-    left[contrast.taken.entry[suspect[~kept]]] = False
-    result = log.keep_entries(left, repeats=again, view=view)
-    if len(result) == 0:
-        raise EmptyError(f"nothing is left of this log in the {view} view")
-    strata = _describe_strata(ranked, keep, np.bincount(pairs.stratum[suspect[~kept]], minlength=len(keep)))
-    report = describe_view(log, result, reason, strata=strata, notes=[*contrast.notes, *notes])
-    return replace(result, view_report=report)
-
-
-def _describe_strata(ranked: RankedContrast, keep: Floats, dropped: Floats) -> list[Stratum]:
-    rates = ranked.rates()
-    people = np.maximum(rates.people, 1)
-    return [
-        Stratum(
-            name, int(rates.suspect[k]), int(dropped[k]), rates.observed[k] / people[k], rates.usual[k] / people[k]
-        )
-        for k, name in enumerate(name_strata())
-        if rates.observed[k] + rates.usual[k] > 0
-    ]
-
-
-def _mark_windows(contrast: Contrast, time: Any) -> Mask:
-    inside = np.zeros(len(time), dtype=np.bool_)
-    for window in contrast.windows:
-        inside |= window.contains(time)
-    return inside

@@ -1,0 +1,180 @@
+"""The excess: how much of what was taken in windows came from recommendations, with no list of exposures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from unskew.checks import require_repeats, require_whole_number
+from unskew.data.log import Log
+from unskew.data.time_windows import Windows
+from unskew.errors import option
+from unskew.evaluation.intervals import check_level
+from unskew.recommend.specs import AnyRecommender
+from unskew.views.contrast import set_up_contrast
+from unskew.views.cross_fitted import measure_excess, resample_excess, split_blocks
+from unskew.views.production_choice import choose_production
+from unskew.views.ranked_contrast import count_ranked
+from unskew.views.rates import Rates, list_strata
+
+
+@dataclass(frozen=True)
+class ExcessStratum:
+    """What was taken of one rank stratum.
+
+    Attributes
+    ----------
+    name
+        Which, in words: ``rank 1``.
+    pairs
+        How many pairs were taken in the windows, or were exposed, by users who could be shown something.
+    observed, usual
+        Pairs for each of these users and window, and how many there would be had nothing been shown.
+    excess
+        The share of the pairs that came from recommendations; negative where fewer were taken than usual.
+    """
+
+    name: str
+    pairs: int
+    observed: float
+    usual: float
+    excess: float
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How much of what was taken in windows came from recommendations. Made by `unskew.excess`.
+
+    Attributes
+    ----------
+    value, low, high, level
+        The share of what was taken, with its interval, and the confidence level of that.
+    pairs
+        How many pairs were taken in the windows by users who could be shown something.
+    production
+        The model that stands for production.
+    candidates
+        If production was to be found: how well each model that competed tells what came from recommendations, from 0
+        to 1, the best first.
+    windows
+        How many short windows there were.
+    compared_with
+        Where nothing was shown, in words.
+    strata
+        The same by the rank that production gave to what was taken.
+    notes
+        What should be known beside it.
+    """
+
+    value: float
+    low: float
+    high: float
+    level: float
+    pairs: int
+    production: str
+    windows: int
+    compared_with: str
+    candidates: Mapping[str, float] = field(default_factory=dict)
+    strata: tuple[ExcessStratum, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        limits = f"[{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        about = f"about {100 * max(self.value, 0.0):.0f} % {limits} of what was taken in these windows"
+        if self.low <= 0 <= self.high:
+            return f"{about} came from recommendations: none of it may have, since 0 lies inside the interval"
+        return f"{about} came from recommendations"
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**asdict(self), "candidates": dict(self.candidates), "sentence": str(self)}
+
+
+def excess(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    campaigns: Windows | None = None,
+    holdout: Any = None,
+    since: Any = None,
+    until: Any = None,
+    level: float = 0.95,
+    seed: int = 0,
+    repeats: int = 200,
+) -> Excess:
+    """How much of what was taken in windows of time came from recommendations.
+
+    What was taken there, by the rank that a model of production gave to it, is compared with what a hold-out group
+    took over the same time or, without one, with what everyone took in quiet windows. Exposures need not be known.
+    The share is cross-fitted: strata with more than usual are found on half of the users, and the differences are
+    added up on the other half, so that it is 0 on average where nothing was recommended.
+
+    Parameters
+    ----------
+    log
+        All of history.
+    production
+        The recommender that was in production, or one like it: a spec, an object or a table of the lists that were
+        shown (``table:lists.parquet``). ``"auto"`` has those of unskew compete.
+    campaigns
+        When something was recommended: windows ``"START:END"``, ``"START:"`` for one that goes on.
+    holdout
+        Users who were never shown anything: a file, a dataframe or ids.
+    since, until
+        With a hold-out group and no campaigns: something was recommended after `since`. Nothing after `until`
+        counts.
+    level, repeats
+        Confidence level of the interval, and how many samples of users it is made from.
+    seed
+        Of the samples.
+
+    Notes
+    -----
+    The interval is about who happened to be there, not about the model: another one may explain more. What was in
+    demand in the windows for another reason, such as a season, looks the same as a recommendation, unless a
+    hold-out group is given.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate(users=800, items=300, seed=1)
+    >>> found = us.excess(world.log, "knn?similarity=cooccurrence", campaigns=["330:350", "430:450"], repeats=50)
+    >>> 0.8 < found.low < found.value < found.high <= 1
+    True
+    """
+    check_level(level)
+    require_repeats(option("repeats"), repeats)
+    require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
+    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    chosen = choose_production(contrast, production, seed)
+    ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
+    halves = split_blocks(ranked.tally.blocks, seed)
+    value = measure_excess(chosen.tallies, halves)
+    low = high = float("nan")
+    if repeats:
+        found = resample_excess(chosen.tallies, halves, repeats, seed)
+        low, high = (float(limit) for limit in np.quantile(found, [(1 - level) / 2, (1 + level) / 2]))
+    rates = ranked.rates
+    return Excess(
+        value=value,
+        low=low,
+        high=high,
+        level=level,
+        pairs=int(rates.suspect.sum()),
+        production=chosen.ranks.production,
+        windows=len(contrast.windows),
+        compared_with=contrast.describe_quiet(),
+        candidates=chosen.candidates,
+        strata=tuple(_describe_strata(rates)),
+        notes=(*contrast.notes, *ranked.notes),
+    )
+
+
+def _describe_strata(rates: Rates) -> list[ExcessStratum]:
+    return [
+        ExcessStratum(name, pairs, observed, usual, more / pairs if pairs else 0.0)
+        for name, pairs, observed, usual, more in list_strata(rates)
+    ]

@@ -1,0 +1,111 @@
+"""Dropping what recommendations brought: suspect pairs are kept with the probability of their cell.
+
+What is expensive (fitting the model of production before each window) is done once, in `plan_thinning`; then any number
+of draws cost little: see `Thinning.draw`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.checks import require_whole_number
+from unskew.data.log import Log
+from unskew.data.view_report import Stratum
+from unskew.errors import EmptyError, option
+from unskew.views.contrast import Contrast
+from unskew.views.keep_draws import draw_kept
+from unskew.views.production_choice import Production
+from unskew.views.ranked_contrast import count_ranked
+from unskew.views.rates import Rates, find_keep, list_strata
+from unskew.views.reporting import describe_view
+from unskew.views.strata import RANK_OF, RANK_STRATA, name_strata
+
+
+@dataclass(frozen=True)
+class Thinning:
+    """Which pairs of a log are kept with which probability, ready to be drawn.
+
+    Attributes
+    ----------
+    log
+        All of history.
+    entry, cell, keep
+        The suspect pairs, as places of ``log.item``, with the cell and the probability of each.
+    rates
+        What was observed and what is usual, by cell.
+    view, reason, notes, advice
+        What the report of the view says.
+    besides
+        Entries that are dropped in any case, if any.
+    again
+        Which repeats of the log may stand in for what is dropped.
+    """
+
+    log: Log
+    entry: Codes
+    cell: Codes
+    keep: Floats
+    rates: Rates
+    view: str
+    reason: str
+    notes: tuple[str, ...] = ()
+    advice: tuple[str, ...] = ()
+    besides: Mask | None = None
+    again: Mask | None = None
+
+    def draw(self, seed: int = 0, draw: int = 0) -> Log:
+        """One draw of the view: the same for the same two numbers."""
+        require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
+        require_whole_number(option("draw"), draw, "which of several draws", 0)
+        dropped = ~draw_kept(self.keep, self.cell, seed, draw)
+        left = np.ones(len(self.log), dtype=np.bool_) if self.besides is None else ~self.besides
+        left[self.entry[dropped]] = False
+        result = self.log.keep_entries(left, repeats=self.again, view=self.view)
+        if len(result) == 0:
+            raise EmptyError(f"nothing is left of this log in the {self.view} view")
+        strata = _describe_strata(self.rates, self.cell[dropped])
+        report = describe_view(self.log, result, self.reason, strata=strata, notes=self.notes, advice=self.advice)
+        return replace(result, view_report=report)
+
+
+def plan_thinning(
+    contrast: Contrast,
+    production: Production,
+    *,
+    view: str,
+    reason: str,
+    notes: Sequence[str] = (),
+    advice: Sequence[str] = (),
+    besides: Mask | None = None,
+    again: Mask | None = None,
+) -> Thinning:
+    """Find with which probability each suspect pair is kept."""
+    ranked = count_ranked(contrast, production.ranks)
+    rates, places = ranked.rates, contrast.suspect_places
+    cell = ranked.pairs.cell[places]
+    usual = f"what is usual comes from {contrast.describe_quiet()}"
+    return Thinning(
+        log=contrast.log,
+        entry=contrast.taken.entry[places],
+        cell=cell,
+        keep=find_keep(rates)[cell],
+        rates=rates,
+        view=view,
+        reason=reason,
+        notes=(*production.notes(), usual, *contrast.notes, *ranked.notes, *notes),
+        advice=tuple(advice),
+        besides=besides,
+        again=again,
+    )
+
+
+def _describe_strata(rates: Rates, dropped: Codes) -> list[Stratum]:
+    """The rank strata of a report, from the cells of the pairs that were dropped."""
+    lost = dict(zip(name_strata(), np.bincount(RANK_OF[dropped], minlength=RANK_STRATA).tolist(), strict=True))
+    return [
+        Stratum(name, pairs, lost[name], observed, usual) for name, pairs, observed, usual, _ in list_strata(rates)
+    ]
