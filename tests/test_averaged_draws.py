@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from statistics import NormalDist, mean, stdev, variance
+from typing import Any
 
 import numpy as np
 import pytest
@@ -46,7 +47,7 @@ def draws() -> list[us.Log]:
 
 
 def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: list[us.Log]) -> None:
-    options = {"at": 480, "reference": 300, "qualities": ["hit@5", "mrr@5"]}
+    options: Any = {"at": 480, "reference": 300, "qualities": ["hit@5", "mrr@5"]}
     alone = [us.report(draw, ["popular", "constant:1,3,5"], **options) for draw in draws]
     found = us.report(draws, ["popular", "constant:1,3,5"], **options)
     assert len(found.scores) == len(alone[0].scores)

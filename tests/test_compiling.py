@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from numba.core import caching
+
+from unskew.arrays import compiling
+from unskew.errors import UnskewWarning
 
 _KERNEL = """
 from unskew.arrays.compiling import compiled
@@ -58,3 +64,60 @@ def test_a_cache_that_knows_a_type_which_has_moved_is_made_again(
     once_more = load_kernel()
     assert once_more(new.Pair(3.0, 4.0)) == 7.0
     assert sum(once_more.stats.cache_hits.values()) == 1
+
+
+@pytest.fixture
+def no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
+    """Neither the folder of a module nor the home of the user can be written, as in many containers."""
+    monkeypatch.setattr(caching.CacheImpl, "_locator_classes", [caching.UserProvidedCacheLocator])
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "cached_kernel.py").write_text("from unskew.arrays.compiling import compiled\n\n" + _ADD)
+    compiling._private_folder.cache_clear()
+    yield tmp_path
+    compiling._private_folder.cache_clear()
+
+
+_ADD = """@compiled
+def add(one, other):
+    return one + other
+"""
+
+
+def test_without_a_writable_cache_a_private_folder_is_used(no_place: Path) -> None:
+    assert load_kernel()(1, 2) == 3
+    folder = no_place / f"unskew-compiled-{os.getuid()}"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(folder.rglob("*.nbi"))
+    again = load_kernel()
+    assert again(1, 2) == 3
+    assert sum(again.stats.cache_hits.values()) == 1
+
+
+def test_a_private_folder_that_others_may_write_to_is_not_used(no_place: Path) -> None:
+    folder = no_place / f"unskew-compiled-{os.getuid()}"
+    folder.mkdir()
+    folder.chmod(0o777)
+    with pytest.warns(UnskewWarning, match="every run compiles them again"):
+        assert load_kernel()(1, 2) == 3
+    assert not list(folder.iterdir())
+
+
+def test_that_loops_cannot_be_kept_is_said_once(no_place: Path) -> None:
+    (no_place / f"unskew-compiled-{os.getuid()}").write_text("in the way")
+    with pytest.warns(UnskewWarning, match="every run compiles them again"):
+        assert load_kernel()(1, 2) == 3
+    assert load_kernel()(3, 4) == 7  # and not said again: a warning is an error here
+
+
+@pytest.mark.parametrize("ending", ["nbi", "nbc"])
+def test_a_truncated_cache_is_made_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "cached_kernel.py").write_text("from unskew.arrays.compiling import compiled\n\n" + _ADD)
+    assert load_kernel()(1, 2) == 3
+    for file in tmp_path.rglob(f"*.{ending}"):
+        file.write_bytes(file.read_bytes()[:7])
+    assert load_kernel()(3, 4) == 7
+    again = load_kernel()
+    assert again(3, 4) == 7
+    assert sum(again.stats.cache_hits.values()) == 1

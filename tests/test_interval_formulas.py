@@ -311,3 +311,8 @@ def test_the_grid_can_tell_an_interval_that_does_not_cover() -> None:
     [uneven] = study_scores(Design(400, 2), SAMPLES, 79, (0.05,))
     assert rare.student < 0.9
     assert uneven.student < 0.8
+
+
+def test_a_difference_that_is_the_same_for_every_user_has_limits_that_hold_it() -> None:
+    low, high = difference(np.array([3.0, 2.0]), np.full(2, 0.4), np.full(2, 0.6))
+    assert low - 1e-12 <= -0.2 <= high + 1e-12

@@ -35,7 +35,7 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-BASE = ["errors", "progress", "text", "checks", "files", "frames"]
+BASE = ["text", "errors", "progress", "checks", "files", "frames"]
 ROOMS = [
     "drawing",
     "arrays",
@@ -44,6 +44,7 @@ ROOMS = [
     "solve",
     "engines",
     "weights",
+    "methods",
     "recommend",
     "evaluation",
     "views",

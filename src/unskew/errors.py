@@ -1,4 +1,4 @@
-"""What unskew raises and warns about. Everything else in the package imports from here.
+"""What unskew raises and warns about. Everything else in the package imports from here, but for `unskew.text`.
 
 A message says what was wrong and where; its `remedy` says what to do about it. Where either names an option, it
 does so with `option`, so that Python users read ``users='both'`` and those of the command line ``--users both``;
@@ -11,6 +11,10 @@ import ast
 import re
 from collections.abc import Callable, Iterable
 from typing import Any, Self
+
+from unskew.text import escape_controls, shorten_quotes
+
+_MOST_COLUMNS = 20  # that a message lists
 
 _BEGIN, _BETWEEN, _END = (
     "\ue000",
@@ -47,12 +51,12 @@ def name_in_python(name: str, value: Any) -> str:
 
 
 def render(text: str, name_option: NameOption = name_in_python) -> str:
-    """A message with its options written in one way or another."""
+    """A message in one line, with its options written in one way or another."""
 
     def write(found: re.Match[str]) -> str:
         return name_option(found[1], ast.literal_eval(found[2]) if found[2] else None)
 
-    return _OPTION.sub(write, text)
+    return shorten_quotes(escape_controls(_OPTION.sub(write, text)))
 
 
 class UnskewError(Exception):
@@ -94,7 +98,9 @@ class ColumnError(InputError):
 
 def missing_column(where: str, name: str, have: Iterable[str], remedy: str) -> ColumnError:
     """The error about a table that has other columns than the one that is wanted."""
-    columns = ", ".join(map(repr, have)) or "no columns"
+    names = list(have)
+    some = ", ".join(map(repr, names[:_MOST_COLUMNS])) or "no columns"
+    columns = some + (f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else "")
     return ColumnError(f"{where} has no column {name!r}; it has {columns}", remedy=remedy)
 
 

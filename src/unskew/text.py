@@ -4,8 +4,30 @@ from __future__ import annotations
 
 import difflib
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+_CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+_LONG_QUOTE = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.){201,}'|\"(?:[^\"\\]|\\.){201,}\")(?!\w)")
+
+
+def escape_controls(text: str) -> str:
+    r"""The text with characters that steer a terminal or turn the direction of writing shown as escapes.
+
+    >>> print(escape_controls("a\x1b[2Jb\nc"))
+    a\x1b[2Jb\nc
+    """
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+
+
+def shorten_quotes(text: str) -> str:
+    """The text with at most 200 characters of each value that it quotes.
+
+    >>> len(shorten_quotes(repr("x" * 5000)))
+    205
+    """
+    return _LONG_QUOTE.sub(lambda found: found[0][:201] + "..." + found[0][-1], text)
 
 
 def closest(given: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:

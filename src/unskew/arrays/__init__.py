@@ -6,8 +6,9 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `profiles`: who holds what, as offsets and item codes
 - `rows`: entries of profiles, and whose they are
 - `blocks`: work cut by the data and run on threads
-- `sweep`: one pass over profiles
-- `kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes, over lists
+- `sweep`: one pass over profiles; `margin_sweep`: one for several margins of their entries
+- `kernels`, `margin_kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes,
+  over lists
 - `compiling`: how loops are compiled
 - `lookup`: numbers looked up among sorted ones
 - `distances`: how far two item mixes are apart

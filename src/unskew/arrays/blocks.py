@@ -7,6 +7,7 @@ from them is the same to the last bit for any number of threads.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
@@ -17,6 +18,7 @@ import numpy as np
 from unskew.arrays.types import Codes
 from unskew.errors import InputError
 
+_MOST_THREADS = 1024
 SMALL = 30_000  # entries below which waking a thread costs more than it saves
 
 
@@ -29,8 +31,11 @@ def threads() -> int:
 def _threads(wish: str | None) -> int:
     if wish is None:
         return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if not wish.isdigit() or int(wish) < 1:
-        raise InputError(f"UNSKEW_THREADS is {wish!r}; it must be a whole number of at least 1")
+    if not re.fullmatch("[0-9]{1,4}", wish) or not 1 <= int(wish) <= _MOST_THREADS:
+        raise InputError(
+            f"UNSKEW_THREADS is {wish[:40]!r}",
+            remedy=f"make it a whole number from 1 to {_MOST_THREADS}, or unset it",
+        )
     return int(wish)
 
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import stat
+import tempfile
+import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 
+from unskew.errors import UnskewWarning
 from unskew.progress import progress
 
 Kernel = Callable[..., Any]
@@ -27,6 +35,12 @@ class _KernelCache(FunctionCache):
         except Exception:  # whatever unpickling raises; the cache only saves time
             self._forget()
             return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        try:
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]
+        except Exception:  # the disk is full, the folder is gone, the index is damaged
+            self._forget()
 
     def _forget(self) -> None:
         try:
@@ -48,9 +62,52 @@ def compiled_for_sums(function: Kernel) -> Kernel:
 def _keep_on_disk(kernel: Any) -> Kernel:
     """What ``cache=True`` does, with a cache of our own."""
     if hasattr(kernel, "enable_caching"):  # a plain function where NUMBA_DISABLE_JIT is set
-        kernel._cache = _KernelCache(kernel.py_func)  # type: ignore[no-untyped-call]
+        cache = _make_cache(kernel.py_func)
+        if cache is not None:
+            kernel._cache = cache
     result: Kernel = kernel
     return result
+
+
+def _make_cache(function: Kernel) -> _KernelCache | None:
+    """A cache where Numba has a place for it, else in a private folder, else none."""
+    with contextlib.suppress(RuntimeError, OSError):  # neither beside the file nor in the home of the user
+        return _KernelCache(function)  # type: ignore[no-untyped-call]
+    folder = _private_folder()
+    if folder is None:
+        return None
+    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    try:
+        return _KernelCache(function)  # type: ignore[no-untyped-call]
+    except (RuntimeError, OSError):
+        return None
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+@functools.cache
+def _private_folder() -> Path | None:
+    """A folder for compiled loops that belongs to this user alone; None, said once, if there can be none.
+
+    What is in it is run, so a folder that somebody else may write to is not used.
+    """
+    user = os.getuid() if hasattr(os, "getuid") else 0
+    folder = Path(tempfile.gettempdir()) / f"unskew-compiled-{user}"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        found = folder.lstat()
+        own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
+        if own and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    except OSError:
+        pass
+    warnings.warn(
+        "compiled loops cannot be kept, since no folder for them can be written: every run compiles them again, "
+        "which takes some seconds; set NUMBA_CACHE_DIR to a folder of your own",
+        UnskewWarning,
+        stacklevel=2,
+    )
+    return None
 
 
 class _Announcer(Listener):

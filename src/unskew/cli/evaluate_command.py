@@ -128,16 +128,16 @@ def evaluate(
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         click.echo(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all", err=True)
-    given = None if weights is None else ItemWeights.load(weights)
-    since = reference if given is None else given.reference
-    log = source.read(labels=[by] if by else [])
+    fitted = None if weights is None else ItemWeights.load(weights)
+    since = reference if fitted is None else fitted.reference
+    log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
     views = source.take_draws(log, since=since, until=at, draws=draws, seed=chosen.seed)
     found = report(
         views,
         models,
         at=at,
         reference=None if reference is None else source.reference_of(reference),
-        weights=given,
+        weights=fitted,
         baseline=ran,
         qualities=qualities,
         by=by,

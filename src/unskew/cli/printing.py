@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from unskew.progress import progress
-from unskew.text import to_json_value
+from unskew.text import escape_controls, to_json_value
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -28,9 +28,11 @@ def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
     grid.add_column(justify="right", no_wrap=True)
     grid.add_column(justify="left", style="dim")
     for name, value, remark in figures:
-        grid.add_row("  " + name, value, Text(remark))
+        grid.add_row(
+            Text(escape_controls("  " + name)), Text(escape_controls(value)), Text(escape_controls(remark))
+        )
     console = _console()
-    console.print(Text(title, style="bold"))
+    console.print(Text(escape_controls(title), style="bold"))
     console.print(grid)
 
 
@@ -44,6 +46,7 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int
     from rich.text import Text
 
     console = _console()
+    rows = [[escape_controls(cell) for cell in row] for row in rows]
     widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(columns)]
     widths[:left] = [min(width, 44) for width in widths[:left]]
     least = min(widths[0], _LEAST_NAME) if left > 0 else widths[0]
@@ -65,7 +68,7 @@ def print_line(text: str) -> None:
     """A sentence, wrapped to the terminal."""
     from rich.text import Text
 
-    _console().print(Text(text))
+    _console().print(Text(escape_controls(text)))
 
 
 def points(change: float) -> str:

@@ -64,7 +64,8 @@ def sample(
     SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
-    log = source.read_view(since=None if fitted is None else fitted.reference, until=at, seed=seed)
+    since, labels = (None, ()) if fitted is None else (fitted.reference, fitted.columns)
+    log = source.read_view(since=since, until=at, labels=labels, seed=seed)
     snapshot = source.snapshot(log, at)
     drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
     drawn.save(output)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unskew.data.snapshot import Snapshot
     from unskew.recommend.contract import Recommender
     from unskew.weights.alignment import Reference
+    from unskew.weights.groups import Margin
 
 Function = Callable[..., Any]
 
@@ -143,6 +144,14 @@ _FIT_OPTIONS = [
         help="How to fit.  [default: scaling; descent with --top or --items]",
     ),
     *_SHARED_FIT_OPTIONS,
+    click.option(
+        "--margin",
+        "margins",
+        multiple=True,
+        metavar="KIND:NAME",
+        help="Match this mix as well as that of the items: column:NAME for the groups of a column of the log, "
+        "such as a category; repeat for several.",
+    ),
 ]
 _SHOW_OPTIONS = [
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
@@ -171,7 +180,7 @@ class LogOptions:
         return self.log[0] if len(self.log) == 1 else list(self.log)
 
     def read(self, labels: Sequence[str] = ()) -> Log:
-        """Read the log, with columns of texts to split scores by."""
+        """Read the log, with columns of texts to split scores by or to match the mix of."""
         from unskew.reading.reader import read_log
 
         self.known.check()
@@ -183,7 +192,7 @@ class LogOptions:
             self.time,
             removed=self.removed,
             columns=by_column,
-            labels=labels,
+            labels=list(dict.fromkeys(labels)),
             time_unit=self.time_unit,
             drop_nulls=self.drop_nulls,
             exposed=self.known.exposed,
@@ -311,11 +320,23 @@ class FitChoice:
         """The name of the first option that was given, if any was."""
         return next(iter(self.given), None)
 
+    @property
+    def labels(self) -> list[str]:
+        """The columns of texts that the margins need; refuses a margin that is none."""
+        return [column for margin in self._margins() for column in margin.columns]
+
+    def _margins(self) -> list[Margin]:
+        from unskew.weights.margin_specs import parse_margin
+
+        return [parse_margin(text) for text in self.given.get("margins", ())]
+
     def keywords(self, log: Log, **more: Any) -> Any:
         """The same, and more if it is not None, as `fit_weights` takes it; items as ids of the log."""
         chosen = self.given | {name: value for name, value in more.items() if value is not None}
         if "items" in chosen:
             chosen["items"] = item_ids(chosen["items"], log)
+        if "margins" in chosen:
+            chosen["margins"] = self._margins()
         if ("top" in chosen or "items" in chosen) and "method" not in chosen:
             chosen["method"] = "descent"
         return chosen
@@ -337,7 +358,7 @@ def _gather(function: Function, options: Sequence[Callable[[Function], Function]
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         mine = {name: given.pop(name) for name in names}
-        return function(fit=FitChoice({k: v for k, v in mine.items() if v is not None}), **given)
+        return function(fit=FitChoice({k: v for k, v in mine.items() if v not in (None, ())}), **given)
 
     return _decorate(command, options)
 

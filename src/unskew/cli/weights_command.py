@@ -74,13 +74,14 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 -o weights.parquet
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --after 2024-08-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
+      unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --margin column:price_band
     """
     from unskew.data.split_rule import SplitRule
     from unskew.weights.fit_weights import fit_weights
 
     SplitRule(after, leave_last_out)  # refuse both at once before the log is read
     source.check_outputs(output, inputs=[reference, names])
-    log = source.read_view(since=reference, until=at)
+    log = source.read_view(since=reference, until=at, labels=fit.labels)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **fit.keywords(log))
@@ -141,6 +142,15 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             ),
             ("users left out", thousands(out.count), f"{percent(out.mass)} of the users now"),
             ("weights", thousands(r.fitted), f"items: {explain_range(fitted.weights[fitted.weights > 0])}"),
+            *(
+                (
+                    f"margin {margin.name}",
+                    f"{margin.bound_before:.4f} → {margin.bound:.4f}",
+                    f"distance of the mix of {margin.groups} groups from that of then (least possible: "
+                    f"{margin.bound_least:.4f}, this one: {margin.residual:.4f})",
+                )
+                for margin in r.margins
+            ),
             (
                 "status",
                 fitted.status,

@@ -184,10 +184,10 @@ class Slice:
         return replace(self, log=log, profiles=replace(self.profiles, item=self.per_entry(log.item)))
 
     def weigh(self, weights: Weights = None) -> Weighting:
-        """Apply weights: who is evaluated under them, and a log-weight for each item of the log.
+        """Apply weights: who is evaluated under them, and the probability of each pair.
 
-        `weights` are None for 1 everywhere, fitted weights, a mapping from item id to weight (1 for an item
-        that it does not name), or what this method gave before.
+        `weights` are None for 1 everywhere, fitted weights or another method (`unskew.methods`), a mapping from
+        item id to weight (1 for an item that it does not name), or what this method gave before.
         """
         theta = np.zeros(self.profiles.n_items)
         if weights is None:
@@ -199,11 +199,14 @@ class Slice:
             if not same or getattr(weights.part, "after", None) != getattr(self, "after", None):
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             return weights
+        if isinstance(weights, type):
+            name = weights.__name__
+            raise InputError(f"{option('weights')} is the class {name}", remedy=f"make one of it: {name}()")
         if not isinstance(weights, Mapping):
             if not isinstance(weights, AppliesToSlice) or hasattr(weights, "iloc"):  # a frame has an apply as well
                 raise InputError(
                     f"{option('weights')} is a {type(weights).__name__}",
-                    remedy="give fitted weights or a mapping {item: weight}",
+                    remedy="give fitted weights, a mapping {item: weight} or a method of unskew.methods",
                 )
             return weights.apply(self)
         codes, values = require_codes_of_mapping(self.log.items, weights, option("weights"))
@@ -221,4 +224,4 @@ class Slice:
             raise EmptyError(
                 f"with these weights nobody holds anything at {self.at}", remedy="give some item a positive weight"
             )
-        return Weighting(part, theta, "weighted")
+        return Weighting(part, theta, "weighted", frees_constant_lists=True)

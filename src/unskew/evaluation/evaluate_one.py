@@ -89,9 +89,10 @@ def evaluate(
     snapshot
         The profiles; each item of each profile is held out in turn.
     weights
-        Item weights from `fit_weights`, or a mapping from item to weight (1 for an item that it does not name);
-        None for the raw score. With `after` or `leave_last_out`, fit them with the same option, so that they are
-        fitted to what is held out: ``fit_weights(snapshot, reference, after=after)``.
+        Item weights from `fit_weights`, a mapping from item to weight (1 for an item that it does not name), or
+        another method (`unskew.methods`); None for the raw score. With `after` or `leave_last_out`, fit them
+        with the same option, so that they are fitted to what is held out: ``fit_weights(snapshot, reference,
+        after=after)``.
     quality
         ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Quality` of
         one's own; or a list of these.

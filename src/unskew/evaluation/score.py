@@ -32,7 +32,8 @@ class Score:
         interval is conservative then.
     biased
         Whether what recommendations and promotions did to the log can still be in it: of all scores under the view
-        ``all`` but weighted ones of constant lists. No interval knows of it.
+        ``all`` but those of constant lists under weights that match the reference date, or of users who were never
+        shown anything. No interval knows of it.
     effective_pairs
         ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
     largest_item

@@ -262,7 +262,9 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
             f"{option('options')} is about the weights of some items alone, but a timeline has those of all",
             remedy=f"leave them to {option('top')} of the timeline",
         )
-    shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling"}
+    if options is not None and options.margins:
+        raise PolicyError(f"a timeline matches the mix of items alone, and takes no {option('margins')}")
+    shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling", "margins": ()}
     everything = FitOptions.of(options, shared)
     kept = "descent" if options is None or options.method == "scaling" else options.method
     subset = require_one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)

@@ -54,6 +54,7 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
             raise ColumnError(
                 f"column {name!r} holds {whole[0][0]}, an integer beyond 64 bits", remedy="write it as text"
             )
+        _refuse_wide(source, short, name, table, f"json_type({short}) <> 'DOUBLE'", ("BIGINT", "DOUBLE"))
         return f"{short}::DOUBLE"
     if kinds == {"VARCHAR"}:
         return f"({short} ->> '$')"
@@ -62,6 +63,31 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
     words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
     told = " and ".join(sorted({words.get(kind, "numbers") for kind in kinds}))
     raise ColumnError(f"column {name!r} holds {told}: all its values must be numbers, or all text")
+
+
+def _refuse_wide(
+    source: Source, short: str, name: str, table: str, is_integer: str, kinds: tuple[str, str]
+) -> None:
+    """Refuse integers that a decimal number cannot hold, in a column that has both: two could become one."""
+    found = source.connection.execute(
+        f"SELECT {short}::VARCHAR FROM {table} WHERE {is_integer} AND abs({short}::HUGEINT) > {2**53} LIMIT 1"
+    ).fetchall()
+    if found:
+        raise ColumnError(
+            f"column {name!r} holds integers ({kinds[0]}, such as {found[0][0]}) and decimal numbers "
+            f"({kinds[1]}), which cannot tell such large integers apart",
+            remedy="make all of them integers, or all text",
+        )
+
+
+def _refuse_wide_parts(source: Source, name: str) -> None:
+    """The same for files of which some have integers and some decimal numbers in one column."""
+    whole = [part for part in source.parts if part.kinds.get(name) in (*_INTEGERS, *_WIDE)]
+    other = [part for part in source.parts if part.kinds.get(name) in _DECIMALS]
+    if whole and other:
+        for part in whole:
+            kinds = (f"{part.kinds[name]} in {part.name}", f"{other[0].kinds[name]} in {other[0].name}")
+            _refuse_wide(source, quote_name(name), name, part.relation, "true", kinds)
 
 
 def create_plain_view(source: Source, names: Mapping[str, str], table: str) -> dict[str, str]:
@@ -82,6 +108,7 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
     if kind in _DECIMALS:
+        _refuse_wide_parts(source, name)
         return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END"
     if kind == "UUID":
         return f"{short}::VARCHAR"

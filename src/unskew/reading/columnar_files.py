@@ -15,8 +15,8 @@ from unskew.text import first_line
 
 
 def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
-    """SQL for Parquet files; a column that some of them lack is null there."""
-    return f"read_parquet({quote_paths(files)}, union_by_name=true)"
+    """SQL for Parquet files; a column that some of them lack is null there, and folders give no columns."""
+    return f"read_parquet({quote_paths(files)}, union_by_name=true, hive_partitioning=false)"
 
 
 def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
@@ -25,6 +25,8 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
     if is_saved_log(path):
         raise InputError(f"{path} is a saved log, which cannot be joined with other files", remedy="give it alone")
     try:
-        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table.validate(full=True)  # DuckDB would follow a damaged offset anywhere
+        return table
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"cannot read {path}: {first_line(error)}") from None

@@ -60,7 +60,8 @@ def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in form.columns)
     return (
         f"read_csv({quote_paths(files)}, auto_detect=false, header=true, skip={form.blank}, "
-        f"delim={quote_text(form.delimiter)}, quote='\"', escape='\"', columns={{{columns}}})"
+        f"delim={quote_text(form.delimiter)}, quote='\"', escape='\"', columns={{{columns}}}, "
+        "hive_partitioning=false)"
     )
 
 

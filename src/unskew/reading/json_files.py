@@ -18,7 +18,9 @@ from unskew.reading.sql import quote_paths, quote_text
 def open_json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
     """SQL for JSON lines (or one array) of objects, each value as JSON."""
     paths = quote_paths(files)
-    found = connection.execute(f"DESCRIBE SELECT * FROM read_json({paths}, union_by_name=true)").fetchall()
+    found = connection.execute(
+        f"DESCRIBE SELECT * FROM read_json({paths}, union_by_name=true, hive_partitioning=false)"
+    ).fetchall()
     if [row[0] for row in found] == ["json"]:  # what DuckDB calls values that are no objects
         if found[0][1] == "JSON":
             raise EmptyError(f"{files[0]} has no rows")
@@ -26,4 +28,4 @@ def open_json(connection: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> s
             f"{files[0]} does not hold JSON objects", remedy="write one on each line, such as {'user': 1, ...}"
         )
     columns = ", ".join(f"{quote_text(row[0])}: 'JSON'" for row in found)
-    return f"read_json({paths}, columns={{{columns}}})"
+    return f"read_json({paths}, columns={{{columns}}}, hive_partitioning=false)"

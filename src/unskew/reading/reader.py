@@ -17,7 +17,7 @@ from unskew.progress import progress
 from unskew.reading.column_synonyms import OF_A_LOG
 from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
-from unskew.reading.sources import Source, open_source
+from unskew.reading.sources import Part, Source, open_source
 from unskew.text import closest
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
@@ -87,8 +87,12 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    with open_source(source) as found:
+    with open_source(source) as opened:
+        found = opened
         progress().stage(f"reading {found.name}")
+        for name in dict.fromkeys([user, item, time, removed, exposed, *columns, *labels]):
+            if name is not None and found.is_in_folders(name):
+                found = found.with_folders(name)
         names = _choose_columns(found, {"user": user, "item": item, "time": time})
         roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
         roles += [("labels", name) for name in labels]
@@ -128,9 +132,16 @@ def _require(source: Source, name: str, role: str) -> str:
     if not isinstance(name, str):
         raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, which is text")
     if name not in source.columns:
+        for part in source.parts:
+            if part.schema is not None and name in part.schema.names:
+                _refuse_twins(part, name)
         likely = _find_likely(name, role, source.columns)
         remedy = f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}"
+        if source.is_in_folders(name):
+            remedy = f"its folders are called so; to take that, ask for it with {option(role, name)}"
         raise missing_column(source.name, name, source.columns, remedy)
+    for part in source.parts:
+        _refuse_twins(part, name)
     files = [part for part in source.parts if part.kinds]
     for part in files:
         if name not in part.kinds:
@@ -142,6 +153,19 @@ def _require(source: Source, name: str, role: str) -> str:
             told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
             raise ColumnError(f"column {name!r} holds {told}", remedy="make them the same")
     return name
+
+
+def _refuse_twins(part: Part, name: str) -> None:
+    """Refuse a column whose name another one has too, or has in other letters, which SQL does not tell apart."""
+    names = [] if part.schema is None else part.schema.names
+    if names.count(name) > 1:
+        raise ColumnError(f"{part.name} has two columns {name!r}", remedy="rename one of them")
+    twin = next((one for one in names if one != name and one.lower() == name.lower()), None)
+    if twin is not None:
+        raise ColumnError(
+            f"{part.name} has columns {name!r} and {twin!r}, which differ only in case",
+            remedy="rename one of them",
+        )
 
 
 def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:

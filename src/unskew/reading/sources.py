@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import glob
+import re
 import shutil
 import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import duckdb
 import pyarrow as pa
@@ -23,7 +25,10 @@ from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
-from unskew.reading.sql import find_types, quote_name, translate_errors
+from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
+
+_ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
+"""DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +49,8 @@ class Part:
         The type of each of its columns; empty for a frame, which is not converted yet.
     schema
         Its Arrow schema, where it has one: this tells zones and categoricals.
+    folders
+        What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
     """
 
     name: str
@@ -52,6 +59,7 @@ class Part:
     form: Hashable | None = None
     kinds: Mapping[str, str] = field(default_factory=dict)
     schema: pa.Schema | None = None
+    folders: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,25 @@ class Source:
         table = frames.to_arrow(self.frame, list(columns))
         self.connection.register("frame", _without_categoricals(table))
         return replace(self, parts=(replace(self.parts[0], schema=table.schema),), frame=None)
+
+    def is_in_folders(self, name: str) -> bool:
+        """Whether no file has a column of that name, but all lie in a folder that is called so: ``name=value``."""
+        return name not in self.columns and all(name in part.folders for part in self.parts)
+
+    def with_folders(self, name: str) -> Source:
+        """The same with a column that the names of folders tell: whole numbers if all are, else text."""
+        values = [part.folders[name] for part in self.parts]
+        kind = "BIGINT" if all(re.fullmatch("0|-?[1-9][0-9]{0,17}", value) for value in values) else "VARCHAR"
+        parts = tuple(
+            replace(
+                part,
+                relation=f"(SELECT *, {quote_text(value)}::{kind} AS {quote_name(name)} FROM {part.relation})",
+                kinds={**part.kinds, name: kind},
+            )
+            for part, value in zip(self.parts, values, strict=True)
+        )
+        relation = "(" + " UNION ALL BY NAME ".join(map(_select_text_for_json, parts)) + ")"
+        return replace(self, relation=relation, parts=parts, columns=(*self.columns, name))
 
     @property
     def name(self) -> str:
@@ -143,7 +170,7 @@ class Source:
 def open_source(source: Any) -> Iterator[Source]:
     """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
     spill = tempfile.mkdtemp(prefix="unskew-")
-    connection = duckdb.connect(config={"threads": threads(), "temp_directory": spill})
+    connection = duckdb.connect(config={**_ALONE, "threads": threads(), "temp_directory": spill})
     try:
         connection.execute("SET enable_progress_bar=false")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
@@ -234,7 +261,13 @@ def _open_file(connection: duckdb.DuckDBPyConnection, path: Path, number: int) -
     schema = content.schema if isinstance(content, pa.Table) else None
     if format_.read_schema is not None:
         schema = format_.read_schema(path)
-    return Part(str(path), relation, format_, format_.form_of(path), kinds, schema)
+    return Part(str(path), relation, format_, format_.form_of(path), kinds, schema, _read_folders(path))
+
+
+def _read_folders(path: Path) -> dict[str, str]:
+    """What the folders of a file say, where they are called ``name=value``."""
+    named = (folder.partition("=") for folder in path.parts[:-1] if "=" in folder)
+    return {unquote(name): unquote(value) for name, _, value in named if name and value}
 
 
 def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[Path]) -> str:

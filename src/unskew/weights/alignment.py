@@ -101,6 +101,8 @@ class Alignment:
         Whether items that the reference lacks are dropped.
     left_out_reference
         Users who are not evaluated at t0.
+    everyone_then, then
+        All users at t0, and those who are evaluated; None where the reference is a marginal.
     """
 
     everyone: Population
@@ -113,6 +115,8 @@ class Alignment:
     present: Mask
     drop: bool
     left_out_reference: Share
+    everyone_then: Population | None = None
+    then: Population | None = None
 
     @classmethod
     def of(cls, snapshot: Slice, reference: Reference, options: FitOptions) -> Alignment:
@@ -135,8 +139,10 @@ class Alignment:
         """Apply the policy at both dates, wherever the profiles are."""
         if isinstance(reference, Marginal):
             raw, mix, now, left_out = _align_marginal(everyone, reference, options)
+            everyone_then = then = None
         else:
-            raw, mix, now, left_out = _align_population(everyone, reference, options)
+            raw, mix, now, left_out, then = _align_population(everyone, reference, options)
+            everyone_then = reference
         p_before = everyone.marginal()
         held = p_before > 0
         if not ((mix.known > 0) & held).any():
@@ -154,6 +160,8 @@ class Alignment:
             present=held if now.left_out().count == 0 else now.held_items(),
             drop=options.drops_new,
             left_out_reference=left_out,
+            everyone_then=everyone_then,
+            then=then,
         )
 
     @property
@@ -213,8 +221,10 @@ _Aligned = tuple[ReferenceMix, ReferenceMix, Population, Share]
 """The mix of everybody at t0 and of those evaluated, those evaluated at t1, and who is left out at t0."""
 
 
-def _align_population(everyone: Population, reference: Population, options: FitOptions) -> _Aligned:
-    """Leave out users at both dates until nothing changes any more.
+def _align_population(
+    everyone: Population, reference: Population, options: FitOptions
+) -> tuple[ReferenceMix, ReferenceMix, Population, Share, Population]:
+    """Leave out users at both dates until nothing changes any more. Last of all, those evaluated at t0.
 
     With ``users="both"`` leaving out a user at one date leaves it out at the other, which can take the
     last holder of an item away, and with it a user who now has too few. In a log without removals
@@ -235,7 +245,7 @@ def _align_population(everyone: Population, reference: Population, options: FitO
         keep = (mix.known > 0) | (not options.drops_new)
         now = everyone.eligible(keep, options.min_items, cohort)
         if cohort is None or now.is_same(cohort):
-            return raw, mix, now, left_out
+            return raw, mix, now, left_out, before
         cohort = now
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 from unskew.arrays.types import Floats, Mask
-from unskew.text import percent, short_percent, thousands
+from unskew.text import enumerate_words, percent, short_percent, thousands
 from unskew.weights.fit_options import FitOptions
-from unskew.weights.fit_report import Certificate, FitReport
+from unskew.weights.fit_report import Certificate, FitReport, MarginReport
 
 
 def explain_fit(report: FitReport, options: FitOptions) -> str:
     """Why the weights are as they are, and what would make them better."""
     keeps_new = not options.drops_new and report.new_items.count > 0
+    if report.converged and report.margin_gap is not None:
+        return explain_margins(report, options.tol)
     if report.status == "certified":
         fitted_only = keeps_new or report.vanished_items.count > 0  # T is not quite the mix of the reference date
         had = "should get {} of the fitted mix" if fitted_only else "had {} of the mass at the reference date"
@@ -43,6 +45,25 @@ def explain_fit(report: FitReport, options: FitOptions) -> str:
             "which no weighting brings back"
         )
     return f"the weighted mix matches the reference date to within {options.tol:g}"
+
+
+def explain_margins(report: FitReport, tol: float) -> str:
+    """How items and the other margins were matched together, and what kept them apart."""
+    every: list[FitReport | MarginReport] = [report, *report.margins]
+    names = ["items", *(f"{margin.name!r}" for margin in report.margins)]
+    if report.status == "solved":
+        return f"the weighted mix of {enumerate_words(names)} matches the reference date to within {tol:g} each"
+    away = [
+        f"{name} {one.residual:.2g} away from the target (alone at least {one.bound_least:.2g})"
+        for name, one in zip(names, every, strict=True)
+        if one.residual > tol
+    ]
+    if all(one.residual - one.bound_least <= tol for one in every):
+        return f"no weighting of these profiles can do better: {enumerate_words(away)}"
+    return (
+        "the margins contradict each other, and no weighting of these profiles does noticeably better for all of "
+        f"them: {enumerate_words(away)}"
+    )
 
 
 EXTREME = 1e4

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypedDict
 
 import numpy as np
@@ -12,6 +12,7 @@ import pyarrow as pa
 from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import PolicyError, option
 from unskew.text import did_you_mean
+from unskew.weights.margin_specs import load_margin, read_margins
 
 METHODS = ("scaling", "descent", "lbfgs")
 SUBSET_METHODS = ("descent", "lbfgs")
@@ -41,6 +42,7 @@ class FitKeywords(SharedFitKeywords, total=False):
 
     top: int | None
     items: Iterable[Any] | None
+    margins: Iterable[Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,6 +72,10 @@ class FitOptions:
         Only users with at least this many items are evaluated, at both dates.
     users
         ``all``, or ``both``: only users who have a profile at both dates.
+    margins
+        Further margins to match besides that of the items, for ``method="scaling"``: the name of a column of
+        texts read with ``read_log(labels=...)`` (a category, a price band; the group of a row, which may change
+        over time), or a mapping {item: group}. Kept as a tuple of `Margin`.
 
     Examples
     --------
@@ -90,6 +96,7 @@ class FitOptions:
     new_items: str | None = None
     min_items: int = 1
     users: str = "all"
+    margins: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         require_one_of(option("method"), self.method, METHODS)
@@ -117,6 +124,12 @@ class FitOptions:
             "min_items", require_whole_number(option("min_items"), self.min_items, "items that a user must have")
         )
         require_one_of(option("users"), self.users, USERS)
+        self._set("margins", read_margins(self.margins))
+        if self.margins and self.method != "scaling":
+            raise PolicyError(
+                f"{option('margins')} are fitted together with the weights of all items",
+                remedy=f"use {option('method', 'scaling')}, or leave out {option('margins')}",
+            )
 
     @classmethod
     def of(cls, options: FitOptions | None, changes: FitKeywords) -> FitOptions:
@@ -152,16 +165,22 @@ class FitOptions:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON, if the ids of `items` are."""
-        values = asdict(self)
-        return values | {"items": None if self.items is None else list(self.items)}
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return values | {
+            "items": None if self.items is None else list(self.items),
+            "margins": [margin.to_dict() for margin in self.margins],
+        }
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> FitOptions:
-        """What `to_dict` gave; refuses names that it does not know."""
+    def from_dict(cls, values: Mapping[str, Any], groups: Sequence[Mapping[Any, Any] | None] = ()) -> FitOptions:
+        """What `to_dict` gave; refuses names that it does not know. `groups` has the mappings of margins."""
         unknown = sorted(set(values) - {f.name for f in fields(cls)})
         if unknown:
             raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights")
-        return cls(**values)
+        margins = values.get("margins", ())
+        mappings = [*groups, *[None] * (len(margins) - len(groups))]
+        loaded = tuple(load_margin(one, own) for one, own in zip(margins, mappings, strict=True))
+        return cls(**{**values, "margins": loaded})
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)

@@ -32,6 +32,37 @@ class Certificate:
 
 
 @dataclass(frozen=True, kw_only=True)
+class MarginReport:
+    """What is known about one margin beyond items.
+
+    Attributes
+    ----------
+    name
+        That of the margin.
+    groups
+        How many of its groups have a target.
+    residual
+        Total variation between the weighted mix of its groups and the fitted target.
+    bound_before, bound
+        Total variation from the mix of its groups at t0: of the raw snapshot, and of the weighted one.
+    bound_least
+        No weighting of these profiles has a smaller residual, whatever becomes of the other margins.
+    """
+
+    name: str
+    groups: int
+    residual: float
+    bound_before: float
+    bound: float
+    bound_least: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON: what ``unskew weights --json`` prints."""
+        values = asdict(self)
+        return {"bound_after" if name == "bound" else name: value for name, value in values.items()}
+
+
+@dataclass(frozen=True, kw_only=True)
 class FitReport:
     """What is known about fitted weights.
 
@@ -61,6 +92,11 @@ class FitReport:
         Items of one date only: in no profile of those evaluated at the other.
     users_left_out, users_left_out_reference
         Users who hold something at t1 (at t0) and are not evaluated.
+    margins
+        The margins beyond items; those of items are the fields above.
+    margin_gap
+        With margins: the mean over items and margins of ``KL(q || T)`` is at most this above the least that any
+        choice of P(i|u) reaches. None where matching the items matched the margins as well.
     """
 
     status: str
@@ -80,6 +116,8 @@ class FitReport:
     users_left_out: Share
     users_left_out_reference: Share
     seconds: float = 0.0
+    margins: tuple[MarginReport, ...] = ()
+    margin_gap: float | None = None
 
     @property
     def converged(self) -> bool:
@@ -97,4 +135,5 @@ class FitReport:
         given = dict(values) | {name: Share(**values[name]) for name in shares}
         given["certificate"] = Certificate(**values["certificate"])
         given["history"] = tuple(values["history"])
+        given["margins"] = tuple(MarginReport(**margin) for margin in values.get("margins", ()))
         return cls(**given)

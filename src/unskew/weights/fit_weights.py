@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
@@ -24,7 +24,9 @@ from unskew.solve.scaling import scale
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
+from unskew.weights.group_weights import GroupWeights, weigh_pairs
 from unskew.weights.item_weights import ItemWeights
+from unskew.weights.margin_fit import FittedMargins, MarginFit
 
 _SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 
@@ -64,7 +66,7 @@ def fit_weights(
         Weights to start from, say those of the day before.
     **changes
         Any of the fields of `FitOptions` by name: `top`, `items`, `method`, `tol`, `max_passes`, `new_items`,
-        `min_items`, `users`.
+        `min_items`, `users`, `margins`.
 
     Warns
     -----
@@ -93,7 +95,8 @@ def fit_weights(
     part, target = split_dates(rule, snapshot, reference)
     alignment = Alignment.of(part, target, chosen)
     start = None if warm_start is None else _log_weights(snapshot.log.items, warm_start)
-    weights = fit_alignment(alignment, chosen, start).item_weights()
+    factors = warm_start.margins if isinstance(warm_start, ItemWeights) else ()
+    weights = fit_alignment(alignment, chosen, start, factors).item_weights()
     report = replace(weights.report, seconds=time.perf_counter() - began)
     weights = replace(
         weights,
@@ -134,6 +137,8 @@ class AlignedFit:
         The items whose weights were fitted.
     solution
         Its log-weights are scaled so that ``sum_i T_i log w_i = 0`` if all were fitted.
+    margins
+        The margins beyond items, if there are any.
     """
 
     alignment: Alignment
@@ -141,6 +146,7 @@ class AlignedFit:
     target: Floats
     chosen: Codes
     solution: Solution
+    margins: FittedMargins | None = None
 
     @property
     def bound(self) -> float:
@@ -149,7 +155,11 @@ class AlignedFit:
 
     def weighting(self) -> Weighting:
         """The weights as scoring sees them."""
-        return Weighting(self.alignment.now.collect(), self.solution.theta, "weighted", self.options.top)
+        now, theta = self.alignment.now.collect(), self.solution.theta
+        weighting = Weighting(now, theta, "weighted", self.options.top, frees_constant_lists=True)
+        if self.margins is None:
+            return weighting
+        return weigh_pairs(weighting, self.options.margins, self.margins.weights)
 
     def item_weights(self) -> ItemWeights:
         """The weights by item id, with what is known about them."""
@@ -171,6 +181,7 @@ class AlignedFit:
             report=self._report(),
             options=options,
             policy=policy,
+            margins=() if self.margins is None else self.margins.weights,
         )
 
     def _report(self) -> FitReport:
@@ -193,6 +204,8 @@ class AlignedFit:
             vanished_items=Share(len(lost), float(lost.sum())),
             users_left_out=aligned.now.left_out(),
             users_left_out_reference=aligned.left_out_reference,
+            margins=() if self.margins is None else self.margins.reports,
+            margin_gap=None if self.margins is None else self.margins.gap,
         )
 
     def _certificate(self) -> Certificate:
@@ -207,13 +220,21 @@ class AlignedFit:
         )
 
 
-def fit_alignment(alignment: Alignment, options: FitOptions, start: Floats | None = None) -> AlignedFit:
+def fit_alignment(
+    alignment: Alignment,
+    options: FitOptions,
+    start: Floats | None = None,
+    factors: Sequence[GroupWeights] = (),
+) -> AlignedFit:
     """Fit two dates that were aligned already, once for several fits.
 
-    `start` has a log-weight for each item of the log, 0 for one that is not known. The policy of the options
-    (users, min_items, new_items) is that of the alignment.
+    `start` has a log-weight for each item of the log, 0 for one that is not known; `factors` are weights of
+    groups to start from. The policy of the options (users, min_items, new_items) is that of the alignment.
     """
     target = alignment.target(keep_new=options.keeps_new_mass)
+    margins = MarginFit.of(alignment, options.margins, target) if options.margins else None
+    if margins is not None:
+        target = margins.item_target
     chosen = _choose_items(alignment, target, options)
     theta = np.where((target > 0) | (options.is_subset and not alignment.drop), 0.0, -np.inf)
     if options.is_subset and alignment.drop:
@@ -222,11 +243,15 @@ def fit_alignment(alignment: Alignment, options: FitOptions, start: Floats | Non
         theta[chosen] = start[chosen]
     problem = Problem(alignment.now.passes(), target, theta, chosen)
     solution = _SOLVERS[options.method](problem, tol=options.tol, max_passes=options.pass_limit)
+    fitted = None
+    if margins is not None:
+        fitted = margins.fit(solution, options, {one.name: one for one in factors})
+        solution = fitted.items
     if not options.is_subset:  # weights matter only up to a factor; fix it
         wanted = target > 0
         scaled = solution.theta - float((target[wanted] * solution.theta[wanted]).sum())
         solution = replace(solution, theta=scaled)
-    return AlignedFit(alignment, options, target, chosen, solution)
+    return AlignedFit(alignment, options, target, chosen, solution, fitted)
 
 
 def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> Codes:

@@ -31,6 +31,7 @@ from unskew.text import short_percent
 from unskew.weights.fit_explanation import explain_fit
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
+from unskew.weights.group_weights import GroupWeights, weigh_pairs
 from unskew.weights.weights_file import read_weights, write_weights
 
 
@@ -68,6 +69,9 @@ class ItemWeights:
         The figures: how good the weights are, what was left out, how the fit ended.
     options, policy
         How they were fitted, and for which P(u), P(i|u), users and view.
+    margins
+        The weights of groups of pairs, one for each of the margins beyond items: the weight of a pair is that of
+        its item times those of its groups.
     """
 
     items: pa.Array
@@ -86,6 +90,7 @@ class ItemWeights:
     frames: str | None = None
     after: Label | None = None
     reference_after: Label | None = None
+    margins: tuple[GroupWeights, ...] = ()
 
     @property
     def weights(self) -> Floats:
@@ -114,6 +119,11 @@ class ItemWeights:
     def bound(self) -> float:
         """How far a constant algorithm's score in [0, 1] can still be from its score at t0."""
         return self.report.bound
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of texts that a log must be read with for these weights: those of their margins."""
+        return tuple(column for margin in self.options.margins for column in margin.columns)
 
     @property
     def explanation(self) -> str:
@@ -197,6 +207,7 @@ class ItemWeights:
             "users_left_out": asdict(r.users_left_out),
             "users_left_out_reference": asdict(r.users_left_out_reference),
             "certificate": asdict(r.certificate),
+            "margins": [margin.to_dict() for margin in r.margins],
             "tol": self.options.tol,
             "new_items_policy": self.options.new_items,
             "policy": self.policy.to_dict(),
@@ -245,7 +256,9 @@ class ItemWeights:
             reference = self._split_reference(part) if reference is None else reference
             cohort = users_of_both(reference, part, self.policy.min_items)
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
-        return Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
+        held = part.restrict(eligible)
+        weighting = Weighting(held, theta, "weighted", self.options.top, frees_constant_lists=True)
+        return weigh_pairs(weighting, self.options.margins, self.margins) if self.margins else weighting
 
     def is_fitted_at(self, part: Slice) -> bool:
         """Whether the weights were fitted at the date of this slice."""

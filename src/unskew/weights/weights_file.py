@@ -27,6 +27,8 @@ from unskew.files import (
 from unskew.frames import as_array
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
+from unskew.weights.group_weights import GroupWeights
+from unskew.weights.groups import ItemGroups
 
 if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
@@ -35,6 +37,7 @@ _KIND = "weights"
 _ABOUT = ("reference", "at", "report", "options", "policy")
 _ARRAYS = {"target": pa.float64(), "vanished": pa.float64(), "trapped": pa.bool_()}
 _CHOSEN = "chosen"  # items that the options name: ids of any type, which JSON may not have
+_GROUPED, _GROUPS = "margin {} items", "margin {} groups"  # likewise the mapping of a margin
 
 
 def write_weights(weights: ItemWeights, path: Path) -> None:
@@ -47,10 +50,15 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
         "report": weights.report.to_dict(),
         "options": weights.options.to_dict() | {"items": None},
         "policy": weights.policy.to_dict(),
+        "margins": [margin.to_dict() for margin in weights.margins],
     }
     arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
     if weights.options.items is not None:
         arrays[_CHOSEN] = as_array(list(weights.options.items))
+    for k, margin in enumerate(weights.options.margins):
+        if isinstance(margin, ItemGroups):
+            arrays[_GROUPED.format(k)] = as_array(list(margin.mapping))
+            arrays[_GROUPS.format(k)] = as_array([str(group) for group in margin.mapping.values()])
     write_table(path, weights.to_arrow(), _KIND, about, arrays)
 
 
@@ -79,10 +87,30 @@ def read_weights(path: Path) -> dict[str, Any]:
             "after": about.get("after"),
             "reference_after": about.get("reference_after"),
             "report": FitReport.from_dict(about["report"]),
-            "options": FitOptions.from_dict(about["options"] | {"items": _read_chosen(arrays)}),
+            "options": FitOptions.from_dict(
+                about["options"] | {"items": _read_chosen(arrays)},
+                [_read_groups(arrays, k) for k in range(len(about["options"].get("margins", ())))],
+            ),
             "policy": Policy.from_dict(about["policy"]),
+            "margins": _read_margins(about),
         }
 
 
 def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:
     return arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None
+
+
+def _read_margins(about: dict[str, Any]) -> tuple[GroupWeights, ...]:
+    """The weights of the groups of each margin that the options name."""
+    found = tuple(GroupWeights.from_dict(margin) for margin in about.get("margins", ()))
+    if len(found) != len(about["options"].get("margins", ())):
+        raise ValueError("it names other margins than it has weights for")
+    return found
+
+
+def _read_groups(arrays: dict[str, pa.Array], k: int) -> dict[Any, Any] | None:
+    """The mapping of the margin of that number, if it has one."""
+    items = arrays.get(_GROUPED.format(k))
+    return (
+        None if items is None else dict(zip(items.to_pylist(), arrays[_GROUPS.format(k)].to_pylist(), strict=True))
+    )

@@ -1,0 +1,179 @@
+"""Scaling of several margins of the same pairs at once.
+
+Each entry is in one group of each of K margins, and its weight is the product of one factor of each: ``pi_ui ~
+b_ui exp(sum_k theta_k)``. What is minimised is the mean of ``KL(q_k || T_k)`` over the margins, which is convex
+in the probabilities of the pairs. The step ``theta_k <- theta_k + f_k / K`` with ``f_k = log(T_k / q_k)`` is
+mirror descent on it with the one step size that needs no search: it never raises it, and its limit is the least
+that *any* choice of P(i|u) reaches (docs/method.md). For one margin it is the scaling of `unskew.solve.scaling`,
+whose acceleration is used here as well.
+
+Margins can contradict each other. Then theta runs off in opposite directions while the marginals converge, and
+what vouches for them is the bound ``-sum_u a_u max_e mean_k f_k``, below which no choice of P(i|u) comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from unskew.arrays.margin_sweep import MarginSweep
+from unskew.arrays.types import Floats
+from unskew.progress import progress
+from unskew.solve.fit import Point
+from unskew.solve.problem import Status
+from unskew.solve.scaling import Anderson
+
+_NATS = 30.0  # as for one margin: where TV is least, the mean divergence comes within so many tol of its least too
+_SHARE = 0.01  # of the least mean divergence: where margins contradict each other, so near to it is near enough
+_ROUNDING = 1e-13  # a lower bound that is not above this proves no contradiction
+
+
+@dataclass(frozen=True)
+class JointProblem:
+    """Find factors under which the marginals of several margins are their targets.
+
+    Attributes
+    ----------
+    sweep
+        Passes over the profiles; the groups of the margins are numbered one after the other.
+    targets
+        T of each margin, sum 1 each; a group with T > 0 has entries, and every entry is in groups with T > 0.
+    start
+        Log-factors to begin from, those of all margins one after the other: finite where T > 0, else -inf.
+    least
+        For each margin a total variation below which no weighting comes, whatever the other margins ask for.
+    """
+
+    sweep: MarginSweep
+    targets: Sequence[Floats]
+    start: Floats
+    least: Sequence[float]
+
+
+@dataclass(frozen=True)
+class JointSolution:
+    """Factors, and what is known about them.
+
+    Attributes
+    ----------
+    thetas, marginals
+        Log-factors and q of each margin.
+    residuals
+        Total variation of each from its target.
+    divergence
+        The mean of ``KL(q_k || T_k)``.
+    gap
+        At least ``divergence`` minus the least that any choice of P(i|u) reaches.
+    passes
+        Sweeps over the entries.
+    """
+
+    thetas: list[Floats]
+    marginals: list[Floats]
+    residuals: list[float]
+    divergence: float
+    gap: float
+    passes: int
+    status: Status
+
+
+class _JointFit:
+    """The passes of one fit. Here theta is K times the log-factor, so that a plain step is ``theta + f``."""
+
+    def __init__(self, problem: JointProblem, tol: float) -> None:
+        self.problem, self.tol = problem, tol
+        self.number = len(problem.targets)
+        self.target = np.concatenate(list(problem.targets))
+        self.cuts = np.cumsum([len(target) for target in problem.targets])[:-1]
+        self.least = 0.0  # the best lower bound on the divergence
+        self._before = problem.sweep.count
+
+    @property
+    def count(self) -> int:
+        return self.problem.sweep.count - self._before
+
+    def look(self, theta: Floats, known: Point | None = None) -> Point:
+        """One pass; it improves the lower bound with the ratios of an earlier point on the way."""
+        score = None if known is None else known.f / self.number
+        q, highest = self.problem.sweep.marginals(theta / self.number, score)
+        if known is not None:
+            self.least = max(self.least, -highest)
+        wanted = self.target > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            f = np.where(wanted, np.log(self.target) - np.log(q), 0.0)
+            # no term of this sum is negative, so that rounding does not hide what is left
+            divergence = float((self.target - q - q * f).sum()) / self.number
+        if (q[wanted] == 0).any():
+            divergence = np.inf
+        residual = 0.5 * float(np.abs(self.target - q).sum()) / self.number
+        progress().note(f"pass {self.count}: mean TV {residual:.5f}, {divergence - self.least:.2g} nats to go")
+        return Point(theta, q, f, divergence, residual)
+
+    def split(self, stacked: Floats) -> list[Floats]:
+        """An array over all groups as one for each margin."""
+        return np.split(stacked, self.cuts)
+
+    def residuals(self, point: Point) -> list[float]:
+        parts = self.split(np.abs(self.target - point.q))
+        return [0.5 * float(part.sum()) for part in parts]
+
+    def status(self, point: Point) -> Status:
+        """Solved: every margin is within tol. Certified: none can do better alone, or they cannot together."""
+        residuals, gap = self.residuals(point), point.divergence - self.least
+        if max(residuals) <= self.tol:
+            return "solved"
+        alone = all(r - least <= self.tol for r, least in zip(residuals, self.problem.least, strict=True))
+        if alone:
+            return "certified" if gap <= _NATS * self.tol else "unfinished"
+        return "certified" if self.least > _ROUNDING and gap <= _SHARE * self.least else "unfinished"
+
+
+def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 8) -> JointSolution:
+    """Fit the factors of every group of every margin.
+
+    Parameters
+    ----------
+    problem
+        Profiles, groups and targets.
+    tol
+        Stop when each total variation is at most this (``solved``), or at most this above the least that its
+        margin reaches alone, or when the mean divergence is within 1 % of the least that any weighting reaches
+        for all margins together (``certified``).
+    max_passes
+        Stop after this many passes in any case; one is for the certificate.
+    depth
+        How many changes the acceleration remembers; 0 for plain steps.
+    """
+    fit = _JointFit(problem, tol)
+    memory = Anderson(fit.target / fit.number, depth)
+    here = best = fit.look(problem.start * fit.number)
+    if not np.isfinite(here.divergence):
+        here = best = fit.look(np.where(fit.target > 0, 0.0, -np.inf))
+    while fit.status(best) == "unfinished" and fit.count + 2 <= max_passes:
+        step = None
+        proposal = memory.propose(here)
+        if proposal is not None:
+            step = fit.look(proposal, here)
+            if not step.divergence <= here.divergence:
+                memory.forget()
+                step = None
+                if fit.count + 2 > max_passes:
+                    break
+        if step is None:
+            step = fit.look(here.theta + here.f, here)
+        memory.learn(here, step)
+        here = step
+        if here.divergence <= best.divergence:
+            best = here
+    fit.look(best.theta, best)  # leaves the pairs of this very point, and its bound
+    return JointSolution(
+        thetas=[theta / fit.number for theta in fit.split(best.theta)],
+        marginals=fit.split(best.q),
+        residuals=fit.residuals(best),
+        divergence=best.divergence,
+        gap=max(best.divergence - fit.least, 0.0),
+        passes=fit.count,
+        status=fit.status(best),
+    )

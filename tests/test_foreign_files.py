@@ -1,0 +1,126 @@
+"""Files as others have them: folders that look like columns, names that clash, integers beside decimal numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import feather
+
+import unskew as us
+from unskew.errors import ColumnError, FileError, InputError
+
+ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
+
+
+def write(path: Path, rows: dict[str, list[Any]] | pa.Table) -> Path:
+    """A file of the format that its ending says."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = rows if isinstance(rows, pa.Table) else pa.table(rows)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".arrow":
+        feather.write_feather(table, str(path), compression="uncompressed")
+    elif path.suffix == ".csv":
+        lines = [",".join(table.column_names), *(",".join(map(str, row.values())) for row in table.to_pylist())]
+        path.write_text("\n".join(lines) + "\n")
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    return path
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+@pytest.mark.parametrize("folder", ["item=9", "user=zz", "time=5"])
+def test_a_column_of_the_file_wins_over_the_name_of_a_folder(tmp_path: Path, ending: str, folder: str) -> None:
+    path = write(tmp_path / folder / f"log.{ending}", ROWS)
+    for log in (us.read_log(path), us.read_log(tmp_path), us.read_log(path, "user", "item", "time")):
+        assert log.users.to_list() == ["a", "b"]
+        assert log.items.to_list() == [1, 2]
+        assert (log.first, log.last) == (3, 4)
+
+
+def test_the_name_of_a_folder_is_a_column_only_where_it_is_asked_for(tmp_path: Path) -> None:
+    for day, item in (("2024-03-01", 1), ("2024-03-02", 2)):
+        write(tmp_path / f"day={day}" / "log.parquet", {"user": ["a"], "item": [item]})
+    log = us.read_log(tmp_path, time="day")
+    assert (log.first, log.last, len(log)) == ("2024-03-01", "2024-03-02", 2)
+    with pytest.raises(ColumnError, match="no column 'time'"):
+        us.read_log(tmp_path)
+
+
+def test_a_folder_that_could_be_meant_is_suggested(tmp_path: Path) -> None:
+    path = write(tmp_path / "time=5" / "log.csv", {"user": ["a"], "item": [1]})
+    with pytest.raises(ColumnError, match=r"its folders are called so.*time='time'"):
+        us.read_log(path)
+    assert us.read_log(path, time="time").last == 5
+
+
+def test_columns_that_differ_only_in_case_are_refused(tmp_path: Path) -> None:
+    table = pa.table({"user": ["a"], "User": ["b"], "item": [1], "time": [1]})
+    for path in (write(tmp_path / "log.parquet", table), write(tmp_path / "log.arrow", table)):
+        for name in ("user", "User"):
+            with pytest.raises(ColumnError, match="differ only in case: rename one"):
+                us.read_log(path, user=name)
+    assert us.read_log(table, user="User").users.to_list() == ["b"]  # of a frame only what is named is taken
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    table = pa.table([["a"], ["b"], [1], [1]], names=["user", "user", "item", "time"])
+    with pytest.raises(ColumnError, match="has two columns 'user': rename one"):
+        us.read_log(write(tmp_path / "log.parquet", table))
+
+
+@pytest.mark.parametrize("column", ["user", "item"])
+def test_integers_that_decimal_numbers_cannot_tell_apart_are_refused(tmp_path: Path, column: str) -> None:
+    one = write(tmp_path / "one.parquet", {"user": [1], "item": [1], "time": [1], column: [2**53 + 1]})
+    other = write(tmp_path / "other.parquet", {"user": [1], "item": [1], "time": [1], column: [2.0**53]})
+    with pytest.raises(ColumnError, match=r"BIGINT in .*one.parquet, such as 9007199254740993.*DOUBLE in .*other"):
+        us.read_log([one, other])
+    (tmp_path / "both.jsonl").write_text(
+        '{"user": 1, "item": 9007199254740993, "time": 1}\n{"user": 1, "item": 9007199254740992.0, "time": 1}\n'
+    )
+    with pytest.raises(ColumnError, match="BIGINT, such as 9007199254740993"):
+        us.read_log(tmp_path / "both.jsonl")
+
+
+def test_small_integers_may_stand_beside_decimal_numbers(tmp_path: Path) -> None:
+    one = write(tmp_path / "one.parquet", ROWS)
+    other = write(tmp_path / "other.parquet", {"user": ["a"], "item": [2.0], "time": [9]})
+    assert us.read_log([one, other]).items.to_list() in ([1, 2], [2, 1])
+
+
+def test_a_damaged_arrow_file_is_refused(tmp_path: Path) -> None:
+    table = pa.table({"user": ["ann", "bob", "cid"] * 50, "item": list(range(150)), "time": [1] * 150})
+    path = write(tmp_path / "log.arrow", table)
+    whole = path.read_bytes()
+    offsets = pa.array(["ann", "bob", "cid"] * 50).buffers()[1].to_pybytes()
+    at = whole.index(offsets)
+    for place in (at + 4, at + 7, at + 300):
+        damaged = bytearray(whole)
+        damaged[place] ^= 0x80
+        path.write_bytes(bytes(damaged))
+        with pytest.raises(FileError, match="cannot read"):
+            us.read_log(path)
+
+
+@pytest.mark.parametrize("wish", ["²", "0", "-1", "1e3", "99999999999999999999", "", " 2", "2048"])
+def test_a_number_of_threads_that_is_none_is_refused(wish: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("UNSKEW_THREADS", wish)
+    with pytest.raises(InputError, match=r"UNSKEW_THREADS is .*a whole number from 1 to 1024"):
+        us.read_log(ROWS)
+
+
+def test_duckdb_fetches_nothing_by_itself() -> None:
+    from unskew.reading.sources import open_source
+
+    with open_source(ROWS) as source:
+        settings = dict(
+            source.connection.execute(
+                "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'auto%extensions'"
+            ).fetchall()
+        )
+    assert settings == {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
