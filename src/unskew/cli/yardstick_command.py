@@ -11,7 +11,7 @@ from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import FILE, LogOptions, show_options
 from unskew.errors import InputError, option
 from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
-from unskew.text import enumerate_words
+from unskew.text import count, enumerate_words
 
 if TYPE_CHECKING:
     from unskew.known_truths.yardstick_result import Yardstick
@@ -159,4 +159,4 @@ def _show(found: Yardstick, output: str | None) -> None:
         "intervals that hold the mean truth."
     )
     if output is not None:
-        print_line(f"Written to {Path(output) / 'index.html'} ({found.computed} cases computed)")
+        print_line(f"Written to {Path(output) / 'index.html'} ({count(found.computed, 'case')} computed)")

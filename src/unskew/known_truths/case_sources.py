@@ -191,8 +191,8 @@ def find_sources(
     """The worlds that are asked for, by default all that have a name, and the injected one if there is a base."""
     require_whole_number(option("users"), users, "how many people there are")
     require_whole_number(option("items"), items, "how many items there are", 2)
-    given: list[Any] = [worlds] if isinstance(worlds, AnyWorld) else list(worlds or ())
-    if not given:
+    given: list[Any] = list(worlds) if isinstance(worlds, Iterable) and not isinstance(worlds, str) else [worlds]
+    if worlds is None or not given:
         given = [*SUMMARIES, *([] if base is None else [INJECTED])]
     log = None if base is None else base if isinstance(base, Log) else read_log(base)
     found = [_find_source(one, log, users, items) for one in given]

@@ -1,0 +1,514 @@
+"""The yardstick: each figure beside what a few plain calls give, on worlds of a few hundred users."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.stats import kendalltau, sem
+
+import unskew as us
+from tests.test_cli import table
+from unskew.known_truths import yardstick as running
+from unskew.known_truths.agreement import choose_by, kendall_tau
+from unskew.known_truths.case import Case
+from unskew.known_truths.case_names import SUMMARIES
+from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
+from unskew.known_truths.cut_log import cut_log
+from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
+from unskew.known_truths.seed_summary import find_share_removed, mean_and_error
+from unskew.known_truths.yardstick_files import YardstickFolder
+from unskew.worlds.named_worlds import WORLDS
+
+Row = dict[str, Any]
+SIZE: dict[str, Any] = {"users": 300, "items": 120}
+COSINE, CROSS_FITTED = "knn?neighbours=50", "knn?neighbours=50&exact=false"
+SOME = ["raw", "item weights", "outside", "organic + weights"]
+SEEDS = (1, 2)
+TRUTHS = 2
+
+
+@pytest.fixture(scope="module")
+def world() -> us.World:
+    return us.simulate("paper", **SIZE, seed=1)
+
+
+@pytest.fixture(scope="module")
+def found() -> us.Yardstick:
+    return us.yardstick(
+        ["paper", "quiet"],
+        seeds=SEEDS,
+        methods=SOME,
+        recommenders=["g1", "g2", "popular", COSINE],
+        truth_seeds=TRUTHS,
+        **SIZE,
+    )
+
+
+def pick(table: pa.Table, **wanted: Any) -> list[Row]:
+    """The rows that have some values."""
+    rows: list[Row] = table.to_pylist()
+    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
+
+
+def pick_one(table: pa.Table, **wanted: Any) -> Row:
+    [row] = pick(table, **wanted)
+    return row
+
+
+def score(log: us.Log, spec: str, *, weighted: bool, **options: Any) -> us.Score:
+    """At day 500, weighted to day 300 of the same log or not."""
+    now = log.at(log.last)
+    weights = us.fit_weights(now, log.at(300)) if weighted else None
+    return us.evaluate(spec, now, weights=weights, **options)
+
+
+@pytest.mark.parametrize("method", SOME)
+@pytest.mark.parametrize("spec", ["popular", COSINE])
+def test_a_row_is_what_evaluate_gives_on_the_view_and_on_the_truth(
+    found: us.Yardstick, world: us.World, method: str, spec: str
+) -> None:
+    views = {
+        "outside": us.outside(world.log, ["330:350", "430:450"]),
+        "organic + weights": us.organic(world.log),
+    }
+    weighted = "weights" in method
+    estimate = score(views.get(method, world.log), spec, weighted=weighted)
+    raw, truth = score(world.log, spec, weighted=False), score(world.truth, spec, weighted=weighted)
+    row = pick_one(found.rows, world="paper", seed=1, method=method, recommender=spec)
+    told = [
+        row[name] for name in ("estimate", "low", "high", "effective_pairs", "raw", "raw_low", "raw_high", "truth")
+    ]
+    wanted = [*(estimate.value, estimate.low, estimate.high, estimate.effective_pairs)]
+    assert told == [*wanted, raw.value, raw.low, raw.high, truth.value]
+    assert row["error"] == estimate.value / truth.value - 1
+    assert row["bias_removed"] == pytest.approx(
+        1 - abs(estimate.value - truth.value) / abs(raw.value - truth.value)
+    )
+    before = us.evaluate(spec, world.truth.at(300)).value
+    assert row["change"] == pytest.approx(estimate.value - before, abs=1e-12)
+    assert row["true_change"] == pytest.approx(truth.value - before, abs=1e-12)
+
+
+def test_weights_that_do_not_target_the_reference_date_are_made_for_it_too(world: us.World) -> None:
+    half = PairWeights("half", lambda now, before, case: dict.fromkeys(range(60), 0.5), targets_reference=False)
+    own = us.yardstick(
+        "paper", seeds=1, methods=[Method("half", ALL, half)], recommenders=["popular"], truth_seeds=0, **SIZE
+    )
+    weights = dict.fromkeys(range(60), 0.5)
+    then, now = (
+        us.evaluate("popular", world.truth.at(day), weights=weights).value for day in (300, world.truth.last)
+    )
+    row = pick_one(own.rows)
+    assert row["truth"] == now
+    assert row["true_change"] == pytest.approx(now - then, abs=1e-12)
+
+
+def test_weights_may_answer_the_question_of_others(world: us.World) -> None:
+    twice = PairWeights("twice", lambda now, before, case: {0: 2.0}, question=WEIGHTED)
+    own = us.yardstick(
+        "paper", seeds=1, methods=[Method("twice", ALL, twice)], recommenders=["popular"], truth_seeds=1, **SIZE
+    )
+    row = pick_one(own.rows)
+    assert row["truth"] == score(world.truth, "popular", weighted=True).value
+    people = us.simulate("quiet", **SIZE, seed=1000).truth
+    assert row["mean_truth"] == score(people, "popular", weighted=True).value
+
+
+def test_a_model_that_keeps_the_pair_is_cross_fitted(world: us.World) -> None:
+    own = us.yardstick(
+        "paper", seeds=1, methods="raw", recommenders=[CROSS_FITTED], folds=3, truth_seeds=0, **SIZE
+    )
+    row = pick_one(own.rows)
+    assert row["estimate"] == score(world.log, CROSS_FITTED, weighted=False, folds=3, seed=1).value
+    assert row["truth"] == score(world.truth, CROSS_FITTED, weighted=False, folds=3, seed=1).value
+
+
+def test_the_two_lists_are_the_most_and_the_least_recommended(found: us.Yardstick, world: us.World) -> None:
+    times = Counter(world.exposures["item"].to_pylist())
+    held = world.truth.at(300).marginal().to_dict()
+    p = {item: held[item] for item in held if held[item] > 0}
+    pushed = sorted(p, key=lambda item: (-times[item], -p[item], str(item)))[:5]
+    unpushed = [i for i in sorted(p, key=lambda item: (times[item], -p[item], str(item))) if i not in pushed][:5]
+    for name, items in (("g1", pushed), ("g2", unpushed)):
+        row = pick_one(found.rows, world="paper", seed=1, method="raw", recommender=name)
+        assert row["raw"] == us.evaluate(us.Constant(items), world.log.at(world.log.last)).value
+
+
+def test_nothing_was_removed_where_there_may_be_no_bias(found: us.Yardstick) -> None:
+    rows = pick(found.rows, world="quiet")
+    assert rows
+    for row in rows:
+        assert row["bias_removed"] is None
+        assert row["weighting"] == "weighted" or row["raw"] == row["truth"]
+    assert all(row["error"] == 0 for row in pick(found.rows, world="quiet", method="organic + weights"))
+
+
+def test_intervals_are_held_against_the_mean_truth_of_other_worlds(found: us.Yardstick) -> None:
+    people = [us.simulate("quiet", **SIZE, seed=1000 + k).truth for k in range(TRUTHS)]
+    for weighted, method in ((False, "raw"), (True, "item weights")):
+        mean = np.mean([score(log, COSINE, weighted=weighted).value for log in people])
+        for row in pick(found.rows, method=method, recommender=COSINE):
+            assert row["mean_truth"] == pytest.approx(mean, rel=1e-12)
+            assert row["covered"] == (row["low"] <= mean <= row["high"])
+    lists = pick(found.rows, recommender="g1")
+    assert {row["covered"] for row in lists} == {None}  # its items are others in each world
+
+
+def test_the_order_of_recommenders_is_judged_on_pairs_that_truly_differ(world: us.World) -> None:
+    names = ["popular", COSINE, "knn?neighbours=200&similarity=cooccurrence", "constant:1,2,3"]
+    own = us.yardstick("paper", seeds=1, methods="raw", recommenders=names, truth_seeds=0, **SIZE)
+    now = world.truth.at(world.truth.last)
+    ranks = [us.rank_held_out(spec, now) for spec in names]
+    differ = [(c.a, c.b) for c in us.compare(*ranks) if c.low > 0 or c.high < 0]
+    rows = {row["recommender"]: row for row in pick(own.rows)}
+    taus = [
+        kendalltau([rows[a]["estimate"], rows[b]["estimate"]], [rows[a]["truth"], rows[b]["truth"]]).statistic
+        for a, b in differ
+    ]
+    ranking = pick_one(own.ranking)
+    assert 0 < len(differ) < 6
+    assert (ranking["pairs"], ranking["tau"]) == (len(differ), pytest.approx(np.mean(taus)))
+    best = max(row["truth"] for row in rows.values())
+    chosen = max(rows.values(), key=lambda row: row["estimate"])
+    assert ranking["regret"] == best - chosen["truth"]
+    assert ranking["regret_share"] == pytest.approx((best - chosen["truth"]) / best)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 9**9), st.integers(0, 9**9)),
+        min_size=2,
+        max_size=7,
+        unique_by=(lambda x: x[0], lambda x: x[1]),
+    )
+)
+def test_over_all_pairs_tau_is_that_of_scipy(scores: list[tuple[int, int]]) -> None:
+    estimates = {str(k): float(x) for k, (x, _) in enumerate(scores)}
+    truths = {str(k): float(x) for k, (_, x) in enumerate(scores)}
+    ordered = [(a, b) if truths[a] > truths[b] else (b, a) for a, b in combinations(truths, 2)]
+    wanted = kendalltau([x for x, _ in scores], [x for _, x in scores]).statistic
+    assert kendall_tau(estimates, ordered) == pytest.approx(wanted)
+
+
+def test_equal_estimates_are_in_no_order_and_no_pairs_have_no_tau() -> None:
+    assert kendall_tau({"a": 1.0, "b": 1.0}, [("a", "b")]) == 0
+    assert kendall_tau({"a": 1.0, "b": 1.0}, []) is None
+    assert choose_by({"a": 1.0, "b": 1.0}, {"a": 0.0, "b": 0.0}).regret_share is None
+
+
+def test_gains_are_counted_where_the_paired_interval_of_the_true_change_lies_above_zero(
+    found: us.Yardstick, world: us.World
+) -> None:
+    for row in pick(found.rows):
+        assert row["gain_seen"] == (row["change_low"] > 0)
+    for method in SOME:
+        rows = pick(found.rows, world="paper", method=method)
+        ranking = pick_one(found.ranking, world="paper", method=method)
+        assert ranking["gains"] == sum(row["gain"] for row in rows)
+        assert ranking["gains_seen"] == sum(row["gain"] and row["gain_seen"] for row in rows)
+        assert ranking["gains_false"] == sum(row["gain_seen"] and not row["gain"] for row in rows)
+    quiet = pick(found.rows, world="quiet", method="raw")
+    assert any(row["gain"] for row in quiet)
+    assert all(row["gain"] == row["gain_seen"] for row in quiet)
+
+
+def test_the_interval_of_a_change_is_that_of_explain_change(world: us.World, found: us.Yardstick) -> None:
+    now, before = (us.rank_held_out(COSINE, world.truth.at(day)) for day in (world.truth.last, 300))
+    mass, total = now.user_sums("hit@5", None)
+    mass0, total0 = before.user_sums("hit@5", None)
+    x, y = total / mass.sum(), total0 / mass0.sum()
+    influence = (x - mass / mass.sum() * x.sum()) - (y - mass0 / mass0.sum() * y.sum())
+    error = float(np.sqrt((influence**2).sum()))
+    row = pick_one(found.rows, world="quiet", seed=1, method="raw", recommender=COSINE)
+    half = (row["change_high"] - row["change_low"]) / 2
+    assert half == pytest.approx(1.96 * error, rel=0.15)
+
+
+def test_seeds_are_summed_up_with_standard_errors(found: us.Yardstick) -> None:
+    rows = pick(found.rows, world="paper", method="item weights", recommender=COSINE)
+    told = pick_one(found.summary, world="paper", method="item weights", recommender=COSINE)
+    errors = [row["error"] for row in rows]
+    left = np.array([abs(row["estimate"] - row["truth"]) for row in rows])
+    bias = np.array([abs(row["raw"] - row["truth"]) for row in rows])
+    share = left.sum() / bias.sum()
+    assert (told["seeds"], told["error"]) == (2, pytest.approx(np.mean(errors)))
+    assert told["error_se"] == pytest.approx(sem(errors))
+    assert told["bias_removed"] == pytest.approx(1 - share)
+    spread = np.sqrt(2 / (2 - 1) * (((left - share * bias) / bias.sum()) ** 2).sum())
+    assert told["bias_removed_se"] == pytest.approx(spread)
+    covered = [row["covered"] for row in rows]
+    assert told["covered"] == np.mean(covered)
+
+
+def test_a_share_of_bias_is_about_biases_beyond_their_intervals_together() -> None:
+    row = {"estimate": 0.2, "raw": 0.3, "raw_low": 0.2, "raw_high": 0.4, "truth": 0.15}
+    assert find_share_removed([row])[0] == pytest.approx(1 - 0.05 / 0.15)
+    assert find_share_removed([row | {"truth": 0.25}]) == (None, None)
+    assert find_share_removed([row, row | {"truth": 0.26}]) == (None, None)  # 0.15 + 0.04 is less than 0.2
+    assert find_share_removed([row, row | {"truth": 0.19}])[0] is not None
+    assert mean_and_error([None]) == (None, None)
+
+
+def test_draws_of_a_view_are_averaged(world: us.World) -> None:
+    def drop(case: Case, draw: int) -> us.Log:
+        keep = np.random.default_rng([case.seed, draw]).random(len(case.log)) < 0.8
+        return case.log.keep_entries(keep)
+
+    own = us.yardstick(
+        "paper",
+        seeds=1,
+        methods=[Method("dropped", View("dropped", drop, draws=3), RAW)],
+        recommenders=["popular"],
+        truth_seeds=0,
+        **SIZE,
+    )
+    values = []
+    for draw in range(3):
+        keep = np.random.default_rng([1, draw]).random(len(world.log)) < 0.8
+        values.append(score(world.log.keep_entries(keep), "popular", weighted=False).value)
+    row = pick_one(own.rows)
+    assert row["estimate"] == pytest.approx(np.mean(values), rel=1e-12)
+    assert (row["draws"], row["spread"]) == (3, pytest.approx(np.std(values, ddof=1)))
+
+
+def test_every_world_has_dates_before_its_campaigns_and_knows_what_it_should() -> None:
+    told = {
+        "paper": (300, ["330:350", "430:450"], True, 0.0),
+        "long-campaigns": (300, ["320:490"], True, 0.0),
+        "always-on": (300, ["320:"], True, 0.15),
+        "always-on-for-all": (300, ["320:"], True, 0.0),
+        "pre-empting": (300, ["330:350", "430:450"], True, 0.15),
+        "quiet": (300, ["330:350", "430:450"], True, 0.15),
+        "closed-loop": (299, ["300:"], False, 0.0),
+    }
+    calm = us.simulate("quiet", users=120, items=60)
+    for name, (before, windows, production, holdout) in told.items():
+        [source] = find_sources(name, base=None, users=120, items=60)
+        assert isinstance(source, SimulatedWorlds)
+        case = Case.of(name, calm, source.remembered)
+        assert (case.before.tick, case.now.tick) == (before, 500)
+        assert [str(window) for window in case.windows] == windows
+        assert case.facts == {"dates", "exposures", *(["production"] if production else [])}
+        assert source.recipe.holdout == holdout
+    assert WORLDS["candidate"].campaigns[0].recommender == COSINE
+    assert {"few-items", "growth", "candidate"} | set(told) == set(SUMMARIES)
+
+
+def test_methods_that_need_more_than_is_known_have_no_rows() -> None:
+    own = us.yardstick(["paper", "quiet"], seeds=1, recommenders=["popular"], truth_seeds=0, users=200, items=80)
+    names = {world: {row["method"] for row in pick(own.rows, world=world)} for world in ("paper", "quiet")}
+    able = {name for name, method in METHODS.items() if "hold-out" not in method.needs}
+    assert names == {"paper": able, "quiet": set(METHODS)}
+    assert {row["knows"] for row in pick(own.rows, method="kept")} == {"production + hold-out + exposures"}
+    assert {row["draws"] for row in pick(own.rows, method="kept")} == {3}
+
+
+def test_a_world_from_a_folder_is_the_world_itself(tmp_path: Path, found: us.Yardstick, world: us.World) -> None:
+    world.save(tmp_path / "w")
+    options: dict[str, Any] = {"methods": SOME, "recommenders": ["g1", "g2", "popular", COSINE]}
+    own = us.yardstick(tmp_path / "w", truth_seeds=TRUTHS, **options)
+    told, wanted = (
+        own.rows.drop(["world", "seconds"]),
+        found.rows.slice(0, len(own.rows)).drop(["world", "seconds"]),
+    )
+    assert told.equals(wanted)
+    assert own.seeds == [1]
+    again = us.yardstick(world, truth_seeds=0, **options)
+    assert again.rows["estimate"] == own.rows["estimate"]
+    assert set(again.rows["covered"].to_pylist()) == {None}
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.integers(1, 80), st.integers(2, 50), st.integers(0, 99))
+def test_a_log_is_cut_to_some_users_and_their_most_frequent_items(users: int, items: int, seed: int) -> None:
+    log = us.read_log(table())
+    cut = cut_log(log, users, items, seed)
+    assert len(cut.users) <= min(users, len(log.users))
+    assert len(cut.items) <= min(items, len(log.items))
+    times = {(row["user"], row["item"]): row["time"] for row in reversed(table().sort_by("time").to_pylist())}
+    kept = set(cut.users)
+    held = Counter(item for user, item in times if user in kept)
+    least = min(held[item] for item in cut.items)
+    assert all(held[item] <= least for item in set(held) - set(cut.items)) or len(held) <= items
+    for code in range(len(cut.users)):
+        for place in range(int(cut.start[code]), int(cut.start[code + 1])):
+            assert times[cut.users[code], cut.items[int(cut.item[place])]] == cut.time[place]
+
+
+def test_campaigns_are_injected_into_a_real_log_that_stays_the_truth() -> None:
+    base = us.read_log(us.simulate("quiet", users=400, items=150, seed=9).tables["truth"])
+    own = us.yardstick(
+        "injected",
+        base=base,
+        seeds=1,
+        users=300,
+        items=100,
+        methods=["raw", "organic"],
+        recommenders=["popular", COSINE],
+        truth_seeds=2,
+    )
+    cut = cut_log(base, 300, 100, 1)
+    for spec in ("popular", COSINE):
+        row = pick_one(own.rows, method="raw", recommender=spec)
+        assert row["truth"] == us.evaluate(spec, cut.at(cut.last)).value
+        assert row["raw"] > row["truth"]
+        mean = np.mean(
+            [us.evaluate(spec, c.at(c.last)).value for c in (cut_log(base, 300, 100, 1000 + k) for k in (0, 1))]
+        )
+        assert row["mean_truth"] == pytest.approx(mean)
+
+
+def without_seconds(own: us.Yardstick) -> pa.Table:
+    return own.rows.drop(["seconds"])
+
+
+def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options: dict[str, Any] = {
+        "worlds": "paper",
+        "seeds": [1, 2],
+        "methods": ["raw", "item weights"],
+        "recommenders": ["popular", CROSS_FITTED],
+        "truth_seeds": 1,
+        "users": 150,
+        "items": 60,
+    }
+    whole = us.yardstick(**options)
+    score, done = running.score_methods, []
+
+    def stop(*given: Any) -> Any:
+        if done:
+            raise KeyboardInterrupt
+        done.append(1)
+        return score(*given)
+
+    monkeypatch.setattr(running, "score_methods", stop)
+    with pytest.raises(KeyboardInterrupt, match=r"1 of 3 cases are in .*stopped; use resume=True to do the rest"):
+        us.yardstick(**options, output=tmp_path / "stopped")
+    monkeypatch.undo()
+    assert not (tmp_path / "stopped" / "index.html").exists()
+    resumed = us.yardstick(**options, output=tmp_path / "stopped", resume=True)
+    assert (whole.computed, resumed.computed) == (3, 2)
+    assert without_seconds(resumed).equals(without_seconds(whole))
+    assert resumed.ranking.equals(whole.ranking)
+    more = us.yardstick(**options | {"seeds": [1, 2, 3]}, output=tmp_path / "stopped", resume=True)
+    assert more.computed == 1
+    assert more.rows.slice(0, len(whole.rows)).equals(resumed.rows)  # from the folder, seconds included
+
+
+def test_only_cases_of_the_same_key_are_taken_and_only_to_resume(tmp_path: Path) -> None:
+    key = {"seed": 1, "users": 100}
+    folder = YardstickFolder.of(tmp_path, resume=True)
+    folder.write("a world", key, {"rows": [0.1 + 0.2]})
+    assert folder.read("a world", key) == {"rows": [0.1 + 0.2]}
+    assert folder.read("a world", key | {"users": 101}) is None
+    assert folder.read("a world", key | {"seed": 2}) is None
+    assert YardstickFolder.of(tmp_path, resume=False).read("a world", key) is None
+
+
+KILLED = """
+import sys, unskew as us
+us.yardstick("paper", seeds=range(50), methods="raw", recommenders=["popular"], users=150, items=60,
+             truth_seeds=0, output=sys.argv[1])
+"""
+
+
+def test_a_run_that_is_killed_leaves_no_half_file(tmp_path: Path) -> None:
+    process = subprocess.Popen([sys.executable, "-c", KILLED, str(tmp_path / "y")], stderr=subprocess.DEVNULL)
+    cases = tmp_path / "y" / "cases"
+    until = time.monotonic() + 60
+    while len(list(cases.glob("*.json"))) < 3 and time.monotonic() < until:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    files = list(cases.glob("*.json"))
+    assert 3 <= len(files) < 50
+    assert all(json.loads(path.read_text())["found"]["rows"] for path in files)
+    rest: Any = {"methods": "raw", "recommenders": ["popular"], "users": 150, "items": 60, "truth_seeds": 0}
+    found = us.yardstick("paper", seeds=range(len(files)), **rest, output=tmp_path / "y", resume=True)
+    assert found.computed == 0
+
+
+def test_a_damaged_case_is_named(tmp_path: Path) -> None:
+    options: dict[str, Any] = {
+        "methods": "raw",
+        "recommenders": ["popular"],
+        "users": 100,
+        "items": 50,
+        "seeds": 1,
+    }
+    us.yardstick("paper", **options, truth_seeds=0, output=tmp_path)
+    [path] = (tmp_path / "cases").iterdir()
+    for text in ("{", "{}", json.dumps({"kind": "yardstick case", "key": 1, "found": {}})):
+        path.write_text(text)
+        with pytest.raises(us.FileError, match=rf"{path.name} is damaged .*: remove it"):
+            us.yardstick("paper", **options, truth_seeds=0, output=tmp_path, resume=True)
+
+
+def test_names_on_the_page_are_text(tmp_path: Path, world: us.World) -> None:
+    hostile = "<script>alert(1)</script>"
+    folder = tmp_path / "<b>w"
+    world.save(folder)
+    us.yardstick(folder, methods="raw", recommenders={hostile: "popular"}, truth_seeds=0, output=tmp_path / "y")
+    page = (tmp_path / "y" / "index.html").read_text()
+    assert hostile not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert "&lt;b&gt;w" in page
+    assert {path.name for path in (tmp_path / "y").iterdir()} == {
+        "index.html", "cases", "rows.parquet", "ranking.parquet", "summary.parquet",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"worlds": "papr"}, "there is no world and no folder 'papr'; did you mean 'paper'"),
+        ({"worlds": ["paper", "paper"]}, "'paper' is given twice"),
+        ({"worlds": 7}, "7 is not a world"),
+        ({"worlds": "injected"}, "campaigns in a real log: give that with base"),
+        ({"methods": "organc"}, "there is no method 'organc'; did you mean 'organic'"),
+        ({"methods": ["raw", "raw"]}, "methods has 'raw' twice"),
+        ({"methods": []}, "methods is empty"),
+        ({"methods": [3]}, "3 .* is not a method"),
+        ({"seeds": [1, 1]}, "seeds has 1 twice"),
+        ({"seeds": []}, "seeds is empty"),
+        ({"seeds": [-1]}, "whole number of at least 0"),
+        ({"recommenders": ["popular", "popular"]}, "'popular' is given twice"),
+        ({"recommenders": ["populr"]}, "did you mean 'popular'"),
+        ({"qualities": "user-ndcg@5"}, "cannot be weighted"),
+        ({"users": 0}, "users is 0"),
+        ({"resume": True}, "resume continues what is in a folder: give it with output"),
+        ({"folds": 1}, "folds is 1"),
+        ({"items": 6, "users": 5}, "too few for the lists"),
+    ],
+)
+def test_wrong_options_are_refused(given: dict[str, Any], told: str) -> None:
+    with pytest.raises(us.UnskewError, match=told):
+        us.yardstick(**{"worlds": "paper", "seeds": 1, "truth_seeds": 0, **SIZE, **given})
+
+
+def test_worlds_that_cannot_be_judged_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(us.FileError, match=r"there is no file .*world\.json"):
+        us.yardstick(tmp_path / "empty")
+    us.simulate("quiet", users=50, items=30).save(tmp_path / "quiet")
+    with pytest.raises(us.InputError, match=r"nothing is recommended in the world .*take the world 'quiet'"):
+        us.yardstick(tmp_path / "quiet")
+    early = us.simulate(**SIZE, seed=1, campaigns=[us.Campaign(0, recommender="popular")])
+    assert early.campaigns == [0]
+    with pytest.raises(us.InputError, match="nothing had happened before the first campaign at 0"):
+        us.yardstick(early, truth_seeds=0)
