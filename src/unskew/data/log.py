@@ -87,7 +87,7 @@ class Log:
 
     @classmethod
     def load(cls, path: str | Path) -> Log:
-        """Open a saved log; its arrays are mapped from the file, not read into memory."""
+        """Open a saved log; every array is checked before it is used."""
         fields, organic = read_saved_log(Path(path))
         return cls(**fields, unexposed=None if organic is None else cls(**organic))
 

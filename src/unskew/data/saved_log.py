@@ -1,13 +1,18 @@
-"""A log on disk: one Arrow file, mapped into memory when it is opened.
+"""A log on disk: one Arrow file.
 
 The file holds one row of lists, one list per array, so that arrays of different lengths share one
-file that is replaced in one step. Nothing is decoded on loading, and nothing is ever pickled. What loops
-rely on (offsets, codes, lengths, each item once in a profile) is checked before they see it.
+file that is replaced in one step. Nothing is decoded on loading, and nothing is ever pickled. Each array has a
+checksum, and what loops rely on (offsets, codes, lengths, the order of times, each item once in a profile) is
+checked before they see it. Arrays are read and not mapped: a file that is cut short while a map of it is open ends
+the process.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -16,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays import kernels
+from unskew.arrays.blocks import threads
 from unskew.arrays.types import Times
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
@@ -32,7 +38,9 @@ Fields = dict[str, Any]
 """What a log is made from, by the names of its fields."""
 
 _KEY = b"unskew.log"
-_FORMAT = 1
+_SUM_KEY = b"unskew.log.checksum"
+_FORMAT = 2
+_WITHOUT_CHECKSUMS = 1
 _ORGANIC = "organic."
 _SAVE_AGAIN = "save the log again"
 
@@ -45,8 +53,8 @@ def is_saved_log(path: Path) -> bool:
         with path.open("rb") as file:
             if file.read(len(ARROW_MAGIC)) != ARROW_MAGIC:
                 return False
-        with pa.memory_map(str(path)) as mapped:
-            return _KEY in (pa.ipc.open_file(mapped).schema.metadata or {})
+        with pa.OSFile(str(path)) as file:
+            return _KEY in (pa.ipc.open_file(file).schema.metadata or {})
     except (pa.ArrowException, OSError):
         return False
 
@@ -58,7 +66,9 @@ def write_saved_log(log: Log, path: Path) -> None:
         more, about["organic"] = _pack(log.unexposed)
         shared = ("users", "items")
         arrays |= {f"{_ORGANIC}{name}": array for name, array in more.items() if name not in shared}
-    batch = pack_row(arrays).replace_schema_metadata({_KEY: json.dumps(about).encode()})
+    about["checksums"] = _sum_up(arrays)
+    told = json.dumps(about).encode()
+    batch = pack_row(arrays).replace_schema_metadata({_KEY: told, _SUM_KEY: str(zlib.crc32(told)).encode()})
     with (
         replace_file(path) as temporary,
         pa.OSFile(str(temporary), "wb") as sink,
@@ -73,19 +83,52 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
     if not is_saved_log(path):
         raise FileError(f"{path} is not a saved log (or only half of one)", remedy="write it with Log.save")
     try:
-        batch = pa.ipc.open_file(pa.memory_map(str(path))).get_batch(0)
+        with pa.OSFile(str(path)) as file:
+            batch = pa.ipc.open_file(file).get_batch(0)
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {first_line(error)}") from None
     with report_damage(path, _SAVE_AGAIN):
         about = json.loads(batch.schema.metadata[_KEY])
-        require_format(path, about, _SAVE_AGAIN, current=_FORMAT)
+        if about.get("format") != _WITHOUT_CHECKSUMS:
+            require_format(path, about, _SAVE_AGAIN, current=_FORMAT)
         arrays = {name: batch.column(name).values for name in batch.schema.names}
+        if about.get("format") == _FORMAT:
+            if batch.schema.metadata.get(_SUM_KEY) != str(zlib.crc32(batch.schema.metadata[_KEY])).encode():
+                raise ValueError("what is said about the log is not what was written")
+            _verify(arrays, about["checksums"])
         log = _unpack(arrays, about)
         if "organic" not in about:
             return log, None
         parts = {n.removeprefix(_ORGANIC): a for n, a in arrays.items() if n.startswith(_ORGANIC)}
         return log, _unpack(parts | {n: arrays[n] for n in ("users", "items")}, about["organic"])
+
+
+def _sum_up(arrays: Mapping[str, pa.Array]) -> dict[str, int]:
+    """A checksum of each array."""
+    with ThreadPoolExecutor(threads()) as pool:
+        return dict(zip(arrays, pool.map(_checksum, arrays.values()), strict=True))
+
+
+def _checksum(array: pa.Array) -> int:
+    """Of the type of the array and of what it holds, wherever in memory that is."""
+    begin = zlib.crc32(str(array.type).encode())
+    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
+        texts = array.cast(pa.large_string())
+        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
+        data = texts.buffers()[2]
+        content = b"" if data is None else memoryview(data)[ends[0] : ends[-1]]
+        return zlib.crc32(content, zlib.crc32((ends - ends[0]).data, begin))
+    return zlib.crc32(np.ascontiguousarray(array.to_numpy(zero_copy_only=True)).data, begin)
+
+
+def _verify(arrays: Mapping[str, pa.Array], wanted: Mapping[str, int]) -> None:
+    """Refuse arrays that are not what was written."""
+    if set(wanted) != set(arrays):
+        raise ValueError("its arrays are not those that were written")
+    for name, found in _sum_up(arrays).items():
+        if found != wanted[name]:
+            raise ValueError(f"the checksum of {name} does not fit")
 
 
 def _pack(log: Log) -> tuple[dict[str, pa.Array], dict[str, Any]]:
@@ -190,6 +233,7 @@ def _check(fields: Fields) -> None:
     if not n:
         raise ValueError("it holds no interaction")
     _check_times(fields["axis"], fields["time"])
+    _check_order(fields)
     _check_rows(fields)
     if fields["repeats"] is not None:
         _check_repeats(fields, fields["repeats"])
@@ -219,6 +263,15 @@ def _check_times(axis: TimeAxis, time: Times) -> None:
         raise ValueError(f"its times are of the unknown kind {axis.kind!r}")
     for tick in (time.min(), time.max()):
         axis.show(tick)
+
+
+def _check_order(fields: Fields) -> None:
+    """Refuse a user whose items are not in the order of time, by which snapshots cut."""
+    earlier = fields["time"][1:] < fields["time"][:-1]
+    first = fields["start"][1:-1].astype(np.int64)
+    earlier[first[(first > 0) & (first < len(fields["time"]))] - 1] = False  # from one user to the next
+    if earlier.any():
+        raise ValueError("the times of a user are not in order")
 
 
 def _check_rows(fields: Fields) -> None:
