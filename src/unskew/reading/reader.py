@@ -90,9 +90,9 @@ def read_log(
     with open_source(source) as opened:
         found = opened
         progress().stage(f"reading {found.name}")
-        for name in dict.fromkeys([user, item, time, removed, exposed, *columns, *labels]):
-            if name is not None and found.is_in_folders(name):
-                found = found.with_folders(name)
+        for asked in dict.fromkeys([user, item, time, removed, exposed, *columns, *labels]):
+            if asked is not None and found.is_in_folders(asked):
+                found = found.with_folders(asked)
         names = _choose_columns(found, {"user": user, "item": item, "time": time})
         roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
         roles += [("labels", name) for name in labels]

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from unskew.arrays.types import Mask
 from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import Log
@@ -15,17 +17,14 @@ from unskew.reading.exposures import mark_exposed
 from unskew.recommend.specs import AnyRecommender
 from unskew.text import percent
 from unskew.views.holdout_group import find_holdout
-from unskew.views.kept import kept
+from unskew.views.kept import plan_kept
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
 from unskew.views.reporting import describe_view
-from unskew.views.thinned import thinned
+from unskew.views.thinned import plan_thinned
 
 VIEWS = ("all", "organic", "outside", "thinned", "kept")
 """The views, by name."""
-
-BY_CHANCE = ("thinned", "kept")
-"""Those in which chance decides."""
 
 LONG = 0.15
 """Windows that cover more of the time than this are thinned, where that is possible, instead of dropped."""
@@ -139,8 +138,7 @@ def take_draws(
         until=until,
     )
     chosen, reason = known.choose() if view is None else (known.require(view), "asked for")
-    made = [known.take(chosen, seed, draw) for draw in range(draws if chosen in BY_CHANCE else 1)]
-    return [_tell(one, log, reason, known.advise(chosen)) for one in made]
+    return [_tell(one, log, reason, known.advise(chosen)) for one in known.take(chosen, seed, draws)]
 
 
 def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
@@ -207,21 +205,23 @@ class _Known:
                 f"{option('holdout')} or {option('campaigns')}",
             )
 
-    def take(self, view: str, seed: int, draw: int) -> Log:
-        """The view itself."""
+    def take(self, view: str, seed: int, draws: int) -> list[Log]:
+        """Draws of the view; one, if chance decides nothing."""
         if view == "organic":
-            return organic(self.log)
+            return [organic(self.log)]
         if view == "outside":
-            return outside(self.log, self.windows)
+            return [outside(self.log, self.windows)]
         if view == "all":
-            return self.log
+            return [self.log]
         assert self.production is not None
         if not self._begins_in_time():
-            return replace(self.log, view=view)  # nothing had been recommended by then
-        more: Any = {"since": self.since, "until": self.until, "seed": seed, "draw": draw}
-        more |= {"holdout": self.holdout, "campaigns": self.windows or None}
-        make = thinned if view == "thinned" else kept
-        return make(self.log, self.production, **more)
+            return [replace(self.log, view=view)]  # nothing had been recommended by then
+        more: Any = {"since": self.since, "until": self.until}
+        group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
+        more |= {"holdout": group, "campaigns": self.windows or None}
+        plan = plan_thinned if view == "thinned" else plan_kept
+        plan_of_draws = plan(self.log, self.production, **more)
+        return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
 
     def _begins_in_time(self) -> bool:
         """Whether something was recommended up to the date that is looked at."""
@@ -234,11 +234,10 @@ class _Known:
 
     def advise(self, view: str) -> Iterator[str]:
         """What would improve it, a sentence each."""
-        if view in ("all", "outside", "thinned"):
+        if view in ("all", "outside"):
             gain = {
                 "all": "allow leaving out what followed recommendations, and with it their bias",
                 "outside": "keep what people took by themselves in these windows",
-                "thinned": "say which pairs to leave out, and not only how many",
             }[view]
             yield f"a list of exposures (user, item, time) would {gain}"
         if view == "all" and not self.windows:
