@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import secrets
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from unskew.checksums import sum_table
 from unskew.errors import FileError, InputError
 from unskew.text import first_line
 
@@ -24,7 +26,12 @@ ARROW_MAGIC = b"ARROW1"
 
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
-_FORMAT = 2  # of the metadata; raised when a file that was written before cannot be read any more
+_SUM_KEY = b"unskew.checksum"
+_FORMAT = 3  # of the metadata; raised when a file that was written before cannot be read as it is any more
+_WITHOUT_CHECKSUMS = 2
+_MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
+_MOST_RATIO = 40
+_MAKE_AGAIN = "make it again"
 _KINDS = {
     "weights": "item weights",
     "marginal": "a marginal",
@@ -88,7 +95,20 @@ def write_parquet(
     if arrays is not None:
         metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
     with replace_file(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary)
+        pq.write_table(seal(table.replace_schema_metadata(metadata)), temporary)
+
+
+def seal(table: pa.Table) -> pa.Table:
+    """The table with a checksum of itself and of what its metadata say, by which `read_parquet` tells damage."""
+    return table.replace_schema_metadata({**table.schema.metadata, _SUM_KEY: _sum_up(table)})
+
+
+def _sum_up(table: pa.Table) -> bytes:
+    """The checksum of a table and of what is said about it."""
+    total = sum_table(table)
+    for key in (_KEY, _ARRAYS_KEY):
+        total = zlib.crc32(table.schema.metadata.get(key, b""), total)
+    return str(total).encode()
 
 
 def write_table(
@@ -125,10 +145,37 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
             remedy="write a Parquet file, and use that",
         )
     try:
-        table = pq.read_table(path, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        table = _read_limited(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
-    return table, read_metadata(table.schema)
+    about = read_metadata(table.schema)
+    if about.get("format") == _FORMAT:
+        _verify(path, table)
+    return table, about
+
+
+def _read_limited(path: Path) -> pa.Table:
+    """The table in a file, unless it is much larger than the file can be meant to hold."""
+    most = max(_MOST_BYTES, _MOST_RATIO * path.stat().st_size)
+    with pq.ParquetFile(path) as file:
+        batches, total = [], 0
+        for batch in file.iter_batches():
+            batches.append(batch)
+            total += batch.nbytes
+            if total > most:
+                raise ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
+        return pa.Table.from_batches(batches, file.schema_arrow)
+
+
+def _verify(path: Path, table: pa.Table) -> None:
+    """Refuse a table that is not what unskew wrote."""
+    metadata = table.schema.metadata
+    try:
+        found = _sum_up(table)
+    except (pa.ArrowException, ValueError) as error:
+        raise damage_error(path, first_line(error), _MAKE_AGAIN) from None
+    if found != metadata.get(_SUM_KEY):
+        raise damage_error(path, "it does not hold what unskew wrote", _MAKE_AGAIN)
 
 
 def read_metadata(schema: pa.Schema) -> dict[str, Any]:
@@ -155,7 +202,7 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
 def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:
     """Refuse a file of another version of unskew; `remedy` says how to make one."""
     version = about.get("format")
-    if version != current:
+    if version != current and (version, current) != (_WITHOUT_CHECKSUMS, _FORMAT):
         newer = isinstance(version, int) and version > current
         raise FileError(
             f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",
