@@ -15,6 +15,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case
+from unskew.methods import keep_users, require_method
 from unskew.text import did_you_mean
 from unskew.views.kept import kept
 from unskew.views.organic import organic
@@ -40,12 +41,15 @@ class View:
         What has to be known: some of `FACTS`.
     draws
         Over how many draws results are averaged; 1 for a view without any.
+    at_reference
+        Whether scores of now are those of the reference date: profiles and models stay as they were.
     """
 
     name: str
     make: Callable[[Case, int], Log]
     needs: tuple[str, ...] = ()
     draws: int = 1
+    at_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -103,6 +107,8 @@ class Method:
 
 
 ALL = View("all", lambda case, draw: case.log)
+ALL_AS_THEN = View("all", lambda case, draw: case.log, at_reference=True)
+HELD_OUT_ALONE = View("hold-out", lambda case, draw: keep_users(case.log, case.holdout or ()), ("hold-out",))
 ORGANIC = View("organic", lambda case, draw: organic(case.log), ("exposures",))
 OUTSIDE = View("outside", lambda case, draw: outside(case.log, case.windows), ("dates",))
 THINNED_BY_DATES = View(
@@ -135,20 +141,49 @@ RAW = PairWeights("raw", lambda now, before, case: None)
 WEIGHTED = PairWeights("weighted", lambda now, before, case: fit_weights(now, before))
 TOP = PairWeights("top 20", lambda now, before, case: fit_weights(now, before, top=20, method="descent"))
 
+
+def _take(name: str, *, question: PairWeights | None = None) -> PairWeights:
+    """A method of `unskew.methods` by its name."""
+    named = require_method(name)
+
+    def make(now: Snapshot, before: Snapshot, case: Case) -> Weights:
+        length = case.now.tick - case.before.tick  # of a time window, before either date
+        after = now.log.axis.show(now.tick - length)
+        return named.make(now, before, holdout=case.holdout, after=after)
+
+    needs = ("hold-out",) if named.knows == "hold-out" else ()
+    return PairWeights(name, make, needs, named.targets_reference, question)
+
+
+HELD_OUT_USERS = _take("hold-out-users", question=RAW)
+AS_THEN = PairWeights("fixed-snapshot", lambda now, before, case: None, question=WEIGHTED)
+OTHERS = [
+    _take(name)
+    for name in (
+        *("time-window", "one-step-ratio", "shrunken-ratio", "ips", "snips", "skew", "wtd", "wtd-h"),
+        *("wtd-h-uniform", "popularity-strata", "down-sampling", "item-first"),
+    )
+]
+
 METHODS: dict[str, Method] = {
     one.name: one
     for one in (
         Method("raw", ALL, RAW),
         Method("item weights", ALL, WEIGHTED),
         Method("top 20 weights", ALL, TOP),
+        Method("fixed-snapshot", ALL_AS_THEN, AS_THEN),
+        *(Method(weights.name, ALL, weights) for weights in OTHERS),
         Method("outside", OUTSIDE, RAW),
         Method("outside + weights", OUTSIDE, WEIGHTED),
         Method("thinned by dates", THINNED_BY_DATES, RAW),
         Method("thinned by dates + weights", THINNED_BY_DATES, WEIGHTED),
+        Method("hold-out-users", ALL, HELD_OUT_USERS),
+        Method("hold-out-alone", HELD_OUT_ALONE, RAW),
         Method("thinned by hold-out", THINNED_BY_HOLDOUT, RAW),
         Method("thinned by hold-out + weights", THINNED_BY_HOLDOUT, WEIGHTED),
         Method("organic", ORGANIC, RAW),
         Method("organic + weights", ORGANIC, WEIGHTED),
+        Method("organic, hold-out-users", ORGANIC, HELD_OUT_USERS),
         Method("kept", KEPT, RAW),
         Method("kept + weights", KEPT, WEIGHTED),
     )

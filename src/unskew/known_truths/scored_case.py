@@ -85,7 +85,8 @@ class ScoredCase:
         began = time.perf_counter()
         log = view.make(self.case, draw)
         took = time.perf_counter() - began
-        return ScoredLog(log, self.case, self._rank(log, self.case.now), self._before, took)
+        moment = self.case.before if view.at_reference else self.case.now
+        return ScoredLog(log, self.case, self._rank(log, moment), self._before, took)
 
     def _rank(self, log: Log, moment: Moment) -> RankedDate:
         return RankedDate(
