@@ -265,22 +265,18 @@ def test_a_share_of_bias_is_about_biases_beyond_their_intervals_together() -> No
 
 
 def test_draws_of_a_view_are_averaged(world: us.World) -> None:
-    def drop(case: Case, draw: int) -> us.Log:
-        keep = np.random.default_rng([case.seed, draw]).random(len(case.log)) < 0.8
-        return case.log.keep_entries(keep)
+    def drop(log: us.Log, draw: int) -> us.Log:
+        return log.keep_entries(np.random.default_rng(draw).random(len(log)) < 0.8)
 
     own = us.yardstick(
         "paper",
         seeds=1,
-        methods=[Method("dropped", View("dropped", drop, draws=3), RAW)],
+        methods=[Method("dropped", View("dropped", lambda case: [drop(case.log, k) for k in range(3)]), RAW)],
         recommenders=["popular"],
         truth_seeds=0,
         **SIZE,
     )
-    values = []
-    for draw in range(3):
-        keep = np.random.default_rng([1, draw]).random(len(world.log)) < 0.8
-        values.append(score(world.log.keep_entries(keep), "popular", weighted=False).value)
+    values = [score(drop(world.log, draw), "popular", weighted=False).value for draw in range(3)]
     row = pick_one(own.rows)
     assert row["estimate"] == pytest.approx(np.mean(values), rel=1e-12)
     assert (row["draws"], row["spread"]) == (3, pytest.approx(np.std(values, ddof=1)))

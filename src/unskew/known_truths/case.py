@@ -115,7 +115,7 @@ class Case:
 
     def contrast_with_holdout(self) -> dict[str, Any]:
         """What views take that have a hold-out group to compare with, between the two dates."""
-        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label, "seed": self.seed}
+        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label}
 
     def rank_by_showing(self) -> tuple[list[Any], list[Any]]:
         """The items held at the reference date: most recommended first, and least recommended first.
