@@ -101,6 +101,7 @@ def test_the_interface_has_every_command() -> None:
         "timeline LOG --reference 0 --every 9 -r popular --items a",
         "sample LOG --at 9 -n 5 -o FILE",
         "simulate FOLDER --users 100 --items 50",
+        "yardstick paper --seed 1 --users 100 --items 50 -r popular --truth-seeds 1",
     ],
     ids=lambda arguments: arguments.split()[0],
 )

@@ -44,11 +44,13 @@ ROOMS = [
     "solve",
     "engines",
     "weights",
+    "methods",
     "recommend",
     "evaluation",
     "views",
     "over_time",
     "worlds",
+    "known_truths",
     "reproduction",
     "cli",
 ]

@@ -31,8 +31,11 @@ from .evaluation.quality import Quality as Quality
 from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
+from .known_truths.yardstick import yardstick as yardstick
+from .known_truths.yardstick_result import Yardstick as Yardstick
 from .over_time.timeline import timeline as timeline
 from .over_time.timeline_table import Timeline as Timeline
+from .reading.exposures import mark_exposed as mark_exposed
 from .reading.reader import read_log as read_log
 from .recommend.constant import Constant as Constant
 from .recommend.contract import Batch as Batch
@@ -44,8 +47,12 @@ from .recommend.knn import ItemKNN as ItemKNN
 from .recommend.matrix_model import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
+from .views.kept import kept as kept
 from .views.organic import organic as organic
 from .views.outside import outside as outside
+from .views.take_view import take_draws as take_draws
+from .views.take_view import take_view as take_view
+from .views.thinned import thinned as thinned
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from unskew.arrays.profiles import Profiles
-from unskew.arrays.types import Codes, Mask
+from unskew.arrays.types import Codes, Floats, Mask
 
 
 def all_entries(profiles: Profiles) -> Codes:
@@ -30,6 +30,11 @@ def users_of(profiles: Profiles, entries: Codes) -> Codes:
     """The user of each entry."""
     rows = np.flatnonzero(profiles.stop != profiles.start)
     return rows[np.searchsorted(profiles.start[rows].astype(np.int64), entries, side="right") - 1]
+
+
+def sum_entries(profiles: Profiles, values: Floats) -> Floats:
+    """For each user the sum of a number of each of its entries, which are in the order of `all_entries`."""
+    return np.bincount(all_users(profiles), weights=values, minlength=profiles.n_users).astype(np.float64)
 
 
 def mark_entries(profiles: Profiles) -> Mask:

@@ -2,8 +2,9 @@
 
 - `command_group`: exit codes, errors, warnings and progress of any command
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
-  `simulate_command`, `reproduce_command`: one command each
+  `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
 - `shared_options`: options that commands share, and the log that they describe
+- `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
 - `terminal_progress`: what a command is doing, on a terminal
@@ -23,6 +24,7 @@ from unskew.cli.sample_command import sample
 from unskew.cli.simulate_command import simulate
 from unskew.cli.timeline_command import timeline
 from unskew.cli.weights_command import weights
+from unskew.cli.yardstick_command import yardstick
 
 
 @click.group(
@@ -42,5 +44,5 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights, evaluate, sample, timeline, simulate, reproduce):
+for command in (drift, marginal, weights, evaluate, sample, timeline, simulate, yardstick, reproduce):
     main.add_command(command)

@@ -22,6 +22,7 @@ _COMMANDS = {
     "fit_weights()": "unskew weights",
     "simulate()": "unskew simulate",
     "timeline()": "unskew timeline",
+    "yardstick()": "unskew yardstick",
 }
 """The commands that do what functions of Python do."""
 

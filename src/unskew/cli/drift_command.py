@@ -42,7 +42,7 @@ def drift(source: LogOptions, reference: str, at: str, top: int, names: str | No
     """
     from unskew.weights.drift import drift as find_drift
 
-    log = source.read()
+    log = source.read_view(since=reference, until=at)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     found = find_drift(now, before)
@@ -51,8 +51,9 @@ def drift(source: LogOptions, reference: str, at: str, top: int, names: str | No
         result = found.to_dict(top)
         for row, name in zip(result["top"], item_names or [], strict=False):
             row["name"] = name
-        print_json(result)
+        print_json({**result, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         _show(found, now, before, top, item_names)
 
 

@@ -67,6 +67,14 @@ from unskew.cli.shared_options import (
     metavar="K",
     help="Fit every recommender K times, each time without the pairs that it is scored on.",
 )
+@click.option(
+    "--draws",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Average over so many draws of a view in which chance decides: thinned or kept.",
+)
 @click.option("--by", metavar="COLUMN", help="Also score each value of this column of the log.")
 @click.option(
     "--refit",
@@ -89,6 +97,7 @@ def evaluate(
     recommenders: tuple[str, ...],
     qualities: tuple[str, ...],
     by: str | None,
+    draws: int,
     refit: int | None,
     level: float,
     as_json: bool,
@@ -105,6 +114,7 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --baseline popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
+      unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --exposures shown.parquet
     """
     from unskew.evaluation.evaluate_report import check_report_options, report
     from unskew.evaluation.selection_options import SelectionOptions
@@ -118,14 +128,16 @@ def evaluate(
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         click.echo(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all", err=True)
-    fitted = None if weights is None else ItemWeights.load(weights)
-    log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
+    given = None if weights is None else ItemWeights.load(weights)
+    since = reference if given is None else given.reference
+    log = source.read(labels=[*([by] if by else []), *fit.labels, *(given.columns if given else ())])
+    views = source.take_draws(log, since=since, until=at, draws=draws, seed=chosen.seed)
     found = report(
-        log,
+        views,
         models,
         at=at,
-        reference=None if reference is None else source.reference(log, reference),
-        weights=fitted,
+        reference=None if reference is None else source.reference_of(reference),
+        weights=given,
         baseline=ran,
         qualities=qualities,
         by=by,
@@ -138,4 +150,5 @@ def evaluate(
     if as_json:
         print_json(found.to_dict())
     else:
+        source.print_view(views[0])
         print_report(found)

@@ -46,13 +46,14 @@ def marginal(
 
     rule = SplitRule(after, leave_last_out)
     source.check_outputs(output)
-    part = rule.split(source.snapshot(source.read(), at)).pairs
+    log = source.read_view(since=at, until=at)
+    part = rule.split(source.snapshot(log, at)).pairs
     result = part.marginal(min_items=min_items)
     result.save(output)
     policy = result.policy.to_dict() if result.policy else None
     if as_json:
-        print_json(
-            {"at": result.at, "items": len(result), "users": part.n_users, "policy": policy, "output": output}
-        )
+        figures = {"at": result.at, "items": len(result), "users": part.n_users, "policy": policy}
+        print_json({**figures, "output": output, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         print_line(f"Item mix of {thousands(len(result))} items at {result.at} written to {output}")

@@ -64,13 +64,16 @@ def sample(
     SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
-    snapshot = source.snapshot(source.read(labels=fitted.columns if fitted else ()), at)
+    labels = () if fitted is None else fitted.columns
+    log = source.read_view(since=None if fitted is None else fitted.reference, until=at, seed=seed, labels=labels)
+    snapshot = source.snapshot(log, at)
     drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
-        print_json({**drawn.about, "users": users, "output": output})
+        print_json({**drawn.about, "users": users, "output": output, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         out, date = drawn.about["users_left_out"], drawn.about["at"]
         left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
         pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"

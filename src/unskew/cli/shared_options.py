@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.command_group import debug_option
+from unskew.cli.known_options import KNOWN_OPTIONS, KnownOptions, print_view
 from unskew.errors import InputError
 from unskew.progress import progress
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
+    from unskew.data.marginal import Marginal
     from unskew.data.priors import ItemPrior
     from unskew.data.snapshot import Snapshot
     from unskew.recommend.contract import Recommender
@@ -48,6 +50,7 @@ _LOG_OPTIONS = [
         metavar="HOW",
         help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
     ),
+    *KNOWN_OPTIONS,
 ]
 reference_option = click.option(
     "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
@@ -169,6 +172,7 @@ class LogOptions:
     drop_nulls: bool
     p_user: str | None
     p_item: str | None
+    known: KnownOptions = KnownOptions()
 
     @property
     def path(self) -> str | list[str]:
@@ -179,6 +183,7 @@ class LogOptions:
         """Read the log, with columns of texts to split scores by or to match the mix of."""
         from unskew.reading.reader import read_log
 
+        self.known.check()
         by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
         log = read_log(
             self.path,
@@ -190,6 +195,8 @@ class LogOptions:
             labels=list(dict.fromkeys(labels)),
             time_unit=self.time_unit,
             drop_nulls=self.drop_nulls,
+            exposed=self.known.exposed,
+            repeats=self.known.is_given,
         )
         progress().close()  # what follows stays on the terminal
         if log.reading.folded:
@@ -210,6 +217,7 @@ class LogOptions:
             check_writable(path)
         if not given:
             return
+        inputs = [*inputs, *self.known.files]
         read = [*expand(self.path), *(Path(name) for name in inputs if name is not None and is_file(name))]
         for k, path in enumerate(given):
             if any(_is_same(path, other) for other in read):
@@ -219,6 +227,29 @@ class LogOptions:
                 )
             if any(_is_same(path, other) for other in given[:k]):
                 raise InputError(f"{path} would be written twice", remedy="choose two output files")
+
+    def read_view(self, *, since: Any, until: str | None, labels: Sequence[str] = (), seed: int = 0) -> Log:
+        """Read the log and take the best view of it that what is known allows.
+
+        `since` and `until` are the dates that are compared; a `since` that names a file is no date.
+        """
+        return self.take_draws(self.read(labels), since=since, until=until, seed=seed)[0]
+
+    def take_draws(self, log: Log, *, since: Any, until: Any, draws: int = 1, seed: int = 0) -> list[Log]:
+        """The best view of the log that what is known allows; several draws of it, where chance decides."""
+        begin = None if since is None or _is_reference_file(since) else since
+        views = self.known.take(log, begin, until, draws=draws, seed=seed)
+        progress().close()
+        return views
+
+    def describe_view(self, log: Log) -> dict[str, Any] | None:
+        """What JSON says about the view that was taken."""
+        return None if log.view_report is None else log.view_report.to_dict()
+
+    def print_view(self, log: Log) -> None:
+        """Say which view was taken and why, if anything was said about what is known."""
+        if self.known.is_given:
+            print_view(log.view_report)
 
     def snapshot(self, log: Log, at: str) -> Snapshot:
         """The profiles at a date, with the P(u) and P(i|u) asked for."""
@@ -230,13 +261,14 @@ class LogOptions:
 
     def reference(self, log: Log, given: str) -> Reference:
         """A date of the log, or a file with a marginal."""
-        from unskew.data.marginal import Marginal
-        from unskew.files import is_file
-        from unskew.reading.formats import PARQUET, find_ending
+        found = self.reference_of(given)
+        return self.snapshot(log, found) if isinstance(found, str) else found
 
-        if find_ending(Path(given)) in PARQUET.endings or is_file(given):
-            return Marginal.load(given)
-        return self.snapshot(log, given)
+    def reference_of(self, given: str) -> str | Marginal:
+        """The date that was given, or the marginal in a file."""
+        from unskew.data.marginal import Marginal
+
+        return Marginal.load(given) if _is_reference_file(given) else given
 
 
 def log_options(function: Function) -> Function:
@@ -244,8 +276,9 @@ def log_options(function: Function) -> Function:
 
     @functools.wraps(function)
     def command(**given: Any) -> Any:
-        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__}
-        return function(source=LogOptions(**mine), **given)
+        known = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__dataclass_fields__})
+        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__ if name != "known"}
+        return function(source=LogOptions(**mine, known=known), **given)
 
     return _decorate(command, _LOG_OPTIONS)
 
@@ -352,6 +385,14 @@ def _decorate(function: Function, options: Sequence[Callable[[Function], Functio
     for option in reversed(options):
         function = option(function)
     return function
+
+
+def _is_reference_file(given: Any) -> bool:
+    """Whether a reference names a file with a marginal, and not a date."""
+    from unskew.files import is_file
+    from unskew.reading.formats import PARQUET, find_ending
+
+    return isinstance(given, str) and (find_ending(Path(given)) in PARQUET.endings or is_file(given))
 
 
 def _is_same(one: Path, other: Path) -> bool:

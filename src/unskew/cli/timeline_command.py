@@ -26,6 +26,7 @@ from unskew.cli.shared_options import (
     show_options,
     split_options,
 )
+from unskew.data.policy import DEBIASED_VIEWS
 from unskew.errors import InputError
 from unskew.text import percent, thousands
 
@@ -116,7 +117,7 @@ def timeline(
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, *files])
-    log = source.read()
+    log = source.read_view(since=reference, until=end, seed=seed)
     made = make(
         log,
         models,
@@ -139,8 +140,9 @@ def timeline(
         **fit.keywords(log, method=method),
     )
     if as_json:
-        print_json({**made.to_dict(), "output": output})
+        print_json({**made.to_dict(), "output": output, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         _show(made, output)
 
 
@@ -185,9 +187,11 @@ def _show(made: Timeline, output: str | None) -> None:
     elif made.options.get("leave_last_out"):
         print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
+    alone = " Item weights alone do not repair personalised algorithms."
+    is_biased = any(row["view"] not in DEBIASED_VIEWS for row in total)
     print_line(
         f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
-        "more than the bound. Item weights alone do not repair personalised algorithms."
+        f"more than the bound.{alone * is_biased}"
     )
     if output is not None and made.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")

@@ -81,7 +81,7 @@ def weights(
 
     SplitRule(after, leave_last_out)  # refuse both at once before the log is read
     source.check_outputs(output, inputs=[reference, names])
-    log = source.read(labels=fit.labels)
+    log = source.read_view(since=reference, until=at, labels=fit.labels)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **fit.keywords(log))
@@ -90,8 +90,9 @@ def weights(
     if output is not None:
         fitted.save(output)
     if as_json:
-        print_json({**fitted.to_dict(), "output": output})
+        print_json({**fitted.to_dict(), "output": output, "view": source.describe_view(log)})
     else:
+        source.print_view(log)
         _show(fitted, moved, item_names)
         if output is not None:
             print_line(f"Weights of {thousands(len(fitted))} items written to {output}")

@@ -4,6 +4,7 @@
 - `date_grammar`, `times`: how dates are written; the time axis of a log
 - `columns`: the columns that a log came from
 - `log`, `saved_log`: all of history, in memory and on disk; `repeats`: later rows of pairs that it counts once
+- `fingerprint`: what tells one log apart from another
 - `view_report`: what a view of a log left out of it
 - `slice`: what the two kinds of slices share; `snapshot`: the profiles at a date; `window`: what came between two
 - `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `eligibility`: who is evaluated

@@ -184,10 +184,10 @@ class Slice:
         return replace(self, log=log, profiles=replace(self.profiles, item=self.per_entry(log.item)))
 
     def weigh(self, weights: Weights = None) -> Weighting:
-        """Apply weights: who is evaluated under them, and a log-weight for each item of the log.
+        """Apply weights: who is evaluated under them, and the probability of each pair.
 
-        `weights` are None for 1 everywhere, fitted weights, a mapping from item id to weight (1 for an item
-        that it does not name), or what this method gave before.
+        `weights` are None for 1 everywhere, fitted weights or another method (`unskew.methods`), a mapping from
+        item id to weight (1 for an item that it does not name), or what this method gave before.
         """
         theta = np.zeros(self.profiles.n_items)
         if weights is None:
@@ -221,4 +221,4 @@ class Slice:
             raise EmptyError(
                 f"with these weights nobody holds anything at {self.at}", remedy="give some item a positive weight"
             )
-        return Weighting(part, theta, "weighted")
+        return Weighting(part, theta, "weighted", frees_constant_lists=True)

@@ -73,7 +73,7 @@ class SplitRule:
             return self.split(reference)
         return HeldOutSplit.by_time(reference, self.reference_start(reference, now))
 
-    def start(self, snapshot: Snapshot) -> Moment:
+    def start(self, snapshot: Slice) -> Moment:
         """With `after`: the time after which things are held out at a date."""
         log = snapshot.log
         step = self._step(log)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_offset, parse_time
 from unskew.errors import InputError, TimeError, option
@@ -126,6 +127,27 @@ class TimeAxis:
         if not self.is_calendar or self.unit == "day":
             return days
         return days * 86400 * PER_SECOND[self.unit or "s"]
+
+    def convert(self, ticks: npt.NDArray[Any], other: TimeAxis, source: str) -> npt.NDArray[Any]:
+        """Times of this axis as ticks of another, rounded down; `source` says in an error whose they are."""
+        if (self.kind, self.unit, self.zone) == (other.kind, other.unit, other.zone):
+            return ticks
+        if not self.is_calendar and not other.is_calendar:
+            return ticks.astype(np.float64) if other.kind == "float" else np.floor(ticks).astype(np.int64)
+        alike = "date" in (self.kind, other.kind) or (self.zone is None) == (other.zone is None)
+        if not (self.is_calendar and other.is_calendar and alike):
+            told = (f"{a.kind} times{' with a zone' * (a.zone is not None)}" for a in (self, other))
+            raise TimeError("{} has {}, but the log {}".format(source, *told), remedy="give both in the same form")
+        if self.unit == "day":
+            found, place = np.unique(ticks, return_inverse=True)
+            return np.array([other.begin(self.show(day)).tick for day in found.tolist()], dtype=np.int64)[place]
+        if other.unit == "day":
+            quarter = 900 * PER_SECOND[self.unit or "s"]  # of an hour: at its ends alone a day begins, in any zone
+            found, place = np.unique(ticks // quarter, return_inverse=True)
+            days = [other.moment(str(self.show(k * quarter))[:10]).tick for k in found.tolist()]
+            return np.array(days, dtype=np.int64)[place]
+        one, two = PER_SECOND[self.unit or "s"], PER_SECOND[other.unit or "s"]
+        return ticks * (two // one) if two >= one else ticks // (one // two)
 
     def to_dict(self) -> dict[str, str | None]:
         """For the metadata of a saved log."""

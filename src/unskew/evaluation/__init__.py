@@ -13,5 +13,6 @@
 - `comparison`: recommenders against each other; `changes`: one date against another
 - `debiased_test_set`: test sets for other libraries
 - `evaluate_report`: all of it for one date and a reference, as a `report`
-- `results`: lists of results as tables
+- `averaged_draws`: a report on several draws of a view, averaged
+- `report`: the object; `results`: lists of results as tables
 """

@@ -16,6 +16,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_instance, require_repeats
+from unskew.data.policy import DEBIASED_VIEWS
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -103,6 +104,8 @@ class Change:
     method
         How the intervals were made. ``bootstrap``: users of both dates were drawn together `repeats` times, and
         the weights fitted again each time. ``users`` or, of samples, ``draws``: weights taken as given.
+    view
+        Which view of the log was scored.
     """
 
     recommender: str
@@ -125,6 +128,7 @@ class Change:
     level: float = 0.95
     method: str = "bootstrap"
     repeats: int = 0
+    view: str = "all"
 
     @property
     def is_within_bound(self) -> bool:
@@ -173,6 +177,7 @@ class Change:
             "level": self.level,
             "method": self.method,
             "repeats": self.repeats,
+            "view": self.view,
         }
         json_ready: dict[str, Any] = to_json_value(told)
         return json_ready
@@ -208,15 +213,16 @@ class Change:
         if round(100 * self.bound, 2) == 0 and round(100 * self.rest.value, 2) == 0:
             return ". Nothing is left to explain, up to 0.01 points" if self.bound_holds else ""
         off = f"{100 * self.bound:.2f} points"
-        would = "the same users at both dates, a later reference date or exposures would"
+        is_biased = self.view not in DEBIASED_VIEWS
+        would = "the same users at both dates or a later reference date would"
+        if is_biased:
+            would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:
             return f". Item weights can still be off by {off}, which is more: the data cannot tell; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
-        return (
-            f". Item weights can still be off by {off} for a constant list, and by more for others: what is not "
-            "explained can be bias of the log, which exposures would remove"
-        )
+        more = ": what is not explained can be bias of the log, which exposures would remove" * is_biased
+        return f". Item weights can still be off by {off} for a constant list, and by more for others{more}"
 
 
 @dataclass(frozen=True)
@@ -335,6 +341,7 @@ def explain_split(
         level=level,
         method=units["all_now"].method if again is None else "bootstrap",
         repeats=0 if again is None else len(again),
+        view=now.snapshot.policy.view,
     )
 
 

@@ -12,7 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from unskew.checks import require_instance
-from unskew.data.weighting import Weights, name_weights
+from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
@@ -119,12 +119,13 @@ def compare(
         each = (compare(*ranks, quality=one, weights=weights, level=level) for one in wanted)
         return Results([comparison for some in each for comparison in some], ranks[0].snapshot.log.frames)
     [quality] = wanted
+    weighting = ranks[0].weigh(quality, weights)
     units = [Units.of(r, quality, weights) for r in ranks]
     found = []
     for i, j in combinations(range(len(ranks)), 2):
-        biased = any(ranks[k].may_be_biased(name_weights(weights)) for k in (i, j))
+        biased = any(ranks[k].may_be_biased(weighting) for k in (i, j))
         if ranks[i].left_out != ranks[j].left_out:
-            found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weights, level))
+            found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weighting, level))
             continue
         difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
         interval = difference.interval(level)
@@ -133,7 +134,7 @@ def compare(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
                 quality=ranks[0].quality(quality).name,
-                weighting=name_weights(weights),
+                weighting=weighting.name,
                 difference=difference.value,
                 low=interval.low,
                 high=interval.high,
@@ -149,14 +150,16 @@ def compare(
     return Results(told, ranks[0].snapshot.log.frames)
 
 
-def _refuse(one: HeldOutRanks, other: HeldOutRanks, quality: str, weights: Weights, level: float) -> Comparison:
+def _refuse(
+    one: HeldOutRanks, other: HeldOutRanks, quality: str, weighting: Weighting, level: float
+) -> Comparison:
     """A comparison that says why there is none."""
     nothing = math.nan
     return Comparison(
         a=one.recommender,
         b=other.recommender,
         quality=quality,
-        weighting=name_weights(weights),
+        weighting=weighting.name,
         difference=nothing,
         low=nothing,
         high=nothing,

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.data.snapshot import Snapshot
+from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pair_selection import PairSelection
@@ -104,7 +105,7 @@ def sample_pairs(
         "at": snapshot.at,
         "protocol": split.pairs.policy.protocol,
         "after": getattr(split.pairs, "after", None),
-        "reference": getattr(weights, "reference", None),
+        "reference": _name_reference(weights),
         "n": sample,
         "seed": seed,
         "policy": getattr(weights, "policy", split.pairs.policy).to_dict(),
@@ -112,3 +113,9 @@ def sample_pairs(
         "users_without_profile": asdict(selection.users_without_profile),
     }
     return TestSet(table, about, log.frames)
+
+
+def _name_reference(weights: Weights) -> Label | None:
+    """The date that the weights aim at, if they know one; a method holds the profiles or the item mix of it."""
+    reference = getattr(weights, "reference", None)
+    return reference if isinstance(reference, Label) else getattr(reference, "at", None)

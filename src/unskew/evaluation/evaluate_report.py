@@ -18,6 +18,7 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.errors import EmptyError, PolicyError, option
+from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
@@ -44,7 +45,7 @@ class ReportKeywords(FitKeywords, SelectionKeywords, total=False):
 
 
 def report(
-    log: Log,
+    log: Log | Sequence[Log],
     recommenders: AnyRecommenders,
     *,
     at: Any,
@@ -65,7 +66,8 @@ def report(
     Parameters
     ----------
     log
-        All of history.
+        All of history, or a view of it; or a list of draws of a view in which chance decides, over which figures
+        are averaged.
     recommenders
         One or several, as for `evaluate`, or a mapping from the name that each is to have.
     at
@@ -105,7 +107,9 @@ def report(
     >>> len(found.changes), len(found.comparisons)
     (2, 2)
     """
-    require_instance(Log, log, "a log", "read one with read_log")
+    draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
+    for one in draws:
+        require_instance(Log, one, "a log", "read one with read_log")
     changes, chosen = _separate(more)
     fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
     first = next(iter(changes), None) if options is None else "options"
@@ -115,26 +119,28 @@ def report(
     named = name_recommenders(recommenders)
     wanted = distinct_qualities(qualities, several=selection.after is not None)
     check_user_qualities(wanted, selection.sample)
-    now = log.at(at, p_user=p_user, p_item=p_item)
-    target = None if reference is None else resolve_reference(log, reference, p_user=p_user, p_item=p_item)
     ran = None if baseline is None else _name_baseline(baseline, named)
-    if ran is not None and not isinstance(target, Snapshot):
-        raise PolicyError(
-            f"{option('baseline')} is scored at the reference date, whose profiles are not known",
-            remedy=f"give {option('reference')} a date of the log",
+    reports = []
+    for one in draws:
+        target = None if reference is None else resolve_reference(one, reference, p_user=p_user, p_item=p_item)
+        if ran is not None and not isinstance(target, Snapshot):
+            raise PolicyError(
+                f"{option('baseline')} is scored at the reference date, whose profiles are not known",
+                remedy=f"give {option('reference')} a date of the log",
+            )
+        plan = _Evaluation(
+            now=one.at(at, p_user=p_user, p_item=p_item),
+            reference=target,
+            fit=fit,
+            given=weights,
+            models=named,
+            baseline=ran,
+            qualities=wanted,
+            selection=selection,
+            level=level,
         )
-    plan = _Evaluation(
-        now=now,
-        reference=target,
-        fit=fit,
-        given=weights,
-        models=named,
-        baseline=ran,
-        qualities=wanted,
-        selection=selection,
-        level=level,
-    )
-    return plan.report(by, refit)
+        reports.append(plan.report(by, refit))
+    return average_reports(reports)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +187,7 @@ class _Evaluation:
             after=getattr(self.split.pairs, "after", None),
             reference_after=None if weights is None else weights.reference_after,
             notes=tuple(self._describe_unscored()),
+            view_report=self.now.log.view_report,
         )
 
     @cached_property

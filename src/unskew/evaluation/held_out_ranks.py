@@ -90,9 +90,10 @@ class HeldOutRanks:
         """A quality under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
         return named_quality(given).rename(several=self.selection.several)
 
-    def may_be_biased(self, weighting: str) -> bool:
+    def may_be_biased(self, weighting: Weighting) -> bool:
         """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
-        return not self.snapshot.policy.is_free_of_bias and not (weighting == "weighted" and self.constant)
+        freed = weighting.frees_constant_lists and self.constant
+        return not self.snapshot.policy.is_free_of_bias and not freed
 
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair; one of users is the same for all pairs that were sought in one list."""
@@ -334,7 +335,7 @@ class HeldOutRanks:
             level=estimate.interval.level,
             method=estimate.interval.method,
             too_few_hits=estimate.interval.too_few_hits,
-            biased=self.may_be_biased(weighting.name),
+            biased=self.may_be_biased(weighting),
             effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
             largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),

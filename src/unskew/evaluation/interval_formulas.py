@@ -183,8 +183,9 @@ def find_difference_limits(known: DifferenceEvidence, tail: float) -> tuple[Arra
     """The limits of a difference that leave out `tail` on each side."""
     quantile = np.minimum(-stdtrit(known.units - 1, tail), _FAR)
     low, high = _search(known, quantile, -1.0), _search(known, quantile, 1.0)
-    low = np.minimum(low, _exact_lower(known.up, 1 / known.up_error, tail) - known.down)
-    return low, np.maximum(high, known.up - _exact_lower(known.down, 1 / known.down_error, tail))
+    n_up, n_down = (_divide(np.ones(()), error, _MANY) for error in (known.up_error, known.down_error))
+    low = np.minimum(low, _exact_lower(known.up, n_up, tail) - known.down)
+    return low, np.maximum(high, known.up - _exact_lower(known.down, n_down, tail))
 
 
 def find_p_value(known: DifferenceEvidence) -> Array:

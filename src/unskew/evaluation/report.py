@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.data.times import Label
+from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Change
 from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.results import Results
@@ -40,6 +41,8 @@ class Report:
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
     notes
         What was not scored and why, in sentences: lists made elsewhere that were not valid at a date.
+    view_report
+        Which view of the log was scored, why, and what it left out; None for a log as it is.
     """
 
     at: Label
@@ -53,6 +56,7 @@ class Report:
     after: Label | None = None
     reference_after: Label | None = None
     notes: tuple[str, ...] = ()
+    view_report: ViewReport | None = None
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
@@ -86,4 +90,5 @@ class Report:
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],
             "weights": None if self.weights is None else self.weights.to_dict(),
             "notes": list(self.notes),
+            "view": None if self.view_report is None else self.view_report.to_dict(),
         }

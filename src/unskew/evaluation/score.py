@@ -49,6 +49,8 @@ class Score:
         without the fold of the pair, one of `folds`), ``profile`` (the model still contains the pair, and the
         score is too high), ``time`` (it is older than the pair) or ``elsewhere``. Compare scores of one kind
         only.
+    draws, spread
+        Over how many draws of a view in which chance decides this is the mean, and their standard deviation.
     segment
         The value of the column by which scores were split, None for all.
     """
@@ -75,6 +77,8 @@ class Score:
     exact: bool | None = False
     left_out: str = "profile"
     folds: int | None = None
+    draws: int = 1
+    spread: float = 0.0
     segment: str | None = None
 
     @property

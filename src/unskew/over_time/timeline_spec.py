@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Codes
 from unskew.checks import require_instance, require_one_of, require_whole_number
+from unskew.data.fingerprint import fingerprint_log
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
@@ -229,7 +230,7 @@ class TimelineSpec:
         marginal = self.reference.marginal() if isinstance(self.reference, Snapshot) else self.reference
         marginal = marginal if isinstance(marginal, Marginal) else Marginal.of(marginal)
         return {
-            "log": _fingerprint(self.log),
+            "log": fingerprint_log(self.log),
             "view": policy.view,
             "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
@@ -289,19 +290,6 @@ def _codes(log: Log, items: Iterable[Any]) -> Codes:
         if np.count_nonzero(codes == code) > 1:
             raise InputError(f"{option('items')}: {item!r} is given twice", remedy="give each once")
     return codes
-
-
-def _fingerprint(log: Log) -> dict[str, Any]:
-    arrays = [log.start, log.item, log.time, log.removed, *(log.extra[name] for name in sorted(log.extra))]
-    ids = [pa.record_batch([ids.values], names=["id"]).serialize() for ids in (log.users, log.items)]
-    return {
-        "users": len(log.users),
-        "items": len(log.items),
-        "interactions": len(log),
-        "first": log.first,
-        "last": log.last,
-        "hash": hash_bytes([*ids, *(np.ascontiguousarray(a) for a in arrays if a is not None)]),
-    }
 
 
 def _describe_model(name: str, model: Recommender) -> str:

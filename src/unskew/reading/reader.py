@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,20 @@ def read_log(
         return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls, repeats).log()
 
 
+def find_columns(source: Any, like: Columns, what: str) -> Columns:
+    """The columns of users, items and times of another table: called as in a log, as usual, or nearly so."""
+    with open_source(source) as found:
+        chosen: dict[str, str] = {}
+        for role, own in asdict(like).items():
+            names = [own, *_DEFAULTS[role], *_find_likely_all(role, found.columns)]
+            name = next((n for n in names if n in found.columns and n not in chosen.values()), None)
+            if name is None:
+                remedy = f"rename it, or give {option(what)} as a table with columns user, item and time"
+                raise missing_column(found.name, own, found.columns, remedy)
+            chosen[role] = name
+        return Columns(**chosen)
+
+
 def _choose_columns(source: Source, given: dict[str, str | None]) -> Columns:
     chosen = {}
     for role, name in given.items():
@@ -135,9 +150,14 @@ def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
     close = closest(name.lower(), lowered)
     if close is not None:
         return lowered[close]
-    words = {role, name.lower(), *OF_A_LOG.get(role, ())}
+    return next(_find_likely_all(role, have, name.lower()), None)
+
+
+def _find_likely_all(role: str, have: Sequence[str], *more: str) -> Iterator[str]:
+    """The columns whose name has a word that is often used for this role."""
+    words = {role, *more, *OF_A_LOG.get(role, ())}
     parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
-    return next((c for c in have if words & parts[c]), None)
+    return (c for c in have if words & parts[c])
 
 
 def _refuse_options(**options: str | None) -> None:

@@ -2,6 +2,7 @@
 
 - `organic`: without what was exposed
 - `outside`: without what was taken in windows of time
+- `take_view`: the best view that what is known allows
 - `reporting`: what a view left out, counted
 
 A view that removes what recommendations did to the log is named in `unskew.data.policy`, or its scores are marked

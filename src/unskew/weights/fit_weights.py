@@ -155,12 +155,11 @@ class AlignedFit:
 
     def weighting(self) -> Weighting:
         """The weights as scoring sees them."""
-        weighting = Weighting(self.alignment.now.collect(), self.solution.theta, "weighted", self.options.top)
-        return (
-            weighting
-            if self.margins is None
-            else weigh_pairs(weighting, self.options.margins, self.margins.weights)
-        )
+        now, theta = self.alignment.now.collect(), self.solution.theta
+        weighting = Weighting(now, theta, "weighted", self.options.top, frees_constant_lists=True)
+        if self.margins is None:
+            return weighting
+        return weigh_pairs(weighting, self.options.margins, self.margins.weights)
 
     def item_weights(self) -> ItemWeights:
         """The weights by item id, with what is known about them."""

@@ -256,7 +256,8 @@ class ItemWeights:
             reference = self._split_reference(part) if reference is None else reference
             cohort = users_of_both(reference, part, self.policy.min_items)
         eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
-        weighting = Weighting(part.restrict(eligible), theta, "weighted", self.options.top)
+        held = part.restrict(eligible)
+        weighting = Weighting(held, theta, "weighted", self.options.top, frees_constant_lists=True)
         return weigh_pairs(weighting, self.options.margins, self.margins) if self.margins else weighting
 
     def is_fitted_at(self, part: Slice) -> bool:

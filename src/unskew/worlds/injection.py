@@ -67,9 +67,9 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
         "anyway": recipe.anyway,
     }
     tables = {
-        "log": _make_table(log, service.events, exposed=service.mark_exposed()),
-        "truth": _make_table(log, events),
-        "exposures": _make_table(log, shown, campaign=shown.campaign, position=shown.position),
+        "log": restore_table(log, service.events, exposed=service.mark_exposed()),
+        "truth": restore_table(log, events),
+        "exposures": restore_table(log, shown, campaign=shown.campaign, position=shown.position),
         "holdout": pa.table({log.columns.user: log.users.take(np.flatnonzero(holdout))}),
     }
     about = describe_world(name, seed, to_json_types(parameters), base=log.source, time_unit=time_unit)
@@ -105,7 +105,7 @@ def _find_tick(log: Log, campaign: Campaign, days: int | None) -> int | float:
     return tick
 
 
-def _make_table(log: Log, what: Events | Exposures, **more: npt.NDArray[Any]) -> pa.Table:
+def restore_table(log: Log, what: Events | Exposures, **more: npt.NDArray[Any]) -> pa.Table:
     """Codes and ticks as the ids and times of the base log, under the names that they have there."""
     order = np.lexsort((what.item, what.user, what.time))
     if isinstance(what, Exposures):

@@ -26,6 +26,15 @@ WORLDS: dict[str, Recipe] = {
         anyway=0.9,
         campaigns=tuple(replace(c, shown=3, acceptance=0.15) for c in PAPER.campaigns),
     ),
+    "candidate": replace(
+        PAPER,
+        campaigns=tuple(
+            replace(c, recommender="knn?neighbours=50", catalogue=1.0, excluded=0) for c in PAPER.campaigns
+        ),
+    ),
+    "long-campaigns": replace(
+        PAPER, late=0.5, trickle=0.5, campaigns=(Campaign(320, delay=16.0), Campaign(410, delay=16.0))
+    ),
     "closed-loop": replace(
         PAPER,
         campaigns=(),

@@ -1,0 +1,185 @@
+"""Options for what a user knows about what was recommended, and the view of the log that this allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.cli.printing import print_line, print_table
+from unskew.errors import PolicyError, option
+from unskew.text import percent, thousands
+
+if TYPE_CHECKING:
+    from unskew.data.log import Log
+    from unskew.data.view_report import ViewReport
+
+_FILE = click.Path(readable=False)
+
+KNOWN_OPTIONS = [
+    click.option(
+        "--exposures",
+        type=_FILE,
+        metavar="FILE",
+        help="Who was shown which item when: a file with columns for user, item and time "
+        "(FILE?user=A&item=B&time=C if they are called otherwise).",
+    ),
+    click.option(
+        "--exposed",
+        metavar="COLUMN",
+        help="Column of the log that is true where the row followed a recommendation or a promotion.",
+    ),
+    click.option("--within", metavar="T", help="How long an exposure counts, such as 30d.  [default: for ever]"),
+    click.option(
+        "--campaign",
+        "campaigns",
+        multiple=True,
+        metavar="START:END",
+        help="When something was recommended; START: for a recommender that is on since, START/END where times "
+        "contain colons. Repeat for several.",
+    ),
+    click.option("--holdout", type=_FILE, metavar="FILE", help="Users who are never shown anything."),
+    click.option(
+        "--production",
+        metavar="SPEC",
+        help="What made the recommendations: a recommender as for -r, a table of the lists that were shown, or "
+        "'auto' to find a stand-in.",
+    ),
+    click.option(
+        "--view",
+        type=click.Choice(["all", "organic", "outside", "thinned", "kept"]),
+        help="Insist on a view of the log.  [default: the best that the options above allow]",
+    ),
+]
+
+
+@dataclass(frozen=True)
+class KnownOptions:
+    """What is known about what was recommended; the same for every command that reads a log."""
+
+    exposures: str | None = None
+    exposed: str | None = None
+    within: str | None = None
+    campaigns: tuple[str, ...] = ()
+    holdout: str | None = None
+    production: str | None = None
+    view: str | None = None
+
+    @property
+    def is_given(self) -> bool:
+        """Whether anything was said."""
+        return any(getattr(self, name) for name in self.__dataclass_fields__)
+
+    @property
+    def files(self) -> list[str]:
+        """The files that are read for it."""
+        lists = [] if self.production is None else _files_of(self.production)
+        exposures = None if self.exposures is None else _split_source(self.exposures)[0]
+        return [name for name in (exposures, self.holdout, *lists) if name is not None]
+
+    def check(self) -> None:
+        """Find a slip before the log is read."""
+        from unskew.files import check_readable
+
+        if self.exposures is not None and self.exposed is not None:
+            raise PolicyError(f"give {option('exposures')} or {option('exposed')}, not both")
+        if self.within is not None and self.exposures is None:
+            raise PolicyError(
+                f"{option('within')} is how long an exposure counts", remedy=f"give {option('exposures')}"
+            )
+        if self.holdout is not None:
+            from pathlib import Path
+
+            check_readable(Path(self.holdout))
+        if self.production is not None and self.production != "auto":
+            from unskew.recommend.specs import recommender
+
+            recommender(self.production)
+
+    def take(self, log: Log, since: Any, until: Any, *, draws: int = 1, seed: int = 0) -> list[Log]:
+        """Draws of the best view that is possible, or of the one that is insisted on."""
+        from unskew.views.take_view import take_draws
+
+        return take_draws(
+            log,
+            exposures=self._read_exposures(),
+            within=self.within,
+            campaigns=self.campaigns,
+            holdout=self.holdout,
+            production=self.production,
+            view=self.view,
+            since=since,
+            until=until,
+            seed=seed,
+            draws=draws,
+        )
+
+    def _read_exposures(self) -> Any:
+        if self.exposures is None:
+            return None
+        path, names = _split_source(self.exposures)
+        if not names:
+            return path
+        from unskew.reading.reader import read_log
+
+        return read_log(path, names.get("user"), names.get("item"), names.get("time"), repeats=True)
+
+
+def _split_source(text: str) -> tuple[str, dict[str, str]]:
+    """A file, and what its columns are called: FILE?user=A&item=B&time=C."""
+    from unskew.errors import InputError
+    from unskew.recommend.parameters import parse_spec
+
+    path, names = parse_spec(text) if "?" in text and "=" in text.partition("?")[2] else (text, {})
+    wrong = next((name for name in names if name not in ("user", "item", "time")), None)
+    if wrong is not None:
+        raise InputError(
+            f"{option('exposures')} {text!r} names a column {wrong!r}", remedy="write FILE?user=A&item=B&time=C"
+        )
+    return path, names
+
+
+def _files_of(production: str) -> list[str]:
+    if production == "auto":
+        return []
+    from unskew.recommend.contract import traits_of
+    from unskew.recommend.specs import recommender
+
+    return [str(file) for file in traits_of(recommender(production)).files]
+
+
+def print_view(report: ViewReport | None) -> None:
+    """Which view was taken and why, what it left out, and what would improve it."""
+    if report is None:
+        return
+    for line in _describe(report):
+        print_line(line)
+    if report.strata:
+        rows = [
+            [
+                stratum.name,
+                thousands(stratum.pairs),
+                thousands(stratum.dropped),
+                "" if stratum.observed is None else f"{stratum.observed:.4g}",
+                "" if stratum.usual is None else f"{stratum.usual:.4g}",
+            ]
+            for stratum in report.strata
+        ]
+        print_table(["taken in the windows", "pairs", "left out", "a user", "usually"], rows, left=1)
+    for note in report.notes:
+        print_line(f"Note: {note}.")
+    for one in report.advice:
+        print_line(f"Better: {one}.")
+
+
+def _describe(report: ViewReport) -> Iterator[str]:
+    if report.view == "all":
+        yield f"View: all of the log, since {report.reason}."
+        return
+    why = report.reason if report.reason == "asked for" else f"since {report.reason}"
+    pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} pairs"
+    users = f"{thousands(report.dropped_users)} of {thousands(report.users)} users"
+    share = percent(report.dropped_pairs / max(report.pairs, 1))
+    yield f"View: {report.view}, {why}. It leaves out {pairs} ({share}), and {users} with them."

@@ -1,0 +1,161 @@
+"""``unskew yardstick``: every method against worlds whose truth is known."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.cli.printing import print_json, print_line, print_table
+from unskew.cli.shared_options import FILE, LogOptions, show_options
+from unskew.errors import InputError, option
+from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
+from unskew.text import enumerate_words
+
+if TYPE_CHECKING:
+    from unskew.known_truths.yardstick_result import Yardstick
+
+_HELP = """Hold every method of removing bias against worlds whose truth is known.
+
+Scores recommenders in each WORLD (by default in all of them) with every method that what is known there allows,
+and compares each score with the truth of its own question. DIR is a folder that 'unskew simulate' wrote. With
+-o DIR a page, the tables and a file for each world and seed are written, so that --resume can continue after an
+interruption. The seeds {reporting} are for reporting; choose methods and parameters on others, 100 to 104.
+
+\b
+Worlds:
+{worlds}
+
+\b
+Examples:
+  unskew yardstick paper --seeds 2 --users 2000 --items 800
+  unskew yardstick -o yardstick --base events.parquet --user member --item skill --time added_at
+  unskew yardstick world -r popular -r cosine --method 'item weights' --method organic --json
+"""
+
+_WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
+
+
+@click.command(
+    help=_HELP.format(
+        reporting=f"{REPORTING[0]} to {REPORTING[-1]}",
+        worlds="\n".join(f"  {name:17}  {text}" for name, text in _WORLDS.items()),
+    )
+)
+@click.argument("worlds", nargs=-1, type=FILE, metavar="[WORLD|DIR]...")
+@click.option(
+    "--seed",
+    "given_seeds",
+    multiple=True,
+    type=click.IntRange(min=0),
+    metavar="S",
+    help="Seed of the worlds; repeat for several.",
+)
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1, max=100),
+    metavar="N",
+    help=f"How many seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
+)
+@click.option("--users", type=int, default=6000, show_default=True, metavar="N", help="How many users.")
+@click.option("--items", type=int, default=2000, show_default=True, metavar="N", help="How many items.")
+@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method; repeat for several.")
+@click.option(
+    "-r",
+    "--recommender",
+    "recommenders",
+    multiple=True,
+    metavar="SPEC",
+    help="What to score; repeat for several.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
+)
+@click.option(
+    "-q",
+    "--quality",
+    "qualities",
+    multiple=True,
+    default=("hit@5",),
+    show_default=True,
+    metavar="NAME",
+    help="hit@k, mrr@k, ndcg@k or rbp@k; repeat for several.",
+)
+@click.option(
+    "--folds", type=int, default=5, show_default=True, metavar="K", help="Folds of recommenders that need them."
+)
+@click.option(
+    "--truth-seeds",
+    type=int,
+    default=20,
+    show_default=True,
+    metavar="N",
+    help="Worlds over which the mean truth is taken, against which intervals are held.",
+)
+@click.option("--base", type=FILE, metavar="LOG", help="Also inject campaigns into this log.")
+@click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
+@click.option("--item", metavar="COLUMN", help="Column of items of the base log.  [default: item]")
+@click.option("--time", metavar="COLUMN", help="Column of times of the base log.  [default: time or timestamp]")
+@click.option(
+    "--time-unit",
+    type=click.Choice(["s", "ms", "us", "ns", "day"]),
+    help="Treat integer times of the base log as counts of this unit since 1970.",
+)
+@click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
+@click.option("--resume", is_flag=True, help="Continue the folder given with -o: compute only what is missing.")
+@click.option("-o", "--output", type=FILE, metavar="DIR", help="Folder for the page, the tables and single cases.")
+@show_options
+def yardstick(
+    worlds: tuple[str, ...],
+    given_seeds: tuple[int, ...],
+    seeds: int | None,
+    methods: tuple[str, ...],
+    recommenders: tuple[str, ...],
+    base: str | None,
+    output: str | None,
+    as_json: bool,
+    **given: Any,
+) -> None:
+    """Read the options, score the worlds, and show what was found."""
+    from unskew.known_truths.yardstick import yardstick as measure
+    from unskew.known_truths.yardstick_files import YardstickFolder
+
+    reading = {name: given.pop(name) for name in ("user", "item", "time", "time_unit", "drop_nulls")}
+    if base is None and any(reading.values()):
+        name = next(name for name, value in reading.items() if value)
+        raise InputError(f"{option(name)} describes the log of {option('base')}", remedy="give both, or neither")
+    if given_seeds and seeds is not None:
+        raise InputError("--seed names seeds, and --seeds counts them", remedy="give one of them")
+    YardstickFolder.of(output, resume=given["resume"])
+    found = measure(
+        worlds or None,
+        seeds=given_seeds or range(REPORTING[0], REPORTING[0] + (seeds or len(REPORTING))),
+        methods=methods or None,
+        recommenders=recommenders or None,
+        base=None if base is None else _read_base(base, reading),
+        output=output,
+        **given,
+    )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found, output)
+
+
+def _read_base(base: str, reading: dict[str, Any]) -> Any:
+    return LogOptions(log=(base,), **reading, removed=None, p_user=None, p_item=None).read()
+
+
+def _show(found: Yardstick, output: str | None) -> None:
+    from unskew.known_truths.yardstick_tables import tabulate_worlds
+
+    for tables in tabulate_worlds(found, spread=False):
+        print_line(f"{tables.world}, {tables.quality}: error of the score against the truth of its own question")
+        print_table(tables.errors[0], tables.errors[1:], left=2)
+    seeds = enumerate_words([str(seed) for seed in found.seeds])
+    print_line(
+        f"Mean over seeds {seeds}; --json and the page have standard errors. tau: Kendall's, with the true order "
+        "of recommenders; regret: what choosing by the method loses of the best true score; gains: true "
+        "improvements since the reference date that are seen; false: improvements seen that are none; covered: "
+        "intervals that hold the mean truth."
+    )
+    if output is not None:
+        print_line(f"Written to {Path(output) / 'index.html'} ({found.computed} cases computed)")

@@ -1,0 +1,183 @@
+"""A case: one world of one seed, the two dates, and what its owner may know about the recommendations in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.data.log import Log
+from unskew.data.snapshot import Snapshot
+from unskew.data.time_steps import label_of
+from unskew.data.time_windows import TimeWindow
+from unskew.data.times import Moment, TimeAxis
+from unskew.errors import InputError
+from unskew.worlds.world import World
+
+FACTS = ("dates", "production", "hold-out", "exposures")
+"""What somebody may know besides the log."""
+
+_REFERENCE = 0.6  # how far into the time the reference date is, if nothing was recommended by then
+_DAYS = 500  # of a log of plain numbers, as for injected campaigns
+_DELAYS = 5.0  # windows are this many mean delays long: 99.3 % of what was shown and taken is taken by then
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A campaign as its owner remembers it: when, made by what, and days until things are taken, on average."""
+
+    day: Any
+    recommender: str
+    delay: float
+
+    @classmethod
+    def of_parameters(cls, parameters: Mapping[str, Any]) -> tuple[Showing, ...]:
+        """Those of the parameters of a world, as world.json has them; of a closed loop those of its rounds."""
+        loop = parameters.get("loop")
+        if loop:
+            days = range(loop["first"], loop["first"] + loop["every"] * loop["rounds"], loop["every"])
+            return tuple(cls(day, "", loop["campaign"]["delay"]) for day in days)
+        return tuple(cls(c["day"], c["recommender"], c["delay"]) for c in parameters["campaigns"])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """One world of one seed.
+
+    Attributes
+    ----------
+    label, seed
+        What the world is called in the results, and its seed.
+    log
+        What happened, rows that followed a recommendation marked as exposed.
+    truth
+        What would have happened had nothing been recommended.
+    before, now
+        The reference date (t0), by which nothing had been recommended, and the date of the evaluation (t1).
+    windows
+        When recommendations were taken.
+    production
+        The spec of what made them; None where it changed from one time to the next.
+    holdout
+        The users who were never shown anything; None if nobody was held out.
+    shown
+        How often each item was recommended.
+    """
+
+    label: str
+    seed: int
+    log: Log
+    truth: Log
+    before: Moment
+    now: Moment
+    windows: tuple[TimeWindow, ...] = ()
+    production: str | None = None
+    holdout: pa.Array | None = None
+    shown: Mapping[Any, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, label: str, world: World, showings: Sequence[Showing]) -> Case:
+        """A world, and the campaigns that its owner remembers."""
+        log = world.log
+        windows = find_windows(world, showings)
+        before, now = find_dates(world, windows)
+        specs = {one.recommender for one in showings}
+        items = world.exposures.column(world.columns[1])
+        counts = items.value_counts().to_pylist()
+        holdout = world.holdout.column(0).combine_chunks()
+        return cls(
+            label=label,
+            seed=int(world.about["seed"]),
+            log=log,
+            truth=world.truth,
+            before=before,
+            now=now,
+            windows=windows,
+            production=specs.pop() if len(specs) == 1 and "" not in specs else None,
+            holdout=holdout if len(holdout) else None,
+            shown={one["values"]: one["counts"] for one in counts},
+        )
+
+    @cached_property
+    def facts(self) -> frozenset[str]:
+        """Which of `FACTS` its owner can know."""
+        have = (bool(self.windows), self.production is not None, self.holdout is not None)
+        known = [fact for fact, there in zip(FACTS[:3], have, strict=True) if there]
+        return frozenset([*known, *(["exposures"] if self.log.exposed is not None else [])])
+
+    def rank_by_showing(self) -> tuple[list[Any], list[Any]]:
+        """The items held at the reference date: most recommended first, and least recommended first.
+
+        Among those that were recommended equally often, the most frequent of that date come first.
+        """
+        p = Snapshot.of(self.truth, self.before).probabilities()
+        ids = np.array(self.truth.items.to_list(), dtype=object)[p > 0]
+        times = np.array([self.shown.get(item, 0) for item in ids.tolist()], dtype=np.int64)
+        frequent = -p[p > 0]
+        text = np.array([str(item) for item in ids.tolist()])
+        return (
+            ids[np.lexsort((text, frequent, -times))].tolist(),
+            ids[np.lexsort((text, frequent, times))].tolist(),
+        )
+
+
+def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow, ...]:
+    """When what campaigns showed was taken; windows that overlap, or nearly do, are one."""
+    log, day = world.log, _ticks_per_day(world)
+    last = log.span[1].item()
+    found: list[list[int | float]] = []
+    for start, delay in sorted((log.axis.moment(one.day).tick, one.delay) for one in showings):
+        length = delay * _DELAYS * day
+        end: int | float = start + length
+        if log.time.dtype.kind == "i":
+            end = start + max(math.ceil(length), 1)
+        if found and start <= found[-1][1] + length / 2:
+            found[-1][1] = max(found[-1][1], end)
+        else:
+            found.append([start, end])
+    return tuple(_make_window(log.axis, start, end, last) for start, end in found)
+
+
+def _ticks_per_day(world: World) -> float:
+    """How much time a day is, as for the campaigns that were injected."""
+    log = world.log
+    if "base" not in world.about:
+        return 1.0
+    return log.axis.duration(1) if log.axis.is_calendar else float(log.span[1] - log.span[0]) / _DAYS
+
+
+def _make_window(axis: TimeAxis, start: int | float, end: int | float, last: int | float) -> TimeWindow:
+    if end > last:
+        return TimeWindow(start, math.inf, axis.show(start), None)
+    return TimeWindow(start, end, axis.show(start), axis.show(end))
+
+
+def find_reference(days: int, first: int) -> int:
+    """The reference day of a simulated world: day 300 of 500, or the one before its first campaign."""
+    return min(math.floor((days - 1) * _REFERENCE), first - 1)
+
+
+def find_dates(world: World, windows: Sequence[TimeWindow]) -> tuple[Moment, Moment]:
+    """The reference date, by which nothing had been recommended, and the end."""
+    log = world.log
+    first, last = (tick.item() for tick in log.span)
+    start = windows[0].start if windows else last
+    if "base" not in world.about:
+        last = world.recipe.days - 1
+        tick: int | float = find_reference(world.recipe.days, int(start))
+    elif log.time.dtype.kind == "i":
+        tick = min(math.floor(first + (last - first) * _REFERENCE), start - 1)
+    else:
+        tick = min(first + (last - first) * _REFERENCE, float(np.nextafter(start, -math.inf)))
+    if tick < world.truth.span[0]:
+        raise InputError(
+            f"nothing had happened before the first campaign at {log.axis.show(start)}, so there is no date to "
+            "compare with",
+            remedy="take a world whose campaigns begin later",
+        )
+    return Moment(tick, label_of(log.axis, tick)), Moment(last, label_of(log.axis, last))

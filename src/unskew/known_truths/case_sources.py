@@ -1,0 +1,254 @@
+"""Where cases come from: worlds by name, a real log with campaigns injected, or worlds that somebody has."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol
+
+from unskew.checks import require_whole_number
+from unskew.data.fingerprint import fingerprint_log
+from unskew.data.log import Log
+from unskew.errors import InputError, PolicyError, option
+from unskew.files import hash_bytes
+from unskew.known_truths.case import Case, Showing, find_reference
+from unskew.known_truths.case_names import INJECTED, SUMMARIES
+from unskew.known_truths.cut_log import cut_log
+from unskew.reading.reader import read_log
+from unskew.text import did_you_mean, one_line
+from unskew.worlds.named_worlds import PAPER, WORLDS
+from unskew.worlds.recipe import Recipe, resize
+from unskew.worlds.simulation import simulate
+from unskew.worlds.world import World
+
+HELD_OUT = 0.15
+"""Share of the users who are held out where anybody is."""
+
+_WITH_HOLDOUT = ("quiet", "always-on", "pre-empting")
+_OTHERWISE_CALLED = {"always-on-for-all": "always-on"}
+
+
+class CaseSource(Protocol):
+    """A world of any seed, or of one."""
+
+    @property
+    def label(self) -> str:
+        """What results call it."""
+
+    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
+        """The seeds that it is made with, if these are wanted."""
+
+    def make(self, seed: int) -> Case:
+        """The case of a seed."""
+
+    def make_people(self, seed: int) -> Case | None:
+        """Other people of the same kind, nothing recommended to them; None if there are no others."""
+
+    def describe(self) -> dict[str, Any]:
+        """Everything but the seed that its cases depend on, ready for JSON."""
+
+    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+        """Everything but the seed that its other people depend on; with what is known of campaigns, or without."""
+
+
+@dataclass(frozen=True)
+class SimulatedWorlds:
+    """Worlds of a recipe.
+
+    Attributes
+    ----------
+    label
+        What results call them.
+    recipe
+        What they are made from.
+    remembered
+        Campaigns that their owner knows of, whether there were any or not.
+    """
+
+    label: str
+    recipe: Recipe
+    remembered: tuple[Showing, ...]
+
+    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
+        """Any."""
+        return wanted
+
+    def make(self, seed: int) -> Case:
+        """The world of a seed."""
+        return Case.of(self.label, simulate(self.recipe, seed=seed), self.remembered)
+
+    def make_people(self, seed: int) -> Case:
+        """The same with nothing recommended."""
+        return Case.of(self.label, simulate(self._people, seed=seed), self.remembered)
+
+    def describe(self) -> dict[str, Any]:
+        """The recipe, and what is remembered."""
+        return {"recipe": self.recipe.to_dict(), "remembered": _describe(self.remembered)}
+
+    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+        """The same without what was recommended; when that began decides about the reference date."""
+        known = {"remembered": _describe(self.remembered)} if with_facts else {}
+        return {
+            "recipe": self._people.to_dict(),
+            "reference": find_reference(self.recipe.days, self._first),
+            **known,
+        }
+
+    @property
+    def _first(self) -> int:
+        return min(int(one.day) for one in self.remembered)
+
+    @property
+    def _people(self) -> Recipe:
+        return replace(self.recipe, campaigns=(), loop=None, holdout=0.0, anyway=None)
+
+
+@dataclass(frozen=True)
+class InjectedCampaigns:
+    """The paper's campaigns in a real log, cut down to some of its users and items."""
+
+    label: str
+    base: Log
+    users: int
+    items: int
+
+    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
+        """Any: each draws other users."""
+        return wanted
+
+    def make(self, seed: int) -> Case:
+        """Other users of the log, and campaigns for them."""
+        log = cut_log(self.base, self.users, self.items, seed)
+        campaigns = [replace(one, day=_find_day(log, one.day)) for one in PAPER.campaigns]
+        world = simulate("paper", base=log, campaigns=campaigns, seed=seed)
+        return Case.of(self.label, world, Showing.of_parameters(world.about["parameters"]))
+
+    def make_people(self, seed: int) -> Case:
+        """Other users of the log, nothing recommended to them."""
+        log = cut_log(self.base, self.users, self.items, seed)
+        showings = [Showing(_find_day(log, one.day), one.recommender, one.delay) for one in PAPER.campaigns]
+        return Case.of(self.label, simulate("quiet", base=log, seed=seed), showings)
+
+    def describe(self) -> dict[str, Any]:
+        """The log and the size to which it is cut."""
+        return {"base": fingerprint_log(self.base), "users": self.users, "items": self.items}
+
+    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+        """The same."""
+        return self.describe()
+
+
+@dataclass(frozen=True)
+class OneWorld:
+    """A world that somebody has made."""
+
+    label: str
+    world: World
+
+    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
+        """Its own."""
+        return [int(self.world.about["seed"])]
+
+    def make(self, seed: int) -> Case:
+        """Itself."""
+        return Case.of(self.label, self.world, self._showings)
+
+    def make_people(self, seed: int) -> Case | None:
+        """Those of its recipe, if it was not injected into a log."""
+        return None if self._others is None else self._others.make_people(seed)
+
+    def describe(self) -> dict[str, Any]:
+        """What it was made from, and a check sum of what it holds."""
+        tables = [self.world.tables[name] for name in sorted(self.world.tables)]
+        content = hash_bytes(batch.serialize() for table in tables for batch in table.to_batches())
+        return {"about": dict(self.world.about), "content": content}
+
+    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+        """Those of its recipe."""
+        return {} if self._others is None else self._others.describe_people(with_facts=with_facts)
+
+    @cached_property
+    def _showings(self) -> tuple[Showing, ...]:
+        return Showing.of_parameters(self.world.about["parameters"])
+
+    @property
+    def _others(self) -> SimulatedWorlds | None:
+        if "base" in self.world.about:
+            return None
+        return SimulatedWorlds(self.label, self.world.recipe, self._showings)
+
+
+AnyWorld = str | Path | World
+"""The name of a world of the yardstick, a folder that ``unskew simulate`` wrote, or what `simulate` gave."""
+
+
+def find_sources(
+    worlds: AnyWorld | Iterable[AnyWorld] | None, *, base: Any, users: int, items: int
+) -> list[CaseSource]:
+    """The worlds that are asked for, by default all that have a name, and the injected one if there is a base."""
+    require_whole_number(option("users"), users, "how many people there are")
+    require_whole_number(option("items"), items, "how many items there are", 2)
+    given: list[Any] = [worlds] if isinstance(worlds, AnyWorld) else list(worlds or ())
+    if not given:
+        given = [*SUMMARIES, *([] if base is None else [INJECTED])]
+    log = None if base is None else base if isinstance(base, Log) else read_log(base)
+    found = [_find_source(one, log, users, items) for one in given]
+    for one in found:
+        if sum(one.label == other.label for other in found) > 1:
+            raise InputError(f"the world {one.label!r} is given twice", remedy="give each once")
+    return found
+
+
+def _find_source(given: Any, base: Log | None, users: int, items: int) -> CaseSource:
+    if isinstance(given, World):
+        return _check_world(OneWorld(str(given.about.get("world")), given))
+    if given == INJECTED:
+        if base is None:
+            raise PolicyError(
+                f"the world {INJECTED!r} has campaigns in a real log", remedy=f"give that with {option('base')}"
+            )
+        return InjectedCampaigns(INJECTED, base, users, items)
+    if isinstance(given, str) and given in SUMMARIES:
+        return _name_worlds(given, users, items)
+    if not isinstance(given, str | Path):
+        raise InputError(
+            f"{one_line(given)} is not a world", remedy="give a name, a folder, or what simulate gives"
+        )
+    if not Path(given).is_dir():
+        meant = did_you_mean(str(given), [*SUMMARIES, INJECTED]) or "."
+        known = ", ".join([*SUMMARIES, INJECTED])
+        raise InputError(f"there is no world and no folder {str(given)!r}{meant} There are {known}")
+    return _check_world(OneWorld(str(given), World.load(given)))
+
+
+def _name_worlds(name: str, users: int, items: int) -> SimulatedWorlds:
+    own = WORLDS[_OTHERWISE_CALLED.get(name, name)]
+    recipe = resize(own, users, min(items, own.items))
+    recipe = replace(recipe, holdout=HELD_OUT if name in _WITH_HOLDOUT else 0.0)
+    # who owns a quiet world believes in the campaigns of the paper
+    remembered = recipe if recipe.campaigns or recipe.loop else PAPER
+    return SimulatedWorlds(name, recipe, Showing.of_parameters(remembered.to_dict()))
+
+
+def _check_world(source: OneWorld) -> OneWorld:
+    """Refuse a world in which nothing was recommended: there is nothing to remove."""
+    if len(source.world.exposures) == 0:
+        raise InputError(
+            f"nothing is recommended in the world {source.label}, so no score of it is biased",
+            remedy="take the world 'quiet' to see that methods do no harm",
+        )
+    return source
+
+
+def _find_day(log: Log, day: Any) -> Any:
+    """The time of a log that is as far into it as a day is into a simulated world."""
+    first, last = (tick.item() for tick in log.span)
+    tick = first + (last - first) * day / (PAPER.days - 1)
+    return log.axis.show(math.floor(tick) if log.time.dtype.kind == "i" else tick)
+
+
+def _describe(showings: Sequence[Showing]) -> list[list[Any]]:
+    return [[one.day, one.recommender, one.delay] for one in showings]

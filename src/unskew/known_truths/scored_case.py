@@ -1,0 +1,205 @@
+"""One case, scored: every method and recommender beside the truth of its own question.
+
+Two questions, two truths. A method without weights asks what the score would be had nothing been recommended: its
+truth is the score on the log in which nothing was. One with weights asks what the score would be under another
+weighting of the pairs, say that of the item mix of the reference date: its truth is the same log, weighted in the
+same way.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+from unskew.data.log import Log
+from unskew.data.snapshot import Snapshot
+from unskew.data.times import Moment
+from unskew.errors import UnskewError, UnskewWarning
+from unskew.evaluation.independent_units import Difference
+from unskew.evaluation.quality import Quality
+from unskew.known_truths.agreement import Pair, choose_by, kendall_tau
+from unskew.known_truths.case import Case
+from unskew.known_truths.method_table import ALL, RAW, Method, PairWeights, View
+from unskew.known_truths.ranked_date import RankedDate
+from unskew.known_truths.scored_log import LEVEL, Finding, ScoredLog, average
+from unskew.progress import progress
+from unskew.recommend.contract import Recommender
+
+Row = dict[str, Any]
+
+
+class ScoredCase:
+    """A case with the ranks of its views and of its truth, each made when it is first asked for.
+
+    Recommenders whose model cannot be freed of a held-out pair are cross-fitted in `folds`.
+    """
+
+    def __init__(
+        self, case: Case, models: Mapping[str, Recommender], qualities: Sequence[Quality], *, folds: int
+    ) -> None:
+        self.case = case
+        self.models = models
+        self.qualities = qualities
+        self._folds = folds
+        self._before = self._rank(case.truth, case.before)
+        self._truth = ScoredLog(case.truth, case, self._rank(case.truth, case.now), self._before)
+        self._views: dict[View, list[ScoredLog]] = {}
+        self._orders: dict[tuple[Quality, PairWeights], list[Pair]] = {}
+
+    def find_truth(self, name: str, quality: Quality, weights: PairWeights) -> Finding:
+        """The truth of the question that these weights ask."""
+        return self._truth.find(name, quality, weights.truth)
+
+    def find_estimate(self, name: str, quality: Quality, method: Method) -> Finding:
+        """What a method makes of the log."""
+        draws = self._make_view(method.view)
+        return average([one.find(name, quality, method.weights) for one in draws])
+
+    def order(self, quality: Quality, weights: PairWeights) -> list[Pair]:
+        """The pairs of recommenders whose true difference exceeds its paired interval, the better one first."""
+        key = (quality, weights.truth)
+        if key not in self._orders:
+            units = {name: self._truth.units(name, quality, weights.truth) for name in self.models}
+            found: list[Pair] = []
+            for a, b in combinations(self.models, 2):
+                difference = Difference.of(units[a], units[b], (units[a].numbers(), units[b].numbers()))
+                low, high = difference.interval(LEVEL)
+                if low > 0 or high < 0:
+                    found.append((a, b) if low > 0 else (b, a))
+            self._orders[key] = found
+        return self._orders[key]
+
+    def seconds(self, name: str, method: Method) -> float:
+        """How long an estimate took, all of its draws, with what it shares with others."""
+        return sum(one.seconds(name, method.weights) for one in self._make_view(method.view))
+
+    def _make_view(self, view: View) -> list[ScoredLog]:
+        if view not in self._views:
+            self._views[view] = [self._make_draw(view, draw) for draw in range(view.draws)]
+        return self._views[view]
+
+    def _make_draw(self, view: View, draw: int) -> ScoredLog:
+        began = time.perf_counter()
+        log = view.make(self.case, draw)
+        took = time.perf_counter() - began
+        return ScoredLog(log, self.case, self._rank(log, self.case.now), self._before, took)
+
+    def _rank(self, log: Log, moment: Moment) -> RankedDate:
+        return RankedDate(
+            Snapshot.of(log, moment), self.models, self.qualities, folds=self._folds, seed=self.case.seed
+        )
+
+
+def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[Row], list[Row]]:
+    """The rows of the methods whose needs are met, and one ranking for each method and quality."""
+    able = [method for method in methods if method.needs <= scored.case.facts]
+    rows: list[Row] = []
+    ranking: list[Row] = []
+    for method in able:
+        progress().stage(method.name)
+        try:
+            with warnings.catch_warnings():  # rows show what a method is worth, whatever it warns of
+                warnings.simplefilter("ignore", UnskewWarning)
+                found = {quality: _score_method(scored, method, quality) for quality in scored.qualities}
+        except UnskewError as error:
+            where = f"{scored.case.label}, seed {scored.case.seed}, {method.name}"
+            raise error.with_context(where) from error
+        for quality, some in found.items():
+            rows += some
+            ranking.append(_rank_recommenders(scored, method, quality, some))
+    return rows, ranking
+
+
+def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row]:
+    """The true scores of a world: columns weighting, recommender, quality, truth."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnskewWarning)
+        return [
+            {
+                "weighting": one.name,
+                "recommender": name,
+                "quality": quality.name,
+                "truth": scored.find_truth(name, quality, one).value,
+            }
+            for one in weights
+            for quality in scored.qualities
+            for name in scored.models
+        ]
+
+
+def _score_method(scored: ScoredCase, method: Method, quality: Quality) -> list[Row]:
+    return [_score_recommender(scored, method, quality, name) for name in scored.models]
+
+
+def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, name: str) -> Row:
+    estimate = scored.find_estimate(name, quality, method)
+    raw = scored.find_estimate(name, quality, Method("raw", ALL, RAW))
+    truth = scored.find_truth(name, quality, method.weights)
+    return {
+        **_identify(scored, method),
+        "recommender": name,
+        "quality": quality.name,
+        "view": method.view.name,
+        "weighting": method.weights.name,
+        "estimate": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "raw": raw.value,
+        "raw_low": raw.low,
+        "raw_high": raw.high,
+        "truth": truth.value,
+        "error": estimate.value / truth.value - 1 if truth.value != 0 else None,
+        "bias_removed": find_bias_removed(estimate.value, raw, truth.value),
+        "effective_pairs": estimate.effective_pairs,
+        "draws": method.view.draws,
+        "spread": estimate.spread,
+        "change": estimate.change,
+        "change_low": estimate.change_low,
+        "change_high": estimate.change_high,
+        "true_change": truth.change,
+        "gain": truth.is_gain,
+        "gain_seen": estimate.is_gain,
+        "seconds": scored.seconds(name, method),
+    }
+
+
+def find_bias_removed(estimate: float, raw: Finding, truth: float) -> float | None:
+    """The share of the raw bias that an estimate is free of; None if the raw score may have none."""
+    if raw.low <= truth <= raw.high:
+        return None
+    return 1 - abs(estimate - truth) / abs(raw.value - truth)
+
+
+def _rank_recommenders(scored: ScoredCase, method: Method, quality: Quality, rows: Sequence[Row]) -> Row:
+    estimates = {row["recommender"]: row["estimate"] for row in rows}
+    truths = {row["recommender"]: row["truth"] for row in rows}
+    ordered = scored.order(quality, method.weights)
+    choice = choose_by(estimates, truths)
+    gains = [row["gain"] for row in rows]
+    return {
+        **_identify(scored, method),
+        "quality": quality.name,
+        "view": method.view.name,
+        "weighting": method.weights.name,
+        "tau": kendall_tau(estimates, ordered),
+        "pairs": len(ordered),
+        "regret": choice.regret,
+        "regret_share": choice.regret_share,
+        "chosen": choice.chosen,
+        "best": choice.best,
+        "gains": sum(gains),
+        "gains_seen": sum(row["gain"] and row["gain_seen"] for row in rows),
+        "gains_false": sum(row["gain_seen"] and not row["gain"] for row in rows),
+    }
+
+
+def _identify(scored: ScoredCase, method: Method) -> Row:
+    return {
+        "world": scored.case.label,
+        "seed": scored.case.seed,
+        "method": method.name,
+        "knows": method.knows,
+    }

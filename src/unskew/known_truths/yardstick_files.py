@@ -1,0 +1,86 @@
+"""The folder of a yardstick: a file for each case that is done, so that a run that was stopped can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import FileError, PolicyError, option
+from unskew.files import damage_error, replace_file
+from unskew.known_truths.yardstick_spec import hash_key
+
+CASES = "cases"
+_KIND = "yardstick case"
+
+
+@dataclass(frozen=True)
+class YardstickFolder:
+    """Where a yardstick is written, or nowhere.
+
+    Attributes
+    ----------
+    path
+        The folder.
+    resume
+        Whether what it holds of the same kind is taken as it is.
+    """
+
+    path: Path | None
+    resume: bool
+
+    @classmethod
+    def of(cls, output: str | Path | None, *, resume: bool) -> YardstickFolder:
+        """Check that it can be written to; nothing is made yet."""
+        if output is None:
+            if resume:
+                raise PolicyError(
+                    f"{option('resume')} continues what is in a folder", remedy=f"give it with {option('output')}"
+                )
+            return cls(None, resume)
+        path = Path(output)
+        if not str(output):
+            raise FileError("the name of the folder is empty", remedy="say where to write")
+        there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
+        if not there.is_dir():
+            raise FileError(f"cannot write to {path}: {there} is a file", remedy="give the name of a folder")
+        if not os.access(there, os.W_OK | os.X_OK):
+            raise FileError(f"cannot write to {path}: permission denied")
+        return cls(path, resume)
+
+    def read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
+        """What was found under this key before, if the run goes on; None if there is nothing."""
+        path = self._find(name, key)
+        if path is None or not self.resume or not path.exists():
+            return None
+        remedy = "remove it, and the case is computed again"
+        try:
+            found = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise damage_error(path, error, remedy) from None
+        same = isinstance(found, dict) and found.get("kind") == _KIND
+        if not same or found.get("key") != json.loads(json.dumps(key, default=str)):
+            raise damage_error(path, "it is not of the case that its name says", remedy)
+        return dict(found["found"])
+
+    def write(self, name: str, key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Keep what was found; whole or not at all."""
+        path = self._find(name, key)
+        if path is None:
+            return
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise FileError(f"cannot make the folder {path.parent}: {error.strerror or error}") from None
+        with replace_file(path) as temporary:
+            text = json.dumps({"kind": _KIND, "key": key, "found": found}, default=str, allow_nan=False)
+            temporary.write_text(text + "\n", encoding="utf-8")
+
+    def _find(self, name: str, key: Mapping[str, Any]) -> Path | None:
+        if self.path is None:
+            return None
+        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)[-60:]
+        return self.path / CASES / f"{safe}-{key['seed']}-{hash_key(key)}.json"

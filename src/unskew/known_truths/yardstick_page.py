@@ -1,0 +1,89 @@
+"""The page of a yardstick: the map of errors, which truth and which seeds, and the tables of each world."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from unskew.drawing.page import Section, write_page
+from unskew.files import write_parquet
+from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
+from unskew.known_truths.error_map import draw_error_map
+from unskew.known_truths.yardstick_result import Yardstick
+from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
+from unskew.text import enumerate_words
+
+TITLE = "The yardstick: every method against known truths"
+
+PAGE = "index.html"
+
+_LEAD = (
+    "Each method looks at a log that recommendations have shaped, and scores recommenders. What the score would "
+    "be had nothing been recommended is known: the worlds are simulated, or the campaigns were injected into a "
+    "real log. The error is estimate / truth - 1."
+)
+_QUESTIONS = (
+    "Each score is held against the truth of its own question. Without weights: the score had nothing been "
+    "recommended. With weights: the same, weighted in the same way. A model is fitted to the view of the log that "
+    "it is scored on, and never with the pair that it has to find."
+)
+_ERRORS = (
+    "Mean error over seeds ± its standard error. tau: Kendall's, over the pairs of recommenders whose true "
+    "difference exceeds its paired interval. regret: the share of the best true score that choosing by the method "
+    "loses. gains: how many true improvements since the reference date are seen; false: how many are seen that "
+    "are none. covered: how many of the intervals hold the mean truth of other worlds of the same kind."
+)
+_REMOVED = (
+    "Share of the raw bias that is gone, over all seeds; nothing where the raw score may have no bias. Judge it "
+    "beside the error: what over-corrects can have a large share and be wrong."
+)
+_MAP = (
+    "Errors of each method (down) for each recommender (across), a panel for each world. Grey: the method needs "
+    "to know more than anyone does in that world."
+)
+_FILES = [("rows", "rows.parquet"), ("summary", "summary.parquet"), ("ranking", "ranking.parquet")]
+
+
+def write_yardstick_page(path: Path, found: Yardstick) -> None:
+    """Write the page; the tables are files beside it."""
+    summary = found.summary.to_pylist()
+    sections = []
+    for quality in dict.fromkeys(row["quality"] for row in summary):
+        own = [row for row in summary if row["quality"] == quality]
+        chart = draw_error_map(own, f"Error of {quality}", "Mean over seeds: red is too high, blue too low")
+        sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
+    sections.append(Section("Which truth", _QUESTIONS))
+    sections.append(Section("Which seeds", describe_seeds(found.seeds)))
+    for k, tables in enumerate(tabulate_worlds(found)):
+        sections += _make_sections(tables, first=k == 0)
+    write_page(path, TITLE, _LEAD, sections)
+
+
+def save_yardstick(found: Yardstick, folder: Path) -> Path:
+    """Write the tables and the page into a folder, the page last; returns its path."""
+    for name, table in (("rows", found.rows), ("summary", found.summary), ("ranking", found.ranking)):
+        write_parquet(folder / f"{name}.parquet", table, f"yardstick {name}", {})
+    write_yardstick_page(folder / PAGE, found)
+    return folder / PAGE
+
+
+def describe_seeds(seeds: list[int]) -> str:
+    """Which seeds the worlds had, and what they are for."""
+    told = f"The seeds of the worlds are {enumerate_words([str(seed) for seed in seeds])}."
+    choosing = f"{CHOOSING[0]} to {CHOOSING[-1]}"
+    if set(seeds) <= set(REPORTING):
+        return f"{told} Nothing was chosen on them: methods and parameters are chosen on the seeds {choosing}."
+    if set(seeds) & set(CHOOSING):
+        return f"{told} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
+    return told
+
+
+def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
+    about = SUMMARIES.get(tables.world, "")
+    title = f"{tables.world}: {about}" if about else tables.world
+    title += f" ({tables.quality})"
+    return [
+        Section(title, _ERRORS if first else "", None, tables.errors, text_columns=2),
+        Section(
+            "", _REMOVED if first else "Share of the raw bias that is gone:", None, tables.removed, text_columns=2
+        ),
+    ]

@@ -1,0 +1,135 @@
+"""What a yardstick is asked for: checked before the work, and what its files are told apart by."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import unskew
+from unskew.checks import require_whole_number
+from unskew.errors import InputError, PolicyError, option
+from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.files import hash_bytes
+from unskew.known_truths.case_names import POPULATION
+from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
+from unskew.known_truths.contestants import Contestant, describe_contestant, find_contestants, is_constant
+from unskew.known_truths.method_table import Method, PairWeights, find_methods
+from unskew.recommend.specs import AnyRecommenders
+
+
+@dataclass(frozen=True)
+class YardstickSpec:
+    """Worlds, methods, recommenders and qualities.
+
+    Attributes
+    ----------
+    sources
+        The worlds.
+    seeds
+        Of the worlds that can be made with any.
+    methods, contestants, qualities
+        What is scored, and how.
+    folds
+        In how many folds recommenders are cross-fitted that cannot take a pair out of their model.
+    truth_seeds
+        How many other worlds the mean truth is taken over.
+    """
+
+    sources: list[CaseSource]
+    seeds: tuple[int, ...]
+    methods: list[Method]
+    contestants: dict[str, Contestant]
+    qualities: list[Quality]
+    folds: int
+    truth_seeds: int
+
+    @classmethod
+    def of(
+        cls,
+        worlds: AnyWorld | Iterable[AnyWorld] | None,
+        *,
+        seeds: int | Iterable[int],
+        methods: Iterable[str | Method] | str | None,
+        recommenders: AnyRecommenders | None,
+        qualities: AnyQuality | Iterable[AnyQuality],
+        users: int,
+        items: int,
+        folds: int,
+        truth_seeds: int,
+        base: Any,
+    ) -> YardstickSpec:
+        """Check everything that can be checked before the work."""
+        wanted = distinct_qualities(qualities)
+        for quality in wanted:
+            if isinstance(quality, UserQuality):
+                raise PolicyError(
+                    f"{quality.name} is about all held-out items of a user at once, and cannot be weighted",
+                    remedy="use a quality of single items, such as hit@5",
+                )
+        return cls(
+            methods=find_methods(methods),
+            contestants=find_contestants(recommenders),
+            qualities=wanted,
+            seeds=_read_seeds(seeds),
+            folds=require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2),
+            truth_seeds=require_whole_number(option("truth_seeds"), truth_seeds, "a number of worlds", 0),
+            sources=find_sources(worlds, base=base, users=users, items=items),
+        )
+
+    @property
+    def population_seeds(self) -> range:
+        """Seeds of the worlds whose mean truth intervals are held against."""
+        return range(POPULATION, POPULATION + self.truth_seeds)
+
+    @property
+    def learners(self) -> dict[str, Contestant]:
+        """The recommenders that mean the same in worlds of all seeds."""
+        return {name: one for name, one in self.contestants.items() if not is_constant(one)}
+
+    @property
+    def questions(self) -> list[PairWeights]:
+        """The weights under which truths are asked for."""
+        return list(dict.fromkeys(method.weights.truth for method in self.methods))
+
+    def case_key(self, source: CaseSource, seed: int) -> dict[str, Any]:
+        """Everything that the rows of a case depend on."""
+        methods = [[one.name, one.view.name, one.view.draws, one.weights.name] for one in self.methods]
+        return self._key(seed, source.describe(), self.contestants, methods)
+
+    def truth_key(self, source: CaseSource, seed: int) -> dict[str, Any]:
+        """Everything that the truths of other people of a world depend on."""
+        questions = [one.name for one in self.questions]
+        people = source.describe_people(with_facts=any(one.needs for one in self.questions))
+        return self._key(seed, people, self.learners, questions)
+
+    def _key(
+        self, seed: int, source: Any, contestants: Mapping[str, Contestant], asked: Sequence[Any]
+    ) -> dict[str, Any]:
+        return {
+            "version": unskew.__version__,
+            "source": source,
+            "seed": seed,
+            "recommenders": [describe_contestant(name, one) for name, one in contestants.items()],
+            "qualities": [quality.name for quality in self.qualities],
+            "folds": self.folds,
+            "asked": list(asked),
+        }
+
+
+def hash_key(key: Mapping[str, Any]) -> str:
+    """A short text that is the same only for the same key."""
+    return hash_bytes([json.dumps(key, sort_keys=True, default=str).encode()])[:12]
+
+
+def _read_seeds(given: int | Iterable[int]) -> tuple[int, ...]:
+    several = list(given) if isinstance(given, Iterable) else [given]
+    seeds = tuple(require_whole_number(option("seeds"), one, "where random numbers begin", 0) for one in several)
+    if not seeds:
+        raise InputError(f"{option('seeds')} is empty", remedy="give some")
+    for one in seeds:
+        if seeds.count(one) > 1:
+            raise InputError(f"{option('seeds')} has {one} twice", remedy="give each once")
+    return seeds

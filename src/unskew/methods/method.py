@@ -1,0 +1,92 @@
+"""What a debiasing method is: pair probabilities for what is held out, so that scoring is the same for all.
+
+A method is given wherever weights are: ``evaluate(..., weights=method)``, ``ranks.score(quality, method)``,
+``sample_pairs(now, method)``. To add one, see CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import ClassVar
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from unskew.arrays.rows import all_entries, all_users, sum_entries
+from unskew.arrays.types import Floats
+from unskew.checks import require_instance
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
+from unskew.data.weighting import Weighting
+
+
+@dataclass(frozen=True, eq=False)
+class Method(ABC):
+    """A way to choose the pairs that are held out.
+
+    Attributes
+    ----------
+    name
+        What it is called in `METHODS` and in tables.
+    knows
+        What one must know to use it: ``nothing`` (but the log), ``reference`` (a reference date or its item mix)
+        or ``hold-out`` (users who were never shown anything).
+    targets_reference
+        Whether it aims at the item mix of the reference date, so that its scores are to be compared with those of
+        then.
+    paper
+        Where it comes from.
+    """
+
+    name: ClassVar[str]
+    knows: ClassVar[str]
+    targets_reference: ClassVar[bool]
+    paper: ClassVar[str]
+
+    _applied: WeakKeyDictionary[Slice, Weighting] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
+
+    def profiles(self, now: Snapshot) -> Snapshot:
+        """The profiles that recommenders are fitted to and scored on: those of `now`, if nothing else is said."""
+        return now
+
+    def apply(self, part: Slice, /) -> Weighting:
+        """The method on what is held out: a probability for each pair of the users with P(u) > 0.
+
+        What it gives for a slice is kept, since every score asks for it again.
+        """
+        require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
+        found = self._applied.get(part)
+        if found is None:
+            found = self._applied[part] = self._weigh(part.restrict(part.shares() > 0))
+        return found
+
+    @abstractmethod
+    def _weigh(self, part: Slice) -> Weighting:
+        """The same on a slice all of whose users have P(u) > 0."""
+
+
+def divide_among_pairs(part: Slice, factors: Floats) -> Floats:
+    """P(u) of each user, divided among its pairs by P(i|u) times a factor for each place of ``profiles.item``.
+
+    A user whose factors are all 0 gets nothing, and the numbers then sum to less than 1.
+    """
+    p = part.profiles
+    entries = all_entries(p)
+    own = part.weigh().pair_shares[entries] * factors[entries]
+    total = sum_entries(p, own)
+    some = total > 0
+    scale = np.zeros(p.n_users)
+    scale[some] = part.shares()[some] / total[some]
+    shares = np.zeros(len(p.item))
+    shares[entries] = own * scale[all_users(p)]
+    return shares
+
+
+def sum_over_holders(part: Slice, values: Floats) -> Floats:
+    """For each item of the log: a number of each user, summed over the users who hold the item."""
+    p = part.profiles
+    items = p.item[all_entries(p)].astype(np.int64)
+    return np.bincount(items, weights=values[all_users(p)], minlength=p.n_items).astype(np.float64)

@@ -1,0 +1,138 @@
+"""Exposures: who was shown which item when, from a table of its own, marked in a log."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from unskew.arrays.lookup import find_sorted
+from unskew.arrays.types import Codes, Mask, Times
+from unskew.checks import require_instance
+from unskew.data.ids import Ids, are_comparable, kind_of
+from unskew.data.log import Log
+from unskew.data.time_steps import Step
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.reading.reader import find_columns, read_log
+from unskew.text import count, percent
+
+
+def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
+    """The log with a mark at each interaction that followed an exposure of the same user to the same item.
+
+    Parameters
+    ----------
+    log
+        Read it with ``read_log(..., repeats=True)`` if users take items more than once, so that what was taken
+        again later, unexposed, is known.
+    exposures
+        Who was shown which item when: anything that `read_log` reads, with the column names of the log, names such
+        as user, item and time, or others that are often used for these; or a log of its own, read with
+        ``repeats=True``.
+    within
+        How long an exposure counts: a number in the log's unit (of days if the log has dates), a timedelta, or
+        text such as ``"30d"``. By default for ever.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+    >>> marked = us.mark_exposed(log, {"user": ["a", "b"], "item": [2, 1], "time": [1, 6]})
+    >>> us.organic(marked)
+    Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
+    """
+    require_instance(Log, log, "a log", "read one with read_log")
+    if log.exposed is not None:
+        raise PolicyError(
+            "this log has exposure marks already",
+            remedy=f"give {option('exposed')} or {option('exposures')}, not both",
+        )
+    length = None if within is None else _read_length(log, within)
+    shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
+    key, time = _line_up(log, shown)
+    keys = log.entry_users() * len(log.items) + log.item
+    exposed = _follow(keys, log.time, key, time, length)
+    repeats = log.repeats
+    if repeats is not None:
+        again = _follow(keys[repeats.entry], repeats.time, key, time, length)
+        repeats = replace(repeats, exposed=again)
+    marked = replace(log, exposed=exposed, repeats=repeats)
+    if log.removed is None:
+        return marked
+    left = marked.keep_entries(~exposed, view="organic")
+    return replace(marked, unexposed=left if len(left) else None)
+
+
+def _read(log: Log, source: Any) -> Log:
+    """The rows of the table, times as those of the log."""
+    names = find_columns(source, log.columns, "exposures")
+    shown = read_log(source, names.user, names.item, names.time, repeats=True)
+    if log.axis.kind == "epoch" and shown.axis.kind == "integer":
+        return replace(shown, axis=log.axis)
+    return shown
+
+
+def _read_length(log: Log, within: Any) -> float:
+    step = Step.of(log.axis, within)
+    if step.months:
+        raise TimeError(f"{option('within')} is {within!r}", remedy="give it in days: months differ in length")
+    return log.axis.duration(step.days) if step.days else step.ticks
+
+
+def _line_up(log: Log, shown: Log) -> tuple[Codes, Times]:
+    """One number for the user and item of each exposure, as in the log, and its tick on the log's axis; sorted."""
+    user, item = _find(log.users, shown.users, "user", shown), _find(log.items, shown.items, "item", shown)
+    repeats = shown.repeats
+    entry = np.arange(len(shown)) if repeats is None else np.concatenate([np.arange(len(shown)), repeats.entry])
+    time = shown.time if repeats is None else np.concatenate([shown.time, repeats.time])
+    ticks = shown.axis.convert(time, log.axis, shown.source)
+    whose, what = user[shown.entry_users()][entry], item[shown.item][entry]
+    known = (whose >= 0) & (what >= 0)
+    if not known.any():
+        raise EmptyError(
+            f"no exposure in {shown.source} is of a user and an item of the log",
+            remedy="are these exposures of the same service?",
+        )
+    if known.mean() < 0.5:
+        warnings.warn(
+            f"{count(int((~known).sum()), 'exposure')} of {len(known)} ({percent(float((~known).mean()))}) in "
+            f"{shown.source} are of users or items that the log does not have",
+            UnskewWarning,
+            stacklevel=4,
+        )
+    key = whose[known] * len(log.items) + what[known]
+    order = np.lexsort((ticks[known], key))
+    return key[order], ticks[known][order]
+
+
+def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
+    if not are_comparable(theirs.values.type, ours.values.type):
+        raise InputError(
+            f"the {what}s of {shown.source} are {kind_of(theirs.values.type)}, those of the log "
+            f"{kind_of(ours.values.type)}",
+            remedy="make them the same type",
+        )
+    return ours.codes(theirs.values)
+
+
+def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | None) -> Mask:
+    """Which rows have an exposure of the same pair at their time or before, but not longer ago than `within`."""
+    pairs, first = np.unique(shown, return_index=True)
+    place = find_sorted(pairs, key)
+    exposed: Mask = np.zeros(len(key), dtype=np.bool_)
+    rows = np.flatnonzero(place >= 0)
+    if within is None:
+        exposed[rows] = when[first[place[rows]]] <= time[rows]
+        return exposed
+    both = np.concatenate([shown, key[rows]])
+    times = np.concatenate([when, time[rows]])
+    is_row = np.repeat([0, 1], [len(shown), len(rows)])
+    order = np.lexsort((is_row, times, both))  # at one time an exposure comes first
+    seen = np.where(is_row[order] == 0, np.arange(len(order)), -1)
+    latest = order[np.maximum.accumulate(seen).clip(0)]
+    follows = (is_row[order] == 1) & (both[latest] == both[order]) & (is_row[latest] == 0)
+    follows &= times[order] - times[latest] <= within
+    exposed[rows[order[follows] - len(shown)]] = True
+    return exposed

@@ -1,0 +1,205 @@
+"""A hold-out group: users who were never shown anything. Found in the log, and checked before it is trusted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew import frames
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.ids import Ids, ids_of_texts, kind_of
+from unskew.data.log import Log
+from unskew.data.snapshot import Snapshot
+from unskew.data.times import Moment
+from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
+from unskew.reading.sources import open_source
+from unskew.reading.sql import quote_name
+from unskew.text import count, percent
+
+_HOW = "give a file with a column of users, a dataframe or a list of users"
+_ALARM = 0.001  # a group that differs by chance is reported about as rarely as this
+_SAMPLES = 999
+_BANDS = 10
+
+
+def find_holdout(log: Log, given: Any) -> Mask:
+    """Which users of a log belong to a hold-out group.
+
+    Parameters
+    ----------
+    log
+        The log that they are users of.
+    given
+        A file with one column, or with one called like the column of users of the log; a dataframe of the same
+        kind; or the ids themselves.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["ann", "bob", "cid"], "item": [1, 2, 1], "time": [3, 4, 5]})
+    >>> marked = find_holdout(log, ["bob"])
+    >>> [log.users[code] for code in marked.nonzero()[0]]
+    ['bob']
+    """
+    ids, is_text = _read_ids(log, given)
+    if len(ids) == 0:
+        raise EmptyError(f"{option('holdout')} names no users", remedy=_HOW)
+    if is_text and kind_of(log.users.values.type) != "text":
+        ids = ids_of_texts(ids, log.users)
+    codes = log.users.codes(ids)
+    found = np.zeros(len(log.users), dtype=np.bool_)
+    found[codes[codes >= 0]] = True
+    if not found.any():
+        example = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
+        raise InputError(
+            f"{option('holdout')}: the log has none of these users, such as {example!r} (it has "
+            f"{log.users.examples()})"
+        )
+    if found.all():
+        raise InputError(
+            f"{option('holdout')} names every user of the log", remedy="name those who were never shown anything"
+        )
+    missing = len(np.unique(np.asarray(codes < 0).nonzero()[0]))
+    if missing:
+        warnings.warn(
+            f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not in "
+            "the log and skipped",
+            UnskewWarning,
+            stacklevel=3,
+        )
+    return found
+
+
+def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
+    """The ids, and whether they are text because a file knows nothing else."""
+    if isinstance(given, str | Path):
+        with open_source(given) as source:
+            column = _choose_column(source.columns, log.columns.user, source.name)
+            text = source.is_text
+            cast = f"CAST({quote_name(column)} AS VARCHAR)" if text else quote_name(column)
+            rows = source.narrow([column]).connection.execute(
+                f"SELECT {cast} FROM {source.relation} WHERE {quote_name(column)} IS NOT NULL"
+            )
+            return frames.join_chunks(rows.to_arrow_table().column(0)), text
+    if isinstance(given, Mapping):
+        given = frames.from_columns(given)
+    if isinstance(given, pa.Array | pa.ChunkedArray):
+        return Ids.of(given if isinstance(given, pa.Array) else frames.join_chunks(given)).values, False
+    if frames.is_frame(given):
+        column = _choose_column(frames.column_names(given), log.columns.user, option("holdout"))
+        ids = frames.join_chunks(frames.to_arrow(given, [column]).column(column)).drop_null()
+        return Ids.of(ids).values, False
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise InputError(f"{option('holdout')} is a {type(given).__name__}", remedy=_HOW)
+    return list(given), False
+
+
+def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
+    names = list(have)
+    if wanted in names:
+        return wanted
+    if len(names) == 1:
+        return names[0]
+    told = ", ".join(map(repr, names)) or "no columns"
+    raise ColumnError(f"{where} has no column {wanted!r}; it has {told}", remedy=f"call the users {wanted!r}")
+
+
+def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
+    """How a hold-out group differed from the others before anything was shown; a sentence for each difference.
+
+    Two tests, neither of which a group drawn at random fails more than about once in a thousand times: of the
+    items that users held just before `start`, in bands from the most to the least frequent and each user counted
+    once (users are shuffled), and of the sizes of their profiles (rank sums).
+
+    Parameters
+    ----------
+    log
+        All of history.
+    holdout
+        Which of ``log.users`` are in the group.
+    start
+        When recommendations began: a time of the log, or a tick of it as a `Moment`.
+    """
+    moment = start if isinstance(start, Moment) else log.axis.begin(start)
+    if moment.tick < log.span[0]:
+        return []
+    before = Snapshot.of(log, moment)
+    sizes = before.sizes()
+    here = sizes > 0
+    inside, others = here & holdout, here & ~holdout
+    if inside.sum() < 2 or others.sum() < 2:
+        return [
+            f"the hold-out group cannot be checked: {count(int(inside.sum()), 'of its users')} had a profile before "
+            f"{moment.label}"
+        ]
+    found = []
+    p, mean, rest = _compare_sizes(sizes, inside, others)
+    if p <= _ALARM:
+        found.append(
+            f"the hold-out group is not like the others: its users held {mean:.1f} items on average at "
+            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g})"
+        )
+    p, band, share, other = _compare_items(before, inside, others)
+    if p <= _ALARM:
+        found.append(
+            f"the hold-out group is not like the others: {percent(share, 1)} of what its users held at "
+            f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
+        )
+    return found
+
+
+def _compare_sizes(sizes: Codes, inside: Mask, others: Mask) -> tuple[float, float, float]:
+    from scipy.stats import mannwhitneyu
+
+    test = mannwhitneyu(sizes[inside], sizes[others], method="asymptotic")
+    p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
+    return p, float(sizes[inside].mean()), float(sizes[others].mean())
+
+
+def _compare_items(before: Snapshot, inside: Mask, others: Mask) -> tuple[float, str, float, float]:
+    """The p-value, and the band of items that differs most: its name and its shares."""
+    held, names = _count_bands(before)
+    here = inside | others
+    held = held[here] / held[here].sum(axis=1, keepdims=True)  # a user counts once, whatever its profile
+    mark = inside[here]
+    everyone = held.mean(axis=0)
+    spread = np.maximum(held.std(axis=0), 1e-12)
+
+    def distance(some: Mask) -> tuple[float, Floats]:
+        off = (held[some].mean(axis=0) - everyone) / spread
+        return float((off**2).sum()), off
+
+    seen, off = distance(mark)
+    rng = np.random.default_rng(0)
+    as_far = sum(distance(rng.permutation(mark))[0] >= seen for _ in range(_SAMPLES))
+    worst = int(np.argmax(np.abs(off)))
+    p = (1 + as_far) / (1 + _SAMPLES)
+    return p, names[worst], float(held[mark, worst].mean()), float(held[~mark, worst].mean())
+
+
+def _count_bands(before: Snapshot) -> tuple[Floats, list[str]]:
+    """How many items of each band each user holds; bands of about as many pairs, the most frequent items first."""
+    counts = before.counts()
+    order = np.argsort(-counts, kind="stable")
+    upto = np.cumsum(counts[order])
+    band = np.empty(len(counts), dtype=np.int64)
+    band[order] = np.minimum((upto - 1) * _BANDS // max(int(upto[-1]), 1), _BANDS - 1)
+    used = np.unique(band[counts > 0])
+    band = np.searchsorted(used, band).clip(max=len(used) - 1)
+    p = before.profiles
+    inside = before.mark_entries()
+    user = np.repeat(np.arange(p.n_users), p.sizes())
+    held = np.zeros((p.n_users, len(used)))
+    np.add.at(held, (user, band[p.item[inside]]), 1.0)
+    sizes = np.bincount(band[counts > 0], minlength=len(used))
+    ends = np.cumsum(sizes)
+    names = [
+        f"the {n} most frequent items" if end == n else f"the items from place {end - n + 1} to {end} by frequency"
+        for n, end in zip(sizes, ends, strict=True)
+    ]
+    return held, names

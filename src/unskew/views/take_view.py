@@ -1,0 +1,279 @@
+"""The best view of a log that what is known about its recommendations allows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unskew.arrays.types import Mask
+from unskew.checks import require_instance, require_one_of, require_whole_number
+from unskew.data.log import Log
+from unskew.data.time_windows import TimeWindow, Windows
+from unskew.errors import PolicyError, option
+from unskew.reading.exposures import mark_exposed
+from unskew.recommend.specs import AnyRecommender
+from unskew.text import percent
+from unskew.views.holdout_group import find_holdout
+from unskew.views.kept import kept
+from unskew.views.organic import organic
+from unskew.views.outside import outside, require_windows
+from unskew.views.reporting import describe_view
+from unskew.views.thinned import thinned
+
+VIEWS = ("all", "organic", "outside", "thinned", "kept")
+"""The views, by name."""
+
+BY_CHANCE = ("thinned", "kept")
+"""Those in which chance decides."""
+
+LONG = 0.15
+"""Windows that cover more of the time than this are thinned, where that is possible, instead of dropped."""
+
+
+def take_view(
+    log: Log,
+    *,
+    exposures: Any = None,
+    within: Any = None,
+    campaigns: Windows = (),
+    holdout: Any = None,
+    production: AnyRecommender | None = None,
+    view: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    seed: int = 0,
+) -> Log:
+    """The best view of a log that what is known allows; its `view_report` says which, why, and what it left out.
+
+    =========================================  ===================================================================
+    known                                      view
+    =========================================  ===================================================================
+    nothing, or a model of production alone    ``all``: the log as it is
+    when campaigns were                        ``outside``: without what was taken then
+    that, and a model of production            ``thinned``, where the windows are long; else ``outside``
+    a hold-out group, a model of production    ``thinned``: at the rates of those who were shown nothing
+    exposures                                  ``organic``: without what was exposed
+    exposures, hold-out group, production      ``kept``: of what was exposed, what would have been taken anyway
+    =========================================  ===================================================================
+
+    Parameters
+    ----------
+    log
+        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once.
+    exposures, within
+        Who was shown what when, and how long that counts, as for `mark_exposed`; not needed for a log that was
+        read with ``exposed=``.
+    campaigns
+        When something was recommended: windows as for `outside`. ``"START:"`` for a recommender that is on since.
+    holdout
+        The users who are never shown anything: their ids, a frame or a file with them.
+    production
+        What made the recommendations, or a stand-in for it: a recommender, a spec, ``"auto"``, or lists that were
+        shown (``"table:lists.parquet"``).
+    view
+        Insist on one of the views by name.
+    since, until
+        With a hold-out group and no dates: recommendations were made after `since` and up to `until`, which are
+        the two dates that are compared.
+    seed
+        Of views in which chance decides.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate(users=500, items=200, seed=1)
+    >>> log = us.read_log(world.tables["log"])
+    >>> us.take_view(log, exposures=world.exposures).view
+    'organic'
+    >>> us.take_view(log, campaigns=["330:350", "430:450"]).view_report.reason
+    'it is known when something was recommended'
+    """
+    return take_draws(
+        log,
+        draws=1,
+        exposures=exposures,
+        within=within,
+        campaigns=campaigns,
+        holdout=holdout,
+        production=production,
+        view=view,
+        since=since,
+        until=until,
+        seed=seed,
+    )[0]
+
+
+def take_draws(
+    log: Log,
+    *,
+    draws: int,
+    exposures: Any = None,
+    within: Any = None,
+    campaigns: Windows = (),
+    holdout: Any = None,
+    production: AnyRecommender | None = None,
+    view: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    seed: int = 0,
+) -> list[Log]:
+    """Several draws of the best view, for `report` to average over; one, if chance decides nothing in it.
+
+    `draws` is how many to make; all else is as for `take_view`.
+    """
+    require_instance(Log, log, "a log", "read one with read_log")
+    require_whole_number(option("draws"), draws, "how many draws to average over")
+    if exposures is not None:
+        log = mark_exposed(log, exposures, within=within)
+    elif within is not None:
+        raise PolicyError(
+            f"{option('within')} is how long an exposure counts", remedy=f"give {option('exposures')}"
+        )
+    known = _Known(
+        log,
+        windows=require_windows(log, campaigns) if campaigns else (),
+        holdout=None if holdout is None else find_holdout(log, holdout),
+        production=production,
+        since=since,
+        until=until,
+    )
+    chosen, reason = known.choose() if view is None else (known.require(view), "asked for")
+    made = [known.take(chosen, seed, draw) for draw in range(draws if chosen in BY_CHANCE else 1)]
+    return [_tell(one, log, reason, known.advise(chosen)) for one in made]
+
+
+def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
+    """A view with the reason for which it was taken, and what would improve it."""
+    report = left.view_report or describe_view(log, left, reason)
+    return replace(left, view_report=replace(report, reason=reason, advice=(*report.advice, *advice)))
+
+
+@dataclass(frozen=True)
+class _Known:
+    """What is known about the recommendations in a log, and the views that this allows."""
+
+    log: Log
+    windows: tuple[TimeWindow, ...]
+    holdout: Mask | None
+    production: AnyRecommender | None
+    since: Any
+    until: Any
+
+    @property
+    def exposures(self) -> bool:
+        return self.log.exposed is not None
+
+    def choose(self) -> tuple[str, str]:
+        """The best view, and why."""
+        if self.exposures and self.holdout is not None and self.production is not None:
+            return "kept", "exposures, a hold-out group and a model of production are known"
+        if self.exposures:
+            return "organic", "exposures are known"
+        if self.holdout is not None and self.production is not None:
+            return "thinned", "a hold-out group and a model of production are known"
+        covered = self._covered()
+        if self.windows and self.production is not None and covered > LONG:
+            why = (
+                f"it is known when something was recommended (in {percent(covered)} of the time) and by what model"
+            )
+            return "thinned", why
+        if self.windows:
+            return "outside", "it is known when something was recommended"
+        known = [("a hold-out group", self.holdout), ("a model of production", self.production)]
+        told = [name for name, value in known if value is not None]
+        return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
+
+    def require(self, view: str) -> str:
+        """Refuse a view for which something is missing."""
+        require_one_of(option("view"), view, VIEWS)
+        missing = next(self._find_missing(view), None)
+        if missing is not None:
+            raise PolicyError(f"{option('view', view)} needs {missing[0]}", remedy=f"give {missing[1]}")
+        return view
+
+    def _find_missing(self, view: str) -> Iterator[tuple[str, str]]:
+        if view in ("organic", "kept") and not self.exposures:
+            yield "exposures", f"{option('exposures')} or {option('exposed')}"
+        if view == "outside" and not self.windows:
+            yield "to know when something was recommended", option("campaigns")
+        if view in ("thinned", "kept") and self.production is None:
+            yield "a model of production", option("production")
+        if view == "kept" and self.holdout is None:
+            yield "a hold-out group", option("holdout")
+        if view == "thinned" and self.holdout is None and not self.windows:
+            yield (
+                "a hold-out group, or to know when something was recommended",
+                f"{option('holdout')} or {option('campaigns')}",
+            )
+
+    def take(self, view: str, seed: int, draw: int) -> Log:
+        """The view itself."""
+        if view == "organic":
+            return organic(self.log)
+        if view == "outside":
+            return outside(self.log, self.windows)
+        if view == "all":
+            return self.log
+        assert self.production is not None
+        if not self._begins_in_time():
+            return replace(self.log, view=view)  # nothing had been recommended by then
+        more: Any = {"since": self.since, "until": self.until, "seed": seed, "draw": draw}
+        more |= {"holdout": self.holdout, "campaigns": self.windows or None}
+        make = thinned if view == "thinned" else kept
+        return make(self.log, self.production, **more)
+
+    def _begins_in_time(self) -> bool:
+        """Whether something was recommended up to the date that is looked at."""
+        if self.until is None:
+            return True
+        until = self.log.axis.moment(self.until).tick
+        if self.windows:
+            return any(window.start <= until for window in self.windows)
+        return self.since is None or self.log.axis.moment(self.since).tick < until
+
+    def advise(self, view: str) -> Iterator[str]:
+        """What would improve it, a sentence each."""
+        if view in ("all", "outside", "thinned"):
+            gain = {
+                "all": "allow leaving out what followed recommendations, and with it their bias",
+                "outside": "keep what people took by themselves in these windows",
+                "thinned": "say which pairs to leave out, and not only how many",
+            }[view]
+            yield f"a list of exposures (user, item, time) would {gain}"
+        if view == "all" and not self.windows:
+            yield (
+                "the dates of campaigns, or the date since when a recommender is on, would allow leaving out what "
+                "was taken then"
+            )
+        if view == "all" and self.holdout is not None:
+            yield "a model of production would allow using the hold-out group"
+        if view == "outside" and self._covered() > LONG and self.production is None:
+            yield (
+                f"these windows cover {percent(self._covered())} of the time; a model of production would allow "
+                "keeping what people usually take in them"
+            )
+        if view == "organic" and self.holdout is None:
+            yield (
+                "a hold-out group (users who are never shown anything) and a model of production would tell how "
+                "much of what was shown would have been taken anyway"
+            )
+        if view == "organic" and self.holdout is not None and self.production is None:
+            yield (
+                "the hold-out group needs a model of production (or 'auto') to tell how much of what was shown "
+                "would have been taken anyway"
+            )
+
+    def _covered(self) -> float:
+        """How much of the time up to `until` the windows cover."""
+        first, last = (float(tick) for tick in self.log.span)
+        if self.until is not None:
+            last = min(last, float(self.log.axis.moment(self.until).tick))
+        if last <= first:
+            return 0.0
+        covered, reached = 0.0, first
+        for window in self.windows:
+            begin, end = max(float(window.start), reached), min(float(window.end), last)
+            covered += max(end - begin, 0.0)
+            reached = max(reached, end)
+        return covered / (last - first)

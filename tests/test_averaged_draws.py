@@ -1,0 +1,73 @@
+"""Figures averaged over draws of a view, against Rubin's rules worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from statistics import NormalDist, mean, stdev, variance
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unskew as us
+from unskew.evaluation.averaged_draws import combine
+
+Z = NormalDist().inv_cdf(0.975)
+
+
+@given(
+    st.lists(
+        st.tuples(st.floats(0, 1), st.floats(0.001, 0.2)),
+        min_size=2,
+        max_size=6,
+    )
+)
+def test_the_interval_of_a_mean_over_draws_is_that_of_multiple_imputation(
+    draws: list[tuple[float, float]],
+) -> None:
+    values, errors = zip(*draws, strict=True)
+    lows = [v - Z * e for v, e in draws]
+    highs = [v + Z * e for v, e in draws]
+    found = combine(values, lows, highs, 0.95)
+    total = mean(e * e for e in errors) + (1 + 1 / len(values)) * variance(values)
+    assert found.value == pytest.approx(mean(values))
+    # half a width within is the mean of errors, which is at most the root of their mean square
+    ratio = mean(errors) / math.sqrt(mean(e * e for e in errors))
+    assert found.high - found.value == pytest.approx(Z * math.sqrt(total) * ratio, rel=1e-6)
+    assert found.value - found.low == pytest.approx(Z * math.sqrt(total) * ratio, rel=1e-6)
+
+
+@pytest.fixture(scope="module")
+def draws() -> list[us.Log]:
+    log = us.simulate(users=300, items=60, seed=4).log
+    rng = np.random.default_rng(0)
+    return [log.keep_entries(rng.random(len(log)) < 0.8, view="thinned") for _ in range(3)]
+
+
+def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: list[us.Log]) -> None:
+    options = {"at": 480, "reference": 300, "qualities": ["hit@5", "mrr@5"]}
+    alone = [us.report(draw, ["popular", "constant:1,3,5"], **options) for draw in draws]
+    found = us.report(draws, ["popular", "constant:1,3,5"], **options)
+    assert len(found.scores) == len(alone[0].scores)
+    for k, score in enumerate(found.scores):
+        values = [report.scores[k].value for report in alone]
+        assert score.value == pytest.approx(mean(values))
+        assert score.spread == pytest.approx(stdev(values))
+        assert (score.draws, score.view) == (3, "thinned")
+        assert score.low <= score.value <= score.high
+    for k, change in enumerate(found.changes):
+        assert change.change.value == pytest.approx(mean(report.changes[k].change.value for report in alone))
+        parts = change.users_left_out.value + change.item_mix.value + change.rest.value
+        assert change.change.value == pytest.approx(parts)
+    for k, comparison in enumerate(found.comparisons):
+        differences = [report.comparisons[k].difference for report in alone]
+        assert comparison.difference == pytest.approx(mean(differences))
+        assert (comparison.p < 0.05) == (not comparison.low <= 0 <= comparison.high)
+        assert comparison.p_holm >= comparison.p
+
+
+def test_one_draw_is_a_report_as_ever(draws: list[us.Log]) -> None:
+    one, same = us.report(draws[:1], "popular", at=480), us.report(draws[0], "popular", at=480)
+    assert one.to_dict() == same.to_dict()
+    assert one.scores[0].draws == 1
