@@ -26,7 +26,7 @@ from unskew.solve.problem import Status
 from unskew.solve.scaling import Anderson
 
 _NATS = 30.0  # as for one margin: where TV is least, the mean divergence comes within so many tol of its least too
-_SHARE = 0.01  # of the least mean divergence: where margins contradict each other, so near to it is near enough
+_SHARE = 0.02  # of the least mean divergence: where margins contradict each other, so near to it is near enough
 _ROUNDING = 1e-13  # a lower bound that is not above this proves no contradiction
 
 
@@ -130,7 +130,7 @@ class _JointFit:
         return "certified" if self.least > _ROUNDING and gap <= _SHARE * self.least else "unfinished"
 
 
-def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 8) -> JointSolution:
+def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 4) -> JointSolution:
     """Fit the factors of every group of every margin.
 
     Parameters
@@ -139,7 +139,7 @@ def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: 
         Profiles, groups and targets.
     tol
         Stop when each total variation is at most this (``solved``), or at most this above the least that its
-        margin reaches alone, or when the mean divergence is within 1 % of the least that any weighting reaches
+        margin reaches alone, or when the mean divergence is within 2 % of the least that any weighting reaches
         for all margins together (``certified``).
     max_passes
         Stop after this many passes in any case; one is for the certificate.
