@@ -50,11 +50,11 @@ def test_targets_that_factors_can_reach_are_reached_as_by_fitting_each_margin_in
     seed: int, priors: bool, sizes: tuple[int, ...]
 ) -> None:
     problem = random_problem(np.random.default_rng(seed), solvable=True, priors=priors, sizes=sizes)
-    found = scale_jointly(problem, tol=1e-9, max_passes=20_000)
+    found = scale_jointly(problem, tol=1e-6, max_passes=20_000)
     assert found.status == "solved"
     for q, target in zip(found.marginals, problem.targets, strict=True):
-        assert q == pytest.approx(target, abs=2e-9)
-    assert problem.sweep.pairs == pytest.approx(fit_in_turn(problem), abs=2e-4)
+        assert q == pytest.approx(target, abs=2e-6)
+    assert problem.sweep.pairs == pytest.approx(fit_in_turn(problem), abs=1e-3)
 
 
 @given(seeds, st.booleans())

@@ -27,6 +27,7 @@ from unskew.solve.scaling import Anderson
 
 _NATS = 30.0  # as for one margin: where TV is least, the mean divergence comes within so many tol of its least too
 _SHARE = 0.02  # of the least mean divergence: where margins contradict each other, so near to it is near enough
+_SMALL = 1e-3  # relative differences below this have their part of the divergence from a series, to the last digit
 _ROUNDING = 1e-13  # a lower bound that is not above this proves no contradiction
 
 
@@ -102,11 +103,11 @@ class _JointFit:
             self.least = max(self.least, -highest)
         wanted = self.target > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(wanted, np.log(self.target) - np.log(q), 0.0)
-            # no term of this sum is negative, so that rounding does not hide what is left
-            divergence = float((self.target - q - q * f).sum()) / self.number
-        if (q[wanted] == 0).any():
-            divergence = np.inf
+            x = (self.target - q) / q
+            f = np.where(wanted, np.log1p(x), 0.0)
+            parts = np.where(np.abs(x) < _SMALL, x * x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x / 5))), x - f)
+        lost = bool((q[wanted] == 0).any())
+        divergence = np.inf if lost else float((q * parts)[wanted].sum()) / self.number
         residual = 0.5 * float(np.abs(self.target - q).sum()) / self.number
         progress().note(f"pass {self.count}: mean TV {residual:.5f}, {divergence - self.least:.2g} nats to go")
         return Point(theta, q, f, divergence, residual)
