@@ -53,12 +53,13 @@ def pair_mass(problem: JointProblem) -> Floats:
     return found
 
 
-def fit_in_turn(problem: JointProblem, rounds: int) -> Floats:
-    """Iterative proportional fitting: the rows, then each margin in its turn, again and again."""
+def fit_in_turn(problem: JointProblem) -> Floats:
+    """Iterative proportional fitting: the rows, then each margin in its turn, until nothing moves any more."""
     p, groups = problem.sweep.profiles, problem.sweep.groups
     rows, shares, target = rows_of(p), p.shares(), np.concatenate(list(problem.targets))
-    mass = pair_mass(problem)
-    for _ in range(rounds):
+    mass, before = pair_mass(problem), np.zeros(len(rows))
+    while np.abs(mass - before).max() > 1e-9:
+        before = mass
         for column in groups.T:
             has = np.bincount(column, weights=mass, minlength=len(target))
             mass = mass * target[column] / has[column]
@@ -82,5 +83,5 @@ def least_mean_divergence(problem: JointProblem) -> float:
         objective = objective + cp.sum(cp.rel_entr(into @ x, target))
         first += len(target)
     found = cp.Problem(cp.Minimize(objective / len(problem.targets)), rules)
-    found.solve(solver=cp.CLARABEL, tol_gap_abs=1e-10, tol_gap_rel=1e-10, tol_feas=1e-10)
+    found.solve(solver=cp.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-8, tol_feas=1e-9)
     return float(found.value)

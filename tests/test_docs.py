@@ -13,6 +13,9 @@ from click.testing import CliRunner
 
 import unskew as us
 from unskew.cli import main
+from unskew.known_truths.case_names import CHOOSING, REPORTING
+from unskew.known_truths.case_names import SUMMARIES as CASES
+from unskew.known_truths.method_table import METHODS
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.world_names import SUMMARIES
 
@@ -121,6 +124,15 @@ def _keys(value: dict[str, Any]) -> set[str]:
     """The keys of an object, and of the objects in its lists."""
     rows = [row for part in value.values() if isinstance(part, list) for row in part if isinstance(row, dict)]
     return set(value).union(*rows)
+
+
+def test_the_page_of_the_yardstick_has_its_worlds_methods_and_seeds() -> None:
+    text = (ROOT / "docs" / "yardstick.md").read_text()
+    for name, words in CASES.items():
+        assert f"| `{name}` | {words} |" in text
+    assert [name for name in METHODS if f"`{name}`" not in text] == []
+    for seeds in (CHOOSING, REPORTING):
+        assert f"**{seeds[0]} to {seeds[-1]}**" in text
 
 
 def test_every_world_has_the_same_summary_in_the_help_and_in_the_documentation() -> None:

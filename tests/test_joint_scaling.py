@@ -50,11 +50,11 @@ def test_targets_that_factors_can_reach_are_reached_as_by_fitting_each_margin_in
     seed: int, priors: bool, sizes: tuple[int, ...]
 ) -> None:
     problem = random_problem(np.random.default_rng(seed), solvable=True, priors=priors, sizes=sizes)
-    found = scale_jointly(problem, tol=1e-9, max_passes=20_000)
+    found = scale_jointly(problem, tol=1e-6, max_passes=20_000)
     assert found.status == "solved"
     for q, target in zip(found.marginals, problem.targets, strict=True):
-        assert q == pytest.approx(target, abs=2e-9)
-    assert problem.sweep.pairs == pytest.approx(fit_in_turn(problem, 1000), abs=1e-4)
+        assert q == pytest.approx(target, abs=2e-6)
+    assert problem.sweep.pairs == pytest.approx(fit_in_turn(problem), abs=1e-3)
 
 
 @given(seeds, st.booleans())
@@ -66,7 +66,7 @@ def test_where_margins_contradict_each_other_it_is_the_best_of_every_choice_of_c
     found = scale_jointly(problem, tol=1e-6, max_passes=20_000)
     least = least_mean_divergence(problem)
     assert found.status != "unfinished"
-    assert found.divergence <= 1.0101 * least + 1e-7
+    assert found.divergence <= 1.0205 * least + 1e-7
     assert found.gap >= found.divergence - least - 1e-8
 
 

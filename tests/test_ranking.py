@@ -19,7 +19,7 @@ from unskew.errors import InputError, UnskewError
 from unskew.evaluation import ranking
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pairs import pairs_of
-from unskew.recommend import Batch
+from unskew.recommend import Batch, calls
 from unskew.recommend.contract import HeldOutPairs, Traits, top_k, traits_of
 
 
@@ -93,7 +93,7 @@ def test_ranks_do_not_depend_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_recommender_that_ranks_by_itself_is_asked_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "PAIRS", 3)
+    monkeypatch.setattr(calls, "PAIRS", 3)
     sizes = []
 
     def answer(pairs: HeldOutPairs, k: int) -> Codes:

@@ -62,6 +62,7 @@ from .weights.fit_report import Certificate as Certificate
 from .weights.fit_report import FitReport as FitReport
 from .weights.fit_weights import fit_weights as fit_weights
 from .weights.item_weights import ItemWeights as ItemWeights
+from .weights.production_agreement import Agreement as Agreement
 from .worlds.recipe import Campaign as Campaign
 from .worlds.recipe import Recipe as Recipe
 from .worlds.simulation import simulate as simulate

@@ -150,7 +150,7 @@ _FIT_OPTIONS = [
         multiple=True,
         metavar="KIND:NAME",
         help="Match this mix as well as that of the items: column:NAME for the groups of a column of the log, "
-        "such as a category; repeat for several.",
+        "agreement:SPEC for the ranks that a model of production gives; repeat for several.",
     ),
 ]
 _SHOW_OPTIONS = [
@@ -324,6 +324,11 @@ class FitChoice:
     def labels(self) -> list[str]:
         """The columns of texts that the margins need; refuses a margin that is none."""
         return [column for margin in self._margins() for column in margin.columns]
+
+    def check_savable(self) -> None:
+        """Refuse margins that a file of weights may not name, before any work."""
+        for margin in self._margins():
+            margin.to_dict()
 
     def _margins(self) -> list[Margin]:
         from unskew.weights.margin_specs import parse_margin

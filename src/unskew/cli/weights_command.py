@@ -81,6 +81,8 @@ def weights(
 
     SplitRule(after, leave_last_out)  # refuse both at once before the log is read
     source.check_outputs(output, inputs=[reference, names])
+    if output is not None:
+        fit.check_savable()
     log = source.read_view(since=reference, until=at, labels=fit.labels)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)

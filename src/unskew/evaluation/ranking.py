@@ -1,23 +1,18 @@
-"""Driving a recommender over held-out pairs, in batches, and checking what it gives."""
+"""Driving a recommender over held-out pairs, in batches; `unskew.recommend.calls` checks what it gives."""
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.arrays import list_kernels
 from unskew.arrays.types import Codes, Floats
-from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
-from unskew.errors import InputError, UnskewError, UnskewWarning, option
+from unskew.errors import InputError, UnskewWarning, option
 from unskew.evaluation.folds import Folds, take_pairs
 from unskew.evaluation.hold_out import HoldOut
 from unskew.progress import progress
+from unskew.recommend.calls import ask_for_ranks, call_model, describe_array, fit, lists_for, to_array
 from unskew.recommend.contract import (
-    Batch,
     GradesHeldOut,
     HeldOutPairs,
     PreparedLists,
@@ -25,16 +20,10 @@ from unskew.recommend.contract import (
     Recommender,
     traits_of,
 )
-from unskew.text import first_line
+
+__all__ = ["describe_missing_lists", "fit", "lists_for", "rank_folds", "rank_pairs"]
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
-PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
-
-_FAULTS = {
-    1: "recommends the item code {item}, which does not exist",
-    2: "recommends item {item!r} twice",
-    3: "recommends item {item!r}, which the profile holds",
-}
 
 
 def rank_folds(
@@ -50,7 +39,7 @@ def rank_folds(
         places = folds.places(pairs, k)
         if len(places) == 0:
             continue
-        _call(model, "fit", model.fit, folds.training(k))
+        call_model(model, "fit", model.fit, folds.training(k))
         some = take_pairs(pairs, places)
         ranks[places] = _rank_in_lists(model, held, some, depth)
         if grader is not None and grades is not None:
@@ -76,7 +65,7 @@ def rank_pairs(
     alone = held.together == 1 and held.profiles is pairs.snapshot
     progress().begin(f"ranking {model}", len(pairs), "pairs")
     if alone and isinstance(model, RanksHeldOut):
-        ranks = _ask_for_ranks(model, pairs, depth)
+        ranks = ask_for_ranks(model, pairs, depth)
     else:
         ranks = _rank_in_lists(model, held, pairs, depth)
     if traits.made_elsewhere and len(ranks) and not ranks.any():
@@ -101,27 +90,6 @@ def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | Non
     return f"{missing} of the {total} {what} scored at {pairs.snapshot.at}" if missing else None
 
 
-def _ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
-    ranks = np.empty(len(pairs), dtype=np.int64)
-    for at in range(0, len(pairs), PAIRS):
-        end = min(at + PAIRS, len(pairs))
-        some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
-        given = _call(model, "held_out_ranks", model.held_out_ranks, some, depth)
-        found = _require_whole_numbers(model, "held_out_ranks", given, (end - at,))
-        wrong = (found < 0) | (found > depth)
-        if wrong.any():
-            k = int(np.argmax(wrong))
-            log = pairs.snapshot.log
-            user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
-            raise InputError(
-                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned {found[k]}, "
-                f"which must lie between 0 and {depth}"
-            )
-        ranks[at:end] = found
-        progress().advance(end - at)
-    return ranks
-
-
 def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
     ranks = np.zeros(len(pairs), dtype=np.int64)
     for part, batch in held.batches(pairs, ENTRIES):
@@ -130,75 +98,16 @@ def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth
     return ranks
 
 
-def fit(model: Recommender, snapshot: Snapshot) -> None:
-    """Fit a recommender; say whose fault it is if it fails."""
-    progress().stage(f"fitting {model}")
-    _call(model, "fit", model.fit, snapshot)
-
-
-def lists_for(
-    model: Recommender, snapshot: Snapshot, batch: Batch, depth: int, wanted: Codes
-) -> tuple[Codes, Codes]:
-    """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
-    given = _call(model, "recommend", model.recommend, batch, depth)
-    lists = _require_whole_numbers(model, "recommend", given, (len(batch), depth))
-    ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
-    free = traits_of(model).may_recommend_profile
-    list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
-    if fault[0]:
-        raise _fault_error(model, snapshot.log, batch, fault)
-    return lists, ranks
-
-
-def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
-    kind, row, code = (int(x) for x in fault)
-    item = log.items[code] if 0 <= code < len(log.items) else code
-    user = log.users[int(batch.user[row])]
-    return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
-
-
 def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:
     grades = np.full(len(pairs), np.nan)
     for part, batch in held.batches(pairs, ENTRIES):
-        given = _call(model, "grades", model.grades, batch, pairs.item[part])
-        found = _to_array(model, "grades", given)
+        given = call_model(model, "grades", model.grades, batch, pairs.item[part])
+        found = to_array(model, "grades", given)
         if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
             raise InputError(
                 f"{model}: grades must return one number for each of the {len(batch)} profiles, not "
-                f"{_describe_array(found)}"
+                f"{describe_array(found)}"
             )
         grades[part] = found
         progress().advance(len(batch))
     return grades
-
-
-def _require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
-    found = _to_array(model, what, given)
-    if found.shape != shape or found.dtype.kind not in "iu":
-        raise InputError(
-            f"{model}: {what} must return whole numbers of shape {shape}, not {_describe_array(found)}"
-        )
-    return np.ascontiguousarray(found, dtype=np.int64)
-
-
-def _to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
-    try:
-        return np.asarray(given)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{model}: {what} must return an array of numbers: {first_line(error)}") from error
-
-
-def _describe_array(found: npt.NDArray[Any]) -> str:
-    return f"{found.dtype} of shape {found.shape}"
-
-
-def _call(model: Any, what: str, method: Any, *arguments: Any) -> Any:
-    """Call a recommender's method; say whose fault it is if it fails."""
-    try:
-        return method(*arguments)
-    except UnskewError:
-        raise
-    except Exception as error:
-        raise UnskewError(
-            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}"
-        ) from error

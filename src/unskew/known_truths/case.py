@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
@@ -77,7 +76,7 @@ class Case:
     now: Moment
     windows: tuple[TimeWindow, ...] = ()
     production: str | None = None
-    holdout: pa.Array | None = None
+    holdout: tuple[Any, ...] | None = None
     shown: Mapping[Any, int] = field(default_factory=dict)
 
     @classmethod
@@ -89,7 +88,6 @@ class Case:
         specs = {one.recommender for one in showings}
         items = world.exposures.column(world.columns[1])
         counts = items.value_counts().to_pylist()
-        holdout = world.holdout.column(0).combine_chunks()
         return cls(
             label=label,
             seed=int(world.about["seed"]),
@@ -99,7 +97,7 @@ class Case:
             now=now,
             windows=windows,
             production=specs.pop() if len(specs) == 1 and "" not in specs else None,
-            holdout=holdout if len(holdout) else None,
+            holdout=tuple(world.holdout.column(0).to_pylist()) or None,
             shown={one["values"]: one["counts"] for one in counts},
         )
 
@@ -117,7 +115,7 @@ class Case:
 
     def contrast_with_holdout(self) -> dict[str, Any]:
         """What views take that have a hold-out group to compare with, between the two dates."""
-        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label, "seed": self.seed}
+        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label}
 
     def rank_by_showing(self) -> tuple[list[Any], list[Any]]:
         """The items held at the reference date: most recommended first, and least recommended first.
@@ -138,7 +136,7 @@ class Case:
 def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow, ...]:
     """When what campaigns showed was taken; windows that overlap, or nearly do, are one."""
     log, day = world.log, _ticks_per_day(world)
-    last = log.span[1].item()
+    last = _find_span(world)[1]
     found: list[list[int | float]] = []
     for start, delay in sorted((log.axis.moment(one.day).tick, one.delay) for one in showings):
         length = delay * _DELAYS * day
@@ -150,6 +148,14 @@ def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow,
         else:
             found.append([start, end])
     return tuple(_make_window(log.axis, start, end, last) for start, end in found)
+
+
+def _find_span(world: World) -> tuple[int | float, int | float]:
+    """The first and the last tick; of a simulated world its days, whether something happened on them or not."""
+    if "base" not in world.about:
+        return 0, world.recipe.days - 1
+    first, last = world.log.span
+    return first.item(), last.item()
 
 
 def _ticks_per_day(world: World) -> float:
@@ -174,10 +180,9 @@ def find_reference(days: int, first: int) -> int:
 def find_dates(world: World, windows: Sequence[TimeWindow]) -> tuple[Moment, Moment]:
     """The reference date, by which nothing had been recommended, and the end."""
     log = world.log
-    first, last = (tick.item() for tick in log.span)
+    first, last = _find_span(world)
     start = windows[0].start if windows else last
     if "base" not in world.about:
-        last = world.recipe.days - 1
         tick: int | float = find_reference(world.recipe.days, int(start))
     elif log.time.dtype.kind == "i":
         tick = min(math.floor(first + (last - first) * _REFERENCE), start - 1)

@@ -5,7 +5,7 @@ A new view or weighting is one line here, and a line in `METHODS` for each way t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,13 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case
+from unskew.methods import keep_users, require_method
 from unskew.text import did_you_mean
-from unskew.views.kept import kept
+from unskew.views.kept import plan_kept
 from unskew.views.organic import organic
 from unskew.views.outside import outside
-from unskew.views.thinned import thinned
+from unskew.views.thinned import plan_thinned
+from unskew.views.thinning import Thinning
 from unskew.weights.fit_weights import fit_weights
 
 DRAWS = 3
@@ -35,17 +37,17 @@ class View:
     name
         What results call it.
     make
-        The view from a case and the number of the draw, from 0.
+        The view from a case; where chance decides, several draws of it, over which results are averaged.
     needs
         What has to be known: some of `FACTS`.
-    draws
-        Over how many draws results are averaged; 1 for a view without any.
+    at_reference
+        Whether scores of now are those of the reference date: profiles and models stay as they were.
     """
 
     name: str
-    make: Callable[[Case, int], Log]
+    make: Callable[[Case], Sequence[Log]]
     needs: tuple[str, ...] = ()
-    draws: int = 1
+    at_reference: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,38 +104,72 @@ class Method:
         return " + ".join(fact for fact in FACTS if fact in self.needs) or "the log"
 
 
-ALL = View("all", lambda case, draw: case.log)
-ORGANIC = View("organic", lambda case, draw: organic(case.log), ("exposures",))
-OUTSIDE = View("outside", lambda case, draw: outside(case.log, case.windows), ("dates",))
-THINNED_BY_DATES = View(
-    "thinned",
-    lambda case, draw: thinned(
-        case.log,
-        case.require_production(),
-        campaigns=case.windows,
-        until=case.now.label,
-        seed=case.seed,
-        draw=draw,
-    ),
-    ("dates", "production"),
-    DRAWS,
-)
-THINNED_BY_HOLDOUT = View(
-    "thinned",
-    lambda case, draw: thinned(case.log, case.require_production(), **case.contrast_with_holdout(), draw=draw),
-    ("production", "hold-out"),
-    DRAWS,
-)
-KEPT = View(
-    "kept",
-    lambda case, draw: kept(case.log, case.require_production(), **case.contrast_with_holdout(), draw=draw),
-    ("production", "hold-out", "exposures"),
-    DRAWS,
-)
+ALL = View("all", lambda case: [case.log])
+ALL_AS_THEN = View("all", lambda case: [case.log], at_reference=True)
+HELD_OUT_ALONE = View("hold-out", lambda case: [keep_users(case.log, case.holdout or ())], ("hold-out",))
+ORGANIC = View("organic", lambda case: [organic(case.log)], ("exposures",))
+OUTSIDE = View("outside", lambda case: [outside(case.log, case.windows)], ("dates",))
+
+
+def _thin_by_dates(production: str | None = None) -> Callable[[Case], list[Log]]:
+    """Thinning to what is usual in quiet windows, with the true model of production or another in its place."""
+    return lambda case: _draw(
+        plan_thinned(
+            case.log, production or case.require_production(), campaigns=case.windows, until=case.now.label
+        ),
+        case,
+    )
+
+
+def _thin_by_holdout(production: str | None = None) -> Callable[[Case], list[Log]]:
+    """Thinning to what a hold-out group took."""
+    return lambda case: _draw(
+        plan_thinned(case.log, production or case.require_production(), **case.contrast_with_holdout()), case
+    )
+
+
+def _keep(case: Case) -> list[Log]:
+    """What was exposed, kept as often as a hold-out group took it."""
+    return _draw(plan_kept(case.log, case.require_production(), **case.contrast_with_holdout()), case)
+
+
+def _draw(plan: Thinning, case: Case) -> list[Log]:
+    return [plan.draw(case.seed, draw) for draw in range(DRAWS)]
+
+
+THINNED_BY_DATES = View("thinned", _thin_by_dates(), ("dates", "production"))
+THINNED_BY_DATES_ALONE = View("thinned", _thin_by_dates("auto"), ("dates",))
+THINNED_BY_HOLDOUT = View("thinned", _thin_by_holdout(), ("production", "hold-out"))
+THINNED_BY_HOLDOUT_ALONE = View("thinned", _thin_by_holdout("auto"), ("hold-out",))
+KEPT = View("kept", _keep, ("production", "hold-out", "exposures"))
 
 RAW = PairWeights("raw", lambda now, before, case: None)
 WEIGHTED = PairWeights("weighted", lambda now, before, case: fit_weights(now, before))
 TOP = PairWeights("top 20", lambda now, before, case: fit_weights(now, before, top=20, method="descent"))
+
+
+def _take(name: str, *, question: PairWeights | None = None) -> PairWeights:
+    """A method of `unskew.methods` by its name."""
+    named = require_method(name)
+
+    def make(now: Snapshot, before: Snapshot, case: Case) -> Weights:
+        length = case.now.tick - case.before.tick  # of a time window, before either date
+        after = now.log.axis.show(now.tick - length)
+        return named.make(now, before, holdout=case.holdout, after=after)
+
+    needs = ("hold-out",) if named.knows == "hold-out" else ()
+    return PairWeights(name, make, needs, named.targets_reference, question)
+
+
+HELD_OUT_USERS = _take("hold-out-users", question=RAW)
+AS_THEN = PairWeights("fixed-snapshot", lambda now, before, case: None, question=WEIGHTED)
+OTHERS = [
+    _take(name)
+    for name in (
+        *("time-window", "one-step-ratio", "shrunken-ratio", "ips", "snips", "skew", "wtd", "wtd-h"),
+        *("wtd-h-uniform", "popularity-strata", "down-sampling", "item-first"),
+    )
+]
 
 METHODS: dict[str, Method] = {
     one.name: one
@@ -141,14 +177,21 @@ METHODS: dict[str, Method] = {
         Method("raw", ALL, RAW),
         Method("item weights", ALL, WEIGHTED),
         Method("top 20 weights", ALL, TOP),
+        Method("fixed-snapshot", ALL_AS_THEN, AS_THEN),
+        *(Method(weights.name, ALL, weights) for weights in OTHERS),
         Method("outside", OUTSIDE, RAW),
         Method("outside + weights", OUTSIDE, WEIGHTED),
         Method("thinned by dates", THINNED_BY_DATES, RAW),
         Method("thinned by dates + weights", THINNED_BY_DATES, WEIGHTED),
+        Method("thinned by dates, auto + weights", THINNED_BY_DATES_ALONE, WEIGHTED),
+        Method("hold-out-users", ALL, HELD_OUT_USERS),
+        Method("hold-out-alone", HELD_OUT_ALONE, RAW),
         Method("thinned by hold-out", THINNED_BY_HOLDOUT, RAW),
         Method("thinned by hold-out + weights", THINNED_BY_HOLDOUT, WEIGHTED),
+        Method("thinned by hold-out, auto + weights", THINNED_BY_HOLDOUT_ALONE, WEIGHTED),
         Method("organic", ORGANIC, RAW),
         Method("organic + weights", ORGANIC, WEIGHTED),
+        Method("organic, hold-out-users", ORGANIC, HELD_OUT_USERS),
         Method("kept", KEPT, RAW),
         Method("kept + weights", KEPT, WEIGHTED),
     )

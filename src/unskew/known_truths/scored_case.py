@@ -77,15 +77,16 @@ class ScoredCase:
         return sum(one.seconds(name, method.weights) for one in self._make_view(method.view))
 
     def _make_view(self, view: View) -> list[ScoredLog]:
+        """Each draw of a view, made once."""
         if view not in self._views:
-            self._views[view] = [self._make_draw(view, draw) for draw in range(view.draws)]
+            began = time.perf_counter()
+            logs = view.make(self.case)
+            took = (time.perf_counter() - began) / len(logs)
+            moment = self.case.before if view.at_reference else self.case.now
+            self._views[view] = [
+                ScoredLog(log, self.case, self._rank(log, moment), self._before, took) for log in logs
+            ]
         return self._views[view]
-
-    def _make_draw(self, view: View, draw: int) -> ScoredLog:
-        began = time.perf_counter()
-        log = view.make(self.case, draw)
-        took = time.perf_counter() - began
-        return ScoredLog(log, self.case, self._rank(log, self.case.now), self._before, took)
 
     def _rank(self, log: Log, moment: Moment) -> RankedDate:
         return RankedDate(
@@ -154,7 +155,7 @@ def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, nam
         "error": estimate.value / truth.value - 1 if truth.value != 0 else None,
         "bias_removed": find_bias_removed(estimate.value, raw, truth.value),
         "effective_pairs": estimate.effective_pairs,
-        "draws": method.view.draws,
+        "draws": estimate.draws,
         "spread": estimate.spread,
         "change": estimate.change,
         "change_low": estimate.change_low,

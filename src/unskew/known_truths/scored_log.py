@@ -34,8 +34,8 @@ class Finding:
         How many equally weighted pairs would tell as much.
     change, change_low, change_high
         The score minus that of the reference date; the interval pairs the users of both.
-    spread
-        The standard deviation of the score over the draws; None of one draw.
+    draws, spread
+        How many draws there were, and the standard deviation of the score over them; None of one draw.
     """
 
     value: float
@@ -45,6 +45,7 @@ class Finding:
     change: float
     change_low: float
     change_high: float
+    draws: int = 1
     spread: float | None = None
 
     @property
@@ -61,9 +62,9 @@ def average(draws: Sequence[Finding]) -> Finding:
     """
     if len(draws) == 1:
         return draws[0]
-    names = [name for name in Finding.__dataclass_fields__ if name != "spread"]
+    names = [name for name in Finding.__dataclass_fields__ if name not in ("draws", "spread")]
     means = {name: float(np.mean([getattr(one, name) for one in draws])) for name in names}
-    return Finding(**means, spread=float(np.std([one.value for one in draws], ddof=1)))
+    return Finding(**means, draws=len(draws), spread=float(np.std([one.value for one in draws], ddof=1)))
 
 
 class ScoredLog:

@@ -16,7 +16,7 @@ from unskew.files import hash_bytes
 from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
 from unskew.known_truths.contestants import Contestant, describe_contestant, find_contestants, is_constant
-from unskew.known_truths.method_table import Method, PairWeights, find_methods
+from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_methods
 from unskew.recommend.specs import AnyRecommenders
 
 
@@ -96,7 +96,7 @@ class YardstickSpec:
 
     def case_key(self, source: CaseSource, seed: int) -> dict[str, Any]:
         """Everything that the rows of a case depend on."""
-        methods = [[one.name, one.view.name, one.view.draws, one.weights.name] for one in self.methods]
+        methods = [[one.name, one.view.name, one.weights.name, DRAWS] for one in self.methods]
         return self._key(seed, source.describe(), self.contestants, methods)
 
     def truth_key(self, source: CaseSource, seed: int) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """Recommenders: the contract, those that ship with unskew, and how to bring others.
 
 - `contract`: what a recommender is, and all that it may have besides
+- `calls`: calling a recommender, and checking what it gives
 - `specs`: recommenders by name, as the command line writes them; `parameters`: their parameters as text;
   `display_name`: a recommender under the name by which it was asked for; `imports`: those outside unskew, by name
 - `constant`, `popular`, `knn`, `ease`: those of unskew

@@ -26,7 +26,8 @@ from unskew.solve.problem import Status
 from unskew.solve.scaling import Anderson
 
 _NATS = 30.0  # as for one margin: where TV is least, the mean divergence comes within so many tol of its least too
-_SHARE = 0.01  # of the least mean divergence: where margins contradict each other, so near to it is near enough
+_SHARE = 0.02  # of the least mean divergence: where margins contradict each other, so near to it is near enough
+_SMALL = 1e-3  # relative differences below this have their part of the divergence from a series, to the last digit
 _ROUNDING = 1e-13  # a lower bound that is not above this proves no contradiction
 
 
@@ -102,11 +103,11 @@ class _JointFit:
             self.least = max(self.least, -highest)
         wanted = self.target > 0
         with np.errstate(divide="ignore", invalid="ignore"):
-            f = np.where(wanted, np.log(self.target) - np.log(q), 0.0)
-            # no term of this sum is negative, so that rounding does not hide what is left
-            divergence = float((self.target - q - q * f).sum()) / self.number
-        if (q[wanted] == 0).any():
-            divergence = np.inf
+            x = (self.target - q) / q
+            f = np.where(wanted, np.log1p(x), 0.0)
+            parts = np.where(np.abs(x) < _SMALL, x * x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x / 5))), x - f)
+        lost = bool((q[wanted] == 0).any())
+        divergence = np.inf if lost else float((q * parts)[wanted].sum()) / self.number
         residual = 0.5 * float(np.abs(self.target - q).sum()) / self.number
         progress().note(f"pass {self.count}: mean TV {residual:.5f}, {divergence - self.least:.2g} nats to go")
         return Point(theta, q, f, divergence, residual)
@@ -130,7 +131,7 @@ class _JointFit:
         return "certified" if self.least > _ROUNDING and gap <= _SHARE * self.least else "unfinished"
 
 
-def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 8) -> JointSolution:
+def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 4) -> JointSolution:
     """Fit the factors of every group of every margin.
 
     Parameters
@@ -139,7 +140,7 @@ def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: 
         Profiles, groups and targets.
     tol
         Stop when each total variation is at most this (``solved``), or at most this above the least that its
-        margin reaches alone, or when the mean divergence is within 1 % of the least that any weighting reaches
+        margin reaches alone, or when the mean divergence is within 2 % of the least that any weighting reaches
         for all margins together (``certified``).
     max_passes
         Stop after this many passes in any case; one is for the certificate.

@@ -3,7 +3,8 @@
 - `fit_options`: how weights are fitted
 - `alignment`: two dates as arrays over the items of one log
 - `fit_weights`: the fit itself
-- `groups`: margins beyond items; `margin_specs`: how they are written; `margin_fit`: their fit
+- `groups`, `production_agreement`: margins beyond items; `margin_specs`: how they are written;
+  `margin_fit`: their fit
 - `group_weights`: what they add to the weights of items
 - `item_weights`: the weights and what applies them; `weights_file`: the file they are kept in
 - `fit_report`: the figures of a fit; `fit_explanation`: the same in words

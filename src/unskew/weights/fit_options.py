@@ -75,7 +75,8 @@ class FitOptions:
     margins
         Further margins to match besides that of the items, for ``method="scaling"``: the name of a column of
         texts read with ``read_log(labels=...)`` (a category, a price band; the group of a row, which may change
-        over time), or a mapping {item: group}. Kept as a tuple of `Margin`.
+        over time), a mapping {item: group}, or `Agreement` with a model of production. Kept as a tuple of
+        `Margin`.
 
     Examples
     --------

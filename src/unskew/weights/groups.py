@@ -1,7 +1,7 @@
 """Margins beyond items: into which groups the held-out pairs of a date fall, by a column of the log or by item.
 
 A margin says of every pair of a user and an item in which group it is. The groups of two dates are compared by
-their names. The margin of agreement with a model of production is in `unskew.weights.agreement`.
+their names. The margin of agreement with a model of production is in `unskew.weights.production_agreement`.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ class AlignedMargin:
         everyone = alignment.everyone.collect()
         everyone_then, then = (population.collect() for population in _reference(alignment))
         here, there = margin.groups(everyone), margin.groups(everyone_then)
-        names = tuple(sorted({*here.names, *there.names}))
+        names = tuple(dict.fromkeys([*here.names, *there.names]))
         place = {name: k for k, name in enumerate(names)}
         now_codes = np.array([place[name] for name in here.names])[here.codes]
         then_codes = np.array([place[name] for name in there.names])[there.codes]

@@ -8,6 +8,7 @@ from typing import Any
 from unskew.errors import InputError, PolicyError, option
 from unskew.text import one_line
 from unskew.weights.groups import ColumnMargin, ItemGroups, Margin
+from unskew.weights.production_agreement import Agreement
 
 
 def read_margins(given: Any) -> tuple[Margin, ...]:
@@ -25,11 +26,15 @@ def read_margins(given: Any) -> tuple[Margin, ...]:
 
 
 def parse_margin(text: str) -> Margin:
-    """A margin from the command line: ``column:NAME``."""
+    """A margin from the command line: ``column:NAME`` or ``agreement:SPEC``."""
     kind, _, rest = text.partition(":")
     if kind == "column" and rest:
         return ColumnMargin(rest)
-    raise InputError(f"{option('margin')} is {text!r}", remedy="give column:NAME")
+    if kind == "agreement" and rest:
+        return Agreement(rest)
+    raise InputError(
+        f"{option('margins')} is {text!r}", remedy="give column:NAME, or agreement:SPEC such as agreement:knn"
+    )
 
 
 def load_margin(values: Mapping[str, Any], groups: Mapping[Any, Any] | None = None) -> Margin:
@@ -39,6 +44,8 @@ def load_margin(values: Mapping[str, Any], groups: Mapping[Any, Any] | None = No
         return ColumnMargin(str(values["column"]))
     if kind == "items" and groups is not None:
         return ItemGroups(groups, str(values["name"]))
+    if kind == "agreement":
+        return Agreement.load(values)
     raise PolicyError(f"there is no margin of the kind {kind!r}")
 
 
@@ -51,5 +58,5 @@ def _read_margin(given: Any, mappings: int) -> Margin:
         return given
     raise PolicyError(
         f"{option('margins')} has {one_line(given)}",
-        remedy="give the name of a column of labels, or a mapping {item: group}",
+        remedy="give the name of a column of labels, a mapping {item: group}, or Agreement(...)",
     )

@@ -13,9 +13,9 @@ from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
-from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
+from unskew.recommend.calls import fit, lists_for
 from unskew.recommend.contract import traits_of
 from unskew.worlds.people import CAMPAIGN, Events, Tastes
 from unskew.worlds.recipe import Campaign

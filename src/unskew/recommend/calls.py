@@ -1,0 +1,109 @@
+"""Calling a recommender, and checking what it gives: whose fault it is if that is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays import list_kernels
+from unskew.arrays.types import Codes
+from unskew.data.log import Log
+from unskew.data.snapshot import Snapshot
+from unskew.errors import InputError, UnskewError
+from unskew.progress import progress
+from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender, traits_of
+from unskew.text import first_line
+
+PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
+
+_FAULTS = {
+    1: "recommends the item code {item}, which does not exist",
+    2: "recommends item {item!r} twice",
+    3: "recommends item {item!r}, which the profile holds",
+}
+
+
+def fit(model: Recommender, snapshot: Snapshot) -> None:
+    """Fit a recommender; say whose fault it is if it fails."""
+    progress().stage(f"fitting {model}")
+    call_model(model, "fit", model.fit, snapshot)
+
+
+def lists_for(
+    model: Recommender, snapshot: Snapshot, batch: Batch, depth: int, wanted: Codes
+) -> tuple[Codes, Codes]:
+    """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
+    given = call_model(model, "recommend", model.recommend, batch, depth)
+    lists = require_whole_numbers(model, "recommend", given, (len(batch), depth))
+    ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
+    free = traits_of(model).may_recommend_profile
+    list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
+    if fault[0]:
+        raise _fault_error(model, snapshot.log, batch, fault)
+    return lists, ranks
+
+
+def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
+    kind, row, code = (int(x) for x in fault)
+    item = log.items[code] if 0 <= code < len(log.items) else code
+    user = log.users[int(batch.user[row])]
+    return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
+
+
+def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
+    """The ranks that a recommender gives to held-out pairs by itself, checked; 0 beyond `depth`."""
+    ranks = np.empty(len(pairs), dtype=np.int64)
+    for at in range(0, len(pairs), PAIRS):
+        end = min(at + PAIRS, len(pairs))
+        some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
+        given = call_model(model, "held_out_ranks", model.held_out_ranks, some, depth)
+        found = require_whole_numbers(model, "held_out_ranks", given, (end - at,))
+        wrong = (found < 0) | (found > depth)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            log = pairs.snapshot.log
+            user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
+            raise InputError(
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned {found[k]}, "
+                f"which must lie between 0 and {depth}"
+            )
+        ranks[at:end] = found
+        progress().advance(end - at)
+    return ranks
+
+
+def require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
+    """What a method gave, which must be whole numbers of a shape."""
+    found = to_array(model, what, given)
+    if found.shape != shape or found.dtype.kind not in "iu":
+        raise InputError(
+            f"{model}: {what} must return whole numbers of shape {shape}, not {describe_array(found)}"
+        )
+    return np.ascontiguousarray(found, dtype=np.int64)
+
+
+def to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
+    """What a method gave, as an array."""
+    try:
+        return np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{model}: {what} must return an array of numbers: {first_line(error)}") from error
+
+
+def describe_array(found: npt.NDArray[Any]) -> str:
+    """An array in words: its type and shape."""
+    return f"{found.dtype} of shape {found.shape}"
+
+
+def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
+    """Call a recommender's method; say whose fault it is if it fails."""
+    try:
+        return method(*arguments)
+    except UnskewError:
+        raise
+    except Exception as error:
+        raise UnskewError(
+            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}"
+        ) from error
