@@ -194,7 +194,9 @@ def test_a_table_is_known_again_however_it_was_packed(tmp_path: Path) -> None:
         assert read_parquet(path)[0].to_pydict() == pa.table(columns).to_pydict()
 
 
-def test_a_small_file_that_unpacks_to_gigabytes_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("unskew.files._MOST_BYTES", 2**20)
     pq.write_table(pa.table({"item": np.zeros(2_000_000)}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 2**17

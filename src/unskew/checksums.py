@@ -23,10 +23,12 @@ def sum_array(array: pa.Array, begin: int = 0) -> int:
     kind = array.type
     if pa.types.is_dictionary(kind):
         return sum_array(array.dictionary_decode(), zlib.crc32(b"dictionary", begin))
-    begin = zlib.crc32(f"{kind} {len(array)}".encode(), begin)
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+    name = "list" if is_list else str(kind)  # what is in it has another name in Parquet
+    begin = zlib.crc32(f"{name} {len(array)}".encode(), begin)
     if array.null_count:
         begin = zlib.crc32(_to_bytes(pc.is_valid(array).cast(pa.uint8())), begin)
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list:
         lengths = pc.list_value_length(array).fill_null(0)
         return sum_array(array.flatten(), zlib.crc32(_to_bytes(lengths), begin))
     if pa.types.is_integer(kind) or pa.types.is_floating(kind):
