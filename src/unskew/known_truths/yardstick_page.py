@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.files import write_parquet
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
 from unskew.known_truths.error_map import draw_error_map
+from unskew.known_truths.method_table import METHODS
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
 from unskew.text import enumerate_words
@@ -49,7 +52,9 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
     sections = []
     for quality in dict.fromkeys(row["quality"] for row in summary):
         own = [row for row in summary if row["quality"] == quality]
-        chart = draw_error_map(own, f"Error of {quality}", "Mean over seeds: red is too high, blue too low")
+        chart = draw_error_map(
+            own, _order_methods(own), f"Error of {quality}", "Mean over seeds: red is too high, blue too low"
+        )
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))
     sections.append(Section("Which seeds", describe_seeds(found.seeds)))
@@ -75,6 +80,13 @@ def describe_seeds(seeds: list[int]) -> str:
     if set(seeds) & set(CHOOSING):
         return f"{told} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
     return told
+
+
+def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The methods of all worlds, those that are known by name in their usual order."""
+    found = list(dict.fromkeys(row["method"] for row in rows))
+    order = {name: place for place, name in enumerate(METHODS)}
+    return sorted(found, key=lambda name: order.get(name, len(order)))
 
 
 def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
