@@ -11,13 +11,12 @@ from unskew.files import write_parquet
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
 from unskew.known_truths.error_map import draw_error_map
 from unskew.known_truths.method_table import METHODS
+from unskew.known_truths.yardstick_files import PAGE, TABLES
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
 from unskew.text import enumerate_words
 
 TITLE = "The yardstick: every method against known truths"
-
-PAGE = "index.html"
 
 _LEAD = (
     "Each method looks at a log that recommendations have shaped, and scores recommenders. What the score would "
@@ -43,7 +42,7 @@ _MAP = (
     "Errors of each method (down) for each recommender (across), a panel for each world. Grey: the method needs "
     "to know more than anyone does in that world."
 )
-_FILES = [("rows", "rows.parquet"), ("summary", "summary.parquet"), ("ranking", "ranking.parquet")]
+_FILES = [(name, f"{name}.parquet") for name in TABLES]
 
 
 def write_yardstick_page(path: Path, found: Yardstick) -> None:
@@ -65,8 +64,8 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
 
 def save_yardstick(found: Yardstick, folder: Path) -> Path:
     """Write the tables and the page into a folder, the page last; returns its path."""
-    for name, table in (("rows", found.rows), ("summary", found.summary), ("ranking", found.ranking)):
-        write_parquet(folder / f"{name}.parquet", table, f"yardstick {name}", {})
+    for name in TABLES:
+        write_parquet(folder / f"{name}.parquet", getattr(found, name), f"yardstick {name}", {})
     write_yardstick_page(folder / PAGE, found)
     return folder / PAGE
 
