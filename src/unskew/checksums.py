@@ -52,4 +52,4 @@ def sum_table(table: pa.Table) -> int:
 
 
 def _to_bytes(array: pa.Array) -> memoryview:
-    return memoryview(np.ascontiguousarray(array.to_numpy(zero_copy_only=True)).view(np.uint8))
+    return np.ascontiguousarray(array.to_numpy(zero_copy_only=True)).data
