@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -202,3 +204,28 @@ def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
     assert (tmp_path / "a.parquet").stat().st_size < 2**17
     with pytest.raises(FileError, match="it unpacks to more than"):
         read_parquet(tmp_path / "a.parquet")
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path, pa.table({"a": [1]}), "things", {})
+    path.chmod(0o640)
+    write_parquet(path, pa.table({"a": [2]}), "things", {})
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with replace_file(path) as temporary:
+        temporary.write_text("whole")
+        mine = temporary.name
+    killed = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    dead = mine.replace(f".{os.getpid()}.", f".{int(killed.stdout)}.")
+    alive = mine.replace(f".{os.getpid()}.", f".{os.getppid()}.")
+    for name in (dead, alive, ".other.parquet.1.tmp"):
+        (tmp_path / name).write_text("half")
+    with replace_file(path) as temporary:
+        temporary.write_text("whole")
+    assert names(tmp_path) == sorted([alive, ".other.parquet.1.tmp", "a.parquet"])

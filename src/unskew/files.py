@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import glob
 import hashlib
 import json
 import os
+import platform
 import secrets
+import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -31,6 +34,7 @@ _FORMAT = 3  # of the metadata; raised when a file that was written before canno
 _WITHOUT_CHECKSUMS = 2
 _MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
 _MOST_RATIO = 40
+_HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
 _MAKE_AGAIN = "make it again"
 _KINDS = {
     "weights": "item weights",
@@ -46,14 +50,21 @@ _KINDS = {
 def replace_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` only if the block succeeds.
 
-    A run that is killed leaves the old file or the new one, never half of either.
+    A run that is killed leaves the old file or the new one, never half of either, and the next one removes the
+    temporary file that it left. A file that is replaced keeps its mode.
     """
     check_writable(path)
     target = path.resolve()  # a link stays a link
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    _sweep(target)
+    temporary = target.with_name(f".{target.name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        _write_through(temporary)
         temporary.replace(target)
+        with contextlib.suppress(OSError):  # not every file system lets a folder be synchronised
+            _write_through(target.parent)
     except FileError:
         raise
     except OSError as error:
@@ -61,6 +72,34 @@ def replace_file(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _write_through(path: Path) -> None:
+    """Wait until what was written is on the disk, so that a crash of the machine does not leave half of it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sweep(target: Path) -> None:
+    """Remove temporary files for this target whose process on this machine was killed."""
+    with contextlib.suppress(OSError):
+        for left in target.parent.glob(f".{glob.escape(target.name)}.{_HOST}.*.tmp"):
+            process = left.name.removeprefix(f".{target.name}.{_HOST}.").partition(".")[0]
+            if process.isdecimal() and not _is_alive(int(process)):
+                left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True
 
 
 def check_writable(path: Path) -> None:
