@@ -2,7 +2,7 @@
 
 - `command_group`: exit codes, errors, warnings and progress of any command
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
-  `simulate_command`, `reproduce_command`: one command each
+  `excess_command`, `simulate_command`, `reproduce_command`: one command each
 - `shared_options`: options that commands share, and the log that they describe
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
@@ -17,6 +17,7 @@ from unskew import __version__
 from unskew.cli.command_group import CommandGroup, debug_option
 from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
+from unskew.cli.excess_command import excess
 from unskew.cli.marginal_command import marginal
 from unskew.cli.reproduce_command import reproduce
 from unskew.cli.sample_command import sample
@@ -42,5 +43,5 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights, evaluate, sample, timeline, simulate, reproduce):
+for command in (drift, marginal, weights, evaluate, sample, timeline, excess, simulate, reproduce):
     main.add_command(command)
