@@ -100,6 +100,7 @@ def test_the_interface_has_every_command() -> None:
         "evaluate LOG --reference 0 --at 9 -r popular -r constant:a",
         "timeline LOG --reference 0 --every 9 -r popular --items a",
         "sample LOG --at 9 -n 5 -o FILE",
+        "excess LOG --campaign 9: --production popular",
         "simulate FOLDER --users 100 --items 50",
     ],
     ids=lambda arguments: arguments.split()[0],

@@ -136,8 +136,8 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     inside, others = here & holdout, here & ~holdout
     if inside.sum() < 2 or others.sum() < 2:
         return [
-            f"the hold-out group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} others "
-            f"had a profile at {moment.label}"
+            f"the hold-out group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
+            f"others had a profile at {moment.label}"
         ]
     found = []
     p, mean, rest = _compare_sizes(sizes, inside, others)
