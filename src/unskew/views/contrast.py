@@ -1,7 +1,7 @@
 """A contrast: what was taken where something could be shown, against what was taken where nothing was.
 
-Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads what
-is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
+Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
+what is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from unskew.views.short_windows import ShortWindow, cut_windows, label_before, t
 from unskew.views.taken_pairs import TakenPairs, find_taken
 
 _SEASON = (
-    "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks the "
-    "same as a recommendation"
+    "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks "
+    "the same as a recommendation"
 )
 
 

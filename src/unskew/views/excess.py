@@ -57,8 +57,8 @@ class Excess:
     production
         The model that stands for production.
     candidates
-        If production was to be found: how well each model that competed tells what came from recommendations, from 0
-        to 1, the best first.
+        If production was to be found: how well each model that competed tells what came from recommendations, from
+        0 to 1, the best first.
     windows
         How many short windows there were.
     compared_with

@@ -11,7 +11,7 @@ from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import enumerate_words, percent
 from unskew.views.contrast import Contrast
 from unskew.views.cross_fitted import measure_separation, split_blocks
-from unskew.views.ranked_contrast import RankedContrast, Ranks, combine_ranks, count_ranked, find_ranks
+from unskew.views.ranked_contrast import Ranks, combine_ranks, count_ranked, find_ranks
 from unskew.views.tally import Tally
 
 AUTO = "auto"
