@@ -1,4 +1,7 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage] [SIZE...]``: everything, or one part."""
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|margins] [SIZE...]``.
+
+Everything that measures speed and coverage, or one part; what margins remove is asked for by name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, coverage, evaluation, folds, ranking, timeline
+from benchmarks import core, coverage, evaluation, folds, margins, ranking, timeline
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -28,6 +31,8 @@ def main(arguments: list[str]) -> None:
         timeline.run(console)
     if part in (None, "coverage"):
         coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
+    if part == "margins":
+        margins.run(console)
 
 
 if __name__ == "__main__":
