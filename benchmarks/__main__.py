@@ -1,4 +1,7 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views] [SIZE...]``: all, or one part."""
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views|margins] [SIZE...]``.
+
+Everything that measures speed and coverage, or one part; what margins remove is asked for by name.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, coverage, evaluation, folds, ranking, timeline, views
+from benchmarks import core, coverage, evaluation, folds, margins, ranking, timeline, views
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -30,6 +33,8 @@ def main(arguments: list[str]) -> None:
         coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
     if part in (None, "views"):
         views.run(sizes if part else (), console)  # seeds, here
+    if part == "margins":
+        margins.run(console)
 
 
 if __name__ == "__main__":
