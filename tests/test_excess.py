@@ -121,6 +121,12 @@ def test_intervals_follow_the_seed() -> None:
     assert (first.low, first.high) != (other.low, other.high)
 
 
+def test_windows_without_anyone_who_could_be_shown_something_are_refused() -> None:
+    log = us.read_log({"user": [1, 2, 3], "item": [1, 2, 3], "time": [1, 2, 9]})
+    with pytest.raises(us.EmptyError, match="by users who had a profile"):
+        us.excess(log, "popular", campaigns="9:")
+
+
 def run(*arguments: str) -> Any:
     return CliRunner().invoke(main, arguments)
 

@@ -11,7 +11,7 @@ import numpy as np
 from unskew.checks import require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
-from unskew.errors import option
+from unskew.errors import EmptyError, option
 from unskew.evaluation.intervals import check_level
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
@@ -149,6 +149,11 @@ def excess(
     require_repeats(option("repeats"), repeats)
     require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
     contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    if not (contrast.suspect & contrast.taken.known).any():
+        raise EmptyError(
+            "nothing was taken in these windows by users who had a profile when they began",
+            remedy=f"check {option('campaigns')} and {option('until')}",
+        )
     chosen = choose_production(contrast, production, seed)
     ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
     halves = split_blocks(ranked.tally.blocks, seed)
