@@ -53,7 +53,8 @@ class Excess:
     value, low, high, level
         The share of what was taken, with its interval, and the confidence level of that.
     pairs
-        How many pairs were taken in the windows by users who could be shown something.
+        How many pairs were taken in the windows by users who could be shown something: those outside of a hold-out
+        group who had a profile when a window began.
     production
         The model that stands for production.
     candidates
@@ -168,7 +169,7 @@ def excess(
         low=low,
         high=high,
         level=level,
-        pairs=int(rates.suspect.sum()),
+        pairs=int((contrast.suspect & contrast.taken.known).sum()),
         production=chosen.ranks.production,
         windows=len(contrast.windows),
         compared_with=contrast.describe_quiet(),
