@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 import unskew as us
+from unskew.views.contrast import set_up_contrast
 from unskew.views.kept import plan_kept
 from unskew.views.thinned import plan_thinned
 
@@ -128,22 +129,16 @@ def _measure_excess(case: Case) -> Iterator[list[str]]:
 
 
 def _find_shares(case: Case) -> tuple[float, float]:
-    """Of what was taken in the windows by users outside of the group: shown before, and not there without it."""
-    from unskew.data.time_windows import mark_inside, read_windows
-
+    """Of what was taken in the windows by users who could be shown something: shown before, and caused by it."""
     log, truth = case.world.log, case.world.truth
-    held = log.users.codes(case.world.holdout.column(0).combine_chunks())
-    user = log.entry_users()
-    last = log.axis.moment(case.at).tick
-    here = (
-        mark_inside(read_windows(log.axis, case.campaigns), log.time) & (log.time <= last) & ~np.isin(user, held)
-    )
+    contrast = set_up_contrast(log, **case.windows, **case.group)
+    entry = contrast.taken.entry[contrast.suspect & contrast.taken.known]
     size = len(truth.items)
-    mine = truth.users.codes(log.users.values)[user] * size + truth.items.codes(log.items.values)[log.item]
-    theirs = truth.entry_users() * size + truth.item
-    there = np.isin(mine, theirs[truth.time <= last])
+    user, item = log.entry_users()[entry], log.item[entry]
+    mine = truth.users.codes(log.users.values)[user] * size + truth.items.codes(log.items.values)[item]
+    theirs = (truth.entry_users() * size + truth.item)[truth.time <= log.axis.moment(case.at).tick]
     assert log.exposed is not None
-    return float(log.exposed[here].mean()), float((~there)[here].mean())
+    return float(log.exposed[entry].mean()), float(1 - np.isin(mine, theirs).mean())
 
 
 def _tabulate(figures: dict[tuple[str, str], list[Floats]], title: str) -> Table:

@@ -41,7 +41,8 @@ def test_the_excess_is_the_share_that_was_shown(holdout: float) -> None:
     assert found.value == pytest.approx(true, abs=0.05)
     assert found.production == COOCCURRENCE
     assert str(found).startswith(f"about {100 * found.value:.0f} %")
-    assert sum(one.pairs for one in found.strata) == found.pairs
+    ranked = [one for one in found.strata if one.name != "users without a profile"]
+    assert sum(one.pairs for one in ranked) == found.pairs
 
 
 def test_zero_lies_inside_where_nothing_was_recommended() -> None:
@@ -119,6 +120,12 @@ def test_intervals_follow_the_seed() -> None:
     first, again, other = (us.excess(log, "popular", campaigns=DATES, repeats=30, seed=seed) for seed in (0, 0, 1))
     assert first.to_dict() == again.to_dict()
     assert (first.low, first.high) != (other.low, other.high)
+
+
+def test_windows_without_anyone_who_could_be_shown_something_are_refused() -> None:
+    log = us.read_log({"user": [1, 2, 3], "item": [1, 2, 3], "time": [1, 2, 9]})
+    with pytest.raises(us.EmptyError, match="by users who had a profile"):
+        us.excess(log, "popular", campaigns="9:")
 
 
 def run(*arguments: str) -> Any:

@@ -262,6 +262,29 @@ def test_a_quiet_log_stays_nearly_as_it_is() -> None:
     assert len(view) > 0.98 * len(world.log)
 
 
+@pytest.mark.parametrize("kind", ["decimals", "dates", "datetimes", "stays"])
+def test_times_of_every_kind_work(kind: str) -> None:
+    world = small("paper")
+    table = world.tables["log"]
+    days = table["time"].to_numpy()
+    columns: dict[str, Any] = {"user": table["user"], "item": table["item"]}
+    since = np.datetime64("2024-01-01")
+    columns["time"] = {
+        "decimals": days + 0.25,
+        "dates": pa.array((since + days).astype("datetime64[D]")),
+        "datetimes": pa.array((since + days).astype("datetime64[s]") + np.timedelta64(3600, "s")),
+        "stays": days,
+    }[kind]
+    windows = DATES if kind in ("decimals", "stays") else ["2024-11-26:2024-12-16", "2025-03-06:2025-03-26"]
+    if kind == "stays":
+        columns["until"] = days + 400
+    log = us.read_log(columns, removed="until" if kind == "stays" else None)
+    view = us.thinned(log, COOCCURRENCE, campaigns=windows)
+    expected = us.thinned(us.read_log(table), COOCCURRENCE, campaigns=DATES)
+    assert len(view) == pytest.approx(len(expected), rel=0.02)
+    assert len(view) < 0.85 * len(log)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -83,9 +83,9 @@ class Contrast:
         if self.quiet is None:
             assert self.holdout is not None
             return f"a hold-out group of {count(int(self.holdout.sum()), 'user')}"
-        show = self.log.axis.show
-        shown = [f"{show(window.start)} to {show(window.end)}" for window in self.quiet.windows]
-        return f"quiet windows: {', '.join(shown)}"
+        first, last = self.quiet.windows[0], self.quiet.windows[-1]
+        span = f"{self.log.axis.show(first.start)} and {self.log.axis.show(last.end)}"
+        return f"{count(len(self.quiet.windows), 'quiet window')} between {span}"
 
 
 def set_up_contrast(

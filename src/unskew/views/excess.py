@@ -11,7 +11,7 @@ import numpy as np
 from unskew.checks import require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
-from unskew.errors import option
+from unskew.errors import EmptyError, option
 from unskew.evaluation.intervals import check_level
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
@@ -53,7 +53,8 @@ class Excess:
     value, low, high, level
         The share of what was taken, with its interval, and the confidence level of that.
     pairs
-        How many pairs were taken in the windows by users who could be shown something.
+        How many pairs were taken in the windows by users who could be shown something: those outside of a hold-out
+        group who had a profile when a window began.
     production
         The model that stands for production.
     candidates
@@ -149,6 +150,11 @@ def excess(
     require_repeats(option("repeats"), repeats)
     require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
     contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    if not (contrast.suspect & contrast.taken.known).any():
+        raise EmptyError(
+            "nothing was taken in these windows by users who had a profile when they began",
+            remedy=f"check {option('campaigns')} and {option('until')}",
+        )
     chosen = choose_production(contrast, production, seed)
     ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
     halves = split_blocks(ranked.tally.blocks, seed)
@@ -163,7 +169,7 @@ def excess(
         low=low,
         high=high,
         level=level,
-        pairs=int(rates.suspect.sum()),
+        pairs=int((contrast.suspect & contrast.taken.known).sum()),
         production=chosen.ranks.production,
         windows=len(contrast.windows),
         compared_with=contrast.describe_quiet(),
