@@ -44,7 +44,8 @@ class Contrast:
     holdout
         Users who were never shown anything; None if nobody was in quiet windows.
     taken, quiet
-        What was taken in the windows (with a hold-out group, also after them), and in quiet windows.
+        What was taken in the windows (with a hold-out group also after them, unless that is not asked for), and in
+        quiet windows.
     suspect
         Which of `taken` recommendations may have brought; of users who could be shown something.
     notes
@@ -96,10 +97,12 @@ def set_up_contrast(
     since: Any = None,
     until: Any = None,
     by_exposure: bool = False,
+    later: bool = True,
 ) -> Contrast:
     """Find the windows, the hold-out group or quiet windows, and what was taken in them.
 
     What may have come from recommendations is what was taken in windows; with `by_exposure`, what was exposed.
+    Without `later`, what was taken after windows does not count with a hold-out group either.
     """
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.axis.moment(until).tick, log.span[1])
@@ -112,7 +115,7 @@ def set_up_contrast(
             remedy=f"check {option('campaigns')} and {option('until')}",
         )
     notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
-    taken = find_taken(log, windows, windows[0], later=group is not None)
+    taken = find_taken(log, windows, windows[0], later=later and group is not None)
     quiet = find_taken(log, find_quiet(log, windows, last), windows[0]) if group is None else None
     suspect = log.exposed[taken.entry] if by_exposure and log.exposed is not None else taken.inside
     if group is not None:

@@ -134,9 +134,10 @@ def excess(
 
     Notes
     -----
-    The interval is about who happened to be there, not about the model: another one may explain more. What was in
-    demand in the windows for another reason, such as a season, looks the same as a recommendation, unless a
-    hold-out group is given.
+    What users would have taken later, and recommendations only brought forward into a window, counts as coming
+    from them. The interval is about who happened to be there, not about the model: another one may explain more.
+    What was in demand in the windows for another reason, such as a season, looks the same as a recommendation,
+    unless a hold-out group is given.
 
     Examples
     --------
@@ -149,7 +150,7 @@ def excess(
     check_level(level)
     require_repeats(option("repeats"), repeats)
     require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
-    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until, later=False)
     if not (contrast.suspect & contrast.taken.known).any():
         raise EmptyError(
             "nothing was taken in these windows by users who had a profile when they began",
