@@ -1,6 +1,7 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|margins] [SIZE...]``.
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|margins|detect] [SIZE...]``.
 
-Everything that measures speed and coverage, or one part; what margins remove is asked for by name.
+Everything that measures speed and coverage, or one part. What margins remove, and what bursts find, is asked
+for by name.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, coverage, evaluation, folds, margins, ranking, timeline
+from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -33,6 +34,8 @@ def main(arguments: list[str]) -> None:
         coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
     if part == "margins":
         margins.run(console)
+    if part == "detect":
+        detect.run(console)
 
 
 if __name__ == "__main__":
