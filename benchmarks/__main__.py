@@ -1,6 +1,7 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views|margins] [SIZE...]``.
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views|margins|detect] [SIZE...]``.
 
-Everything that measures speed and coverage, or one part; what margins remove is asked for by name.
+Everything that measures speed and coverage, or one part. What margins remove, and what bursts find, is asked
+for by name.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, coverage, evaluation, folds, margins, ranking, timeline, views
+from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline, views
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -35,6 +36,8 @@ def main(arguments: list[str]) -> None:
         views.run(sizes if part else (), console)  # seeds, here
     if part == "margins":
         margins.run(console)
+    if part == "detect":
+        detect.run(console)
 
 
 if __name__ == "__main__":

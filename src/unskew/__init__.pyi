@@ -55,6 +55,9 @@ from .views.outside import outside as outside
 from .views.take_view import take_draws as take_draws
 from .views.take_view import take_view as take_view
 from .views.thinned import thinned as thinned
+from .weights.bursts import Burst as Burst
+from .weights.bursts import Bursts as Bursts
+from .weights.bursts import find_bursts as find_bursts
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions

@@ -6,6 +6,7 @@
 - `shared_options`: options that commands share, and the log that they describe
 - `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
+- `detect_output`: likely campaigns as a table and as a chart
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
 - `terminal_progress`: what a command is doing, on a terminal
 """

@@ -1,24 +1,21 @@
-"""``unskew drift``: what moved between two dates."""
+"""``unskew drift``: what moved between two dates, and when it moved in bursts."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.detect_output import draw_bursts_to, print_bursts
 from unskew.cli.item_names import read_names
-from unskew.cli.printing import points, print_figures, print_json, print_table, times
-from unskew.cli.shared_options import (
-    LogOptions,
-    at_option,
-    log_options,
-    names_option,
-    reference_option,
-    show_options,
-)
+from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
+from unskew.cli.shared_options import FILE, LogOptions, log_options, names_option, show_options
+from unskew.errors import InputError, option
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
+    from unskew.data.log import Log
     from unskew.data.snapshot import Snapshot
     from unskew.weights.alignment import Reference
     from unskew.weights.drift import Drift
@@ -26,35 +23,96 @@ if TYPE_CHECKING:
 
 @click.command()
 @log_options
-@reference_option
-@at_option
+@click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
+@click.option("--at", metavar="T", help="Date of the profiles; a bare date is the end of that day.")
+@click.option(
+    "--detect",
+    is_flag=True,
+    help="Look for bursts of what known users take, as likely campaigns; the two dates may then be left out.",
+)
+@click.option(
+    "-o", "--output", type=FILE, metavar="FILE", help="With --detect: a chart of the bursts, .html, .svg or .png."
+)
 @click.option(
     "--top", default=20, show_default=True, type=click.IntRange(min=1), metavar="N", help="How many items to list."
 )
 @names_option
 @show_options
-def drift(source: LogOptions, reference: str, at: str, top: int, names: str | None, as_json: bool) -> None:
-    """Show which items gained and lost between two dates.
+def drift(
+    source: LogOptions,
+    reference: str | None,
+    at: str | None,
+    detect: bool,
+    output: str | None,
+    top: int,
+    names: str | None,
+    as_json: bool,
+) -> None:
+    """Show which items gained and lost between two dates, and when the mix moved in bursts.
 
     \b
-    Example:
+    Examples:
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
+      unskew drift events.parquet --detect -o bursts.html
     """
+    _check(reference, at, detect, output)
+    source.check_outputs(output, inputs=[reference, names])
+    whole = source.read()
+    result: dict[str, Any] = {}
+    if reference is not None and at is not None:
+        log = source.take_draws(whole, since=reference, until=at)[0]
+        result = _compare(source, log, reference, at, top, names, as_json)
+    if detect:
+        result |= _detect(whole, output, names, as_json)
+    if as_json:
+        print_json(result)
+
+
+def _check(reference: str | None, at: str | None, detect: bool, output: str | None) -> None:
+    """Refuse half of what is needed."""
+    for name, value in (("reference", reference), ("at", at)):
+        if value is None and (not detect or reference is not None or at is not None):
+            other = "" if detect else f", or {option('detect', True)}"
+            raise InputError(f"{option(name)} is missing", remedy=f"give both dates{other}")
+    if output is not None:
+        from unskew.drawing.chart_file import check_chart_name
+
+        if not detect:
+            raise InputError(f"{option('output')} is the chart of {option('detect')}", remedy="give both")
+        check_chart_name(Path(output))
+
+
+def _compare(
+    source: LogOptions, log: Log, reference: str, at: str, top: int, names: str | None, as_json: bool
+) -> dict[str, Any]:
+    """What moved between the two dates; printed, unless it is to be JSON."""
     from unskew.weights.drift import drift as find_drift
 
-    log = source.read_view(since=reference, until=at)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     found = find_drift(now, before)
     item_names = read_names(names, found.items.slice(0, top))
-    if as_json:
-        result = found.to_dict(top)
-        for row, name in zip(result["top"], item_names or [], strict=False):
-            row["name"] = name
-        print_json({**result, "view": source.describe_view(log)})
-    else:
+    if not as_json:
         source.print_view(log)
         _show(found, now, before, top, item_names)
+    result = found.to_dict(top)
+    for row, name in zip(result["top"], item_names or [], strict=False):
+        row["name"] = name
+    return {**result, "view": source.describe_view(log)}
+
+
+def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> dict[str, Any]:
+    """The bursts of the whole log; printed, unless they are to be JSON."""
+    from unskew.weights.bursts import find_bursts
+
+    found = find_bursts(log)
+    if output is not None:
+        draw_bursts_to(found, log, output)
+    if not as_json:
+        print_bursts(found, log, names)
+        if output is not None:
+            print_line(f"Chart written to {output}")
+    return {**found.to_dict(), "output": output}
 
 
 def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
