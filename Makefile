@@ -6,8 +6,12 @@ BIN := .venv/bin
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
 
-demo: .venv/demo ## install, reproduce the paper on a simulated network, print the path of the page
+demo: .venv/demo ## install, reproduce the paper, hold methods against known truths, print the path of the page
 	@$(BIN)/unskew reproduce -o demo
+	@$(BIN)/unskew yardstick always-on --seeds 2 --users 2000 --items 600 --truth-seeds 2 -o demo/yardstick \
+	  --method raw --method 'item weights' --method outside --method 'thinned by hold-out + weights' \
+	  --method organic --method 'organic + weights' --method kept
+	@echo "$(CURDIR)/demo/index.html"
 
 test: .venv/test ## install what the tests need and run them all, documentation included
 	@$(BIN)/python -m pytest -n 2

@@ -1,4 +1,4 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|margins|detect] [SIZE...]``.
+"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views|margins|detect] [SIZE...]``.
 
 Everything that measures speed and coverage, or one part. What margins remove, and what bursts find, is asked
 for by name.
@@ -10,7 +10,7 @@ import sys
 
 from rich.console import Console
 
-from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline
+from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline, views
 
 SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
 
@@ -32,6 +32,8 @@ def main(arguments: list[str]) -> None:
         timeline.run(console)
     if part in (None, "coverage"):
         coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
+    if part in (None, "views"):
+        views.run(sizes if part else (), console)  # seeds, here
     if part == "margins":
         margins.run(console)
     if part == "detect":

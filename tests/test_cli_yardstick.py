@@ -72,6 +72,7 @@ def test_the_help_names_every_world() -> None:
         (("paper", "--user", "member"), "--user describes the log of --base"),
         (("paper", "--resume"), "--resume continues what is in a folder: give it with -o"),
         (("paper", "-o", "FILE"), "is a file"),
+        (("paper", "-o", "OTHER"), "holds a file index.html that is not of a yardstick and would be lost"),
         (("paper", "-q", "user-ndcg@5"), "cannot be weighted"),
         (("paper", "-r", "populr"), "did you mean 'popular'"),
         (("paper", "--items", "1"), "--items is 1"),
@@ -83,8 +84,10 @@ def test_wrong_input_is_one_line_and_nothing_is_written(
 ) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "file").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "index.html").write_text("mine")
     us.simulate("quiet", users=30, items=20).save(tmp_path / "quiet")
-    paths = {"NOWHERE": "folder", "QUIET": "quiet", "FILE": "file", "MISSING": "MISSING.parquet"}
+    paths = {"NOWHERE": "folder", "QUIET": "quiet", "FILE": "file", "OTHER": "other", "MISSING": "MISSING.parquet"}
     words = [str(tmp_path / paths[word]) if word in paths else word for word in arguments]
     before = sorted(tmp_path.rglob("*"))
     assert told in refused("yardstick", *words)

@@ -5,8 +5,12 @@ from __future__ import annotations
 import csv
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -95,7 +99,7 @@ def test_parquet_comes_back_with_what_was_told_about_it(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a.parquet", table, "things", {"at": "2013-06-01", "deep": {"n": 1}})
     back, about = read_parquet(tmp_path / "a.parquet")
     assert back.to_pydict() == table.to_pydict()
-    assert about == {"kind": "things", "format": 2, "at": "2013-06-01", "deep": {"n": 1}}
+    assert about == {"kind": "things", "format": 3, "at": "2013-06-01", "deep": {"n": 1}}
 
 
 def test_parquet_of_others_has_nothing_told_about_it(tmp_path: Path) -> None:
@@ -147,3 +151,81 @@ def test_a_table_is_csv_if_the_name_says_so(tmp_path: Path) -> None:
         FileError, match=r"t.CSV is CSV, which has no room for how a table was made: write a Parquet file"
     ):
         read_parquet(tmp_path / "t.CSV")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.slice(0, 1),
+        lambda table: pa.concat_tables([table, table]),
+        lambda table: table.set_column(1, "n", pa.array([1.5, 2.25])),
+        lambda table: table.set_column(1, "n", pa.array([1, 2])),
+        lambda table: table.set_column(0, "item", pa.array(["x", None])),
+        lambda table: table.rename_columns(["item", "m"]),
+        lambda table: table.select(["n", "item"]),
+        lambda table: table.replace_schema_metadata(
+            {**table.schema.metadata, b"unskew": table.schema.metadata[b"unskew"].replace(b"2013", b"2014")}
+        ),
+        lambda table: table.replace_schema_metadata(
+            {key: value for key, value in table.schema.metadata.items() if key != b"unskew.checksum"}
+        ),
+    ],
+)
+def test_a_table_that_is_not_what_was_written_is_refused(change: Any, tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path, pa.table({"item": ["x", "ü"], "n": [1.5, 2.5]}), "things", {"at": "2013-06-01"})
+    table = pq.read_table(path)
+    changed = change(table)
+    metadata = changed.schema.metadata or table.schema.metadata
+    pq.write_table(changed.replace_schema_metadata(metadata), path)
+    with pytest.raises(FileError, match=r"a\.parquet is damaged \(it does not hold what unskew wrote\)"):
+        read_parquet(path)
+
+
+def test_a_table_is_known_again_however_it_was_packed(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = {
+        "item": pa.array(["x", "y", None]).dictionary_encode(),
+        "n": pa.array([1, None, 3]),
+        "profile": pa.array([[1, 2], [], None]),
+        "at": pa.array([True, None, False]),
+    }
+    write_parquet(path, pa.table(columns), "things", {})
+    for row_group_size, compression in ((1, "zstd"), (2, "none")):
+        pq.write_table(pq.read_table(path), path, row_group_size=row_group_size, compression=compression)
+        assert read_parquet(path)[0].to_pydict() == pa.table(columns).to_pydict()
+
+
+def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unskew.files._MOST_BYTES", 2**20)
+    pq.write_table(pa.table({"item": np.zeros(2_000_000)}), tmp_path / "a.parquet")
+    assert (tmp_path / "a.parquet").stat().st_size < 2**17
+    with pytest.raises(FileError, match="it unpacks to more than"):
+        read_parquet(tmp_path / "a.parquet")
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    write_parquet(path, pa.table({"a": [1]}), "things", {})
+    path.chmod(0o640)
+    write_parquet(path, pa.table({"a": [2]}), "things", {})
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    with replace_file(path) as temporary:
+        temporary.write_text("whole")
+        mine = temporary.name
+    killed = subprocess.run(
+        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
+    )
+    dead = mine.replace(f".{os.getpid()}.", f".{int(killed.stdout)}.")
+    alive = mine.replace(f".{os.getpid()}.", f".{os.getppid()}.")
+    for name in (dead, alive, ".other.parquet.1.tmp"):
+        (tmp_path / name).write_text("half")
+    with replace_file(path) as temporary:
+        temporary.write_text("whole")
+    assert names(tmp_path) == sorted([alive, ".other.parquet.1.tmp", "a.parquet"])

@@ -20,6 +20,7 @@ from tests.tables import LAW
 from tests.test_cli import answer, refused, run
 from unskew.arrays.rows import all_entries
 from unskew.errors import ColumnError, FileError, PolicyError
+from unskew.files import seal
 
 BANDS = ("low", "mid", "high")
 
@@ -230,7 +231,7 @@ def test_a_file_whose_margins_do_not_fit_is_called_damaged(tmp_path: Path) -> No
         k: v.replace(b'"groups": ["high"', b'"groups": ["odd", "high"') for k, v in found.schema.metadata.items()
     }
     assert metadata != found.schema.metadata
-    pq.write_table(found.replace_schema_metadata(metadata), path)
+    pq.write_table(seal(found.replace_schema_metadata(metadata)), path)
     with pytest.raises(FileError, match="damaged"):
         us.ItemWeights.load(path)
 

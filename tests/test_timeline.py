@@ -23,6 +23,7 @@ import unskew as us
 from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
 from unskew.arrays.types import Codes
 from unskew.data.times import Moment
+from unskew.files import seal
 from unskew.over_time import timeline as over_time
 from unskew.over_time.scored_date import NEARBY
 from unskew.over_time.timeline_spec import TimelineSpec
@@ -473,7 +474,7 @@ def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files
         us.Timeline.load(files["output"], probabilities=other["probabilities"])
     whole = pq.read_table(files["probabilities"])
     for part in (whole.slice(0, len(whole) - 1), pa.concat_tables([whole, whole.slice(0, 1)])):
-        pq.write_table(part, files["probabilities"])
+        pq.write_table(seal(part), files["probabilities"])
         with pytest.raises(us.UnskewError, match=r"p.parquet has no probabilities at 3[02]0, but .*t.parquet"):
             runner(**files, resume=True)
 
@@ -482,7 +483,8 @@ def damage(path: Path, change: Callable[[pa.Table, dict[str, Any]], pa.Table]) -
     """Change the rows of a timeline, or what is told about them."""
     table = pq.read_table(path)
     told = json.loads(table.schema.metadata[b"unskew"])
-    pq.write_table(change(table, told).replace_schema_metadata({b"unskew": json.dumps(told).encode()}), path)
+    changed = change(table, told).replace_schema_metadata({b"unskew": json.dumps(told).encode()})
+    pq.write_table(seal(changed), path)
 
 
 def told_as(name: str, value: Any) -> Callable[[pa.Table, dict[str, Any]], pa.Table]:

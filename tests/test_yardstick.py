@@ -129,6 +129,23 @@ def test_weights_may_answer_the_question_of_others(world: us.World) -> None:
     assert row["mean_truth"] == score(people, "popular", weighted=True).value
 
 
+def test_weights_that_need_production_have_a_mean_truth_where_it_is_known() -> None:
+    own = us.yardstick(
+        ["paper", "candidate", "closed-loop"],
+        seeds=1,
+        methods=["raw", "agreement weights"],
+        recommenders=["popular"],
+        truth_seeds=1,
+        users=150,
+        items=60,
+    )
+    assert "agreement weights" not in {row["method"] for row in pick(own.rows, world="closed-loop")}
+    means = {(row["world"], row["method"]): row["mean_truth"] for row in pick(own.rows)}
+    assert None not in means.values()
+    assert means["paper", "raw"] == means["candidate", "raw"]
+    assert means["paper", "agreement weights"] != means["candidate", "agreement weights"]
+
+
 def test_a_model_that_keeps_the_pair_is_cross_fitted(world: us.World) -> None:
     own = us.yardstick(
         "paper", seeds=1, methods="raw", recommenders=[CROSS_FITTED], folds=3, truth_seeds=0, **SIZE

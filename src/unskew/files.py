@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import glob
 import hashlib
 import json
 import os
+import platform
 import secrets
+import stat
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +20,7 @@ import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
 
+from unskew.checksums import sum_table
 from unskew.errors import FileError, InputError
 from unskew.text import first_line
 
@@ -24,7 +29,13 @@ ARROW_MAGIC = b"ARROW1"
 
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
-_FORMAT = 2  # of the metadata; raised when a file that was written before cannot be read any more
+_SUM_KEY = b"unskew.checksum"
+_FORMAT = 3  # of the metadata; raised when a file that was written before cannot be read as it is any more
+_WITHOUT_CHECKSUMS = 2
+_MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
+_MOST_RATIO = 40
+_HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
+_MAKE_AGAIN = "make it again"
 _KINDS = {
     "weights": "item weights",
     "marginal": "a marginal",
@@ -39,14 +50,21 @@ _KINDS = {
 def replace_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` only if the block succeeds.
 
-    A run that is killed leaves the old file or the new one, never half of either.
+    A run that is killed leaves the old file or the new one, never half of either, and the next one removes the
+    temporary file that it left. A file that is replaced keeps its mode.
     """
     check_writable(path)
     target = path.resolve()  # a link stays a link
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    _sweep(target)
+    temporary = target.with_name(f".{target.name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
+        if target.exists():
+            temporary.chmod(stat.S_IMODE(target.stat().st_mode))
+        _write_through(temporary)
         temporary.replace(target)
+        with contextlib.suppress(OSError):  # not every file system lets a folder be synchronised
+            _write_through(target.parent)
     except FileError:
         raise
     except OSError as error:
@@ -54,6 +72,34 @@ def replace_file(path: Path) -> Iterator[Path]:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def _write_through(path: Path) -> None:
+    """Wait until what was written is on the disk, so that a crash of the machine does not leave half of it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _sweep(target: Path) -> None:
+    """Remove temporary files for this target whose process on this machine was killed."""
+    with contextlib.suppress(OSError):
+        for left in target.parent.glob(f".{glob.escape(target.name)}.{_HOST}.*.tmp"):
+            process = left.name.removeprefix(f".{target.name}.{_HOST}.").partition(".")[0]
+            if process.isdecimal() and not _is_alive(int(process)):
+                left.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it belongs to somebody else
+        return True
+    return True
 
 
 def check_writable(path: Path) -> None:
@@ -88,7 +134,20 @@ def write_parquet(
     if arrays is not None:
         metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
     with replace_file(path) as temporary:
-        pq.write_table(table.replace_schema_metadata(metadata), temporary)
+        pq.write_table(seal(table.replace_schema_metadata(metadata)), temporary)
+
+
+def seal(table: pa.Table) -> pa.Table:
+    """The table with a checksum of itself and of what its metadata say, by which `read_parquet` tells damage."""
+    return table.replace_schema_metadata({**table.schema.metadata, _SUM_KEY: _sum_up(table)})
+
+
+def _sum_up(table: pa.Table) -> bytes:
+    """The checksum of a table and of what is said about it."""
+    total = sum_table(table)
+    for key in (_KEY, _ARRAYS_KEY):
+        total = zlib.crc32(table.schema.metadata.get(key, b""), total)
+    return str(total).encode()
 
 
 def write_table(
@@ -125,10 +184,37 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
             remedy="write a Parquet file, and use that",
         )
     try:
-        table = pq.read_table(path, partitioning=None)
-    except (pa.ArrowException, OSError) as error:
+        table = _read_limited(path)
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
-    return table, read_metadata(table.schema)
+    about = read_metadata(table.schema)
+    if about.get("format") == _FORMAT:
+        _verify(path, table)
+    return table, about
+
+
+def _read_limited(path: Path) -> pa.Table:
+    """The table in a file, unless it is much larger than the file can be meant to hold."""
+    most = max(_MOST_BYTES, _MOST_RATIO * path.stat().st_size)
+    with pq.ParquetFile(path) as file:
+        batches, total = [], 0
+        for batch in file.iter_batches():
+            batches.append(batch)
+            total += batch.nbytes
+            if total > most:
+                raise ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
+        return pa.Table.from_batches(batches, file.schema_arrow)
+
+
+def _verify(path: Path, table: pa.Table) -> None:
+    """Refuse a table that is not what unskew wrote."""
+    metadata = table.schema.metadata
+    try:
+        found = _sum_up(table)
+    except (pa.ArrowException, ValueError) as error:
+        raise damage_error(path, first_line(error), _MAKE_AGAIN) from None
+    if found != metadata.get(_SUM_KEY):
+        raise damage_error(path, "it does not hold what unskew wrote", _MAKE_AGAIN)
 
 
 def read_metadata(schema: pa.Schema) -> dict[str, Any]:
@@ -155,7 +241,7 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
 def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:
     """Refuse a file of another version of unskew; `remedy` says how to make one."""
     version = about.get("format")
-    if version != current:
+    if version != current and (version, current) != (_WITHOUT_CHECKSUMS, _FORMAT):
         newer = isinstance(version, int) and version > current
         raise FileError(
             f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",

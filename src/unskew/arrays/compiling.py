@@ -76,13 +76,14 @@ def _make_cache(function: Kernel) -> _KernelCache | None:
     folder = _private_folder()
     if folder is None:
         return None
-    before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
         return _KernelCache(function)  # type: ignore[no-untyped-call]
     except (RuntimeError, OSError):
         return None
     finally:
-        numba.config.CACHE_DIR = before
+        config.CACHE_DIR = before
 
 
 @functools.cache

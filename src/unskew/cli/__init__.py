@@ -2,7 +2,7 @@
 
 - `command_group`: exit codes, errors, warnings and progress of any command
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
-  `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
+  `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
 - `shared_options`: options that commands share, and the log that they describe
 - `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
@@ -19,6 +19,7 @@ from unskew import __version__
 from unskew.cli.command_group import CommandGroup, debug_option
 from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
+from unskew.cli.excess_command import excess
 from unskew.cli.marginal_command import marginal
 from unskew.cli.reproduce_command import reproduce
 from unskew.cli.sample_command import sample
@@ -45,5 +46,5 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights, evaluate, sample, timeline, simulate, yardstick, reproduce):
+for command in (drift, marginal, weights, evaluate, sample, timeline, excess, simulate, yardstick, reproduce):
     main.add_command(command)

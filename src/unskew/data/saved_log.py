@@ -23,6 +23,7 @@ import pyarrow as pa
 from unskew.arrays import kernels
 from unskew.arrays.blocks import threads
 from unskew.arrays.types import Times
+from unskew.checksums import sum_array
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.repeats import Repeats
@@ -107,19 +108,7 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
 def _sum_up(arrays: Mapping[str, pa.Array]) -> dict[str, int]:
     """A checksum of each array."""
     with ThreadPoolExecutor(threads()) as pool:
-        return dict(zip(arrays, pool.map(_checksum, arrays.values()), strict=True))
-
-
-def _checksum(array: pa.Array) -> int:
-    """Of the type of the array and of what it holds, wherever in memory that is."""
-    begin = zlib.crc32(str(array.type).encode())
-    if not (pa.types.is_integer(array.type) or pa.types.is_floating(array.type)):
-        texts = array.cast(pa.large_string())
-        ends = np.frombuffer(texts.buffers()[1], dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
-        data = texts.buffers()[2]
-        content = b"" if data is None else memoryview(data)[ends[0] : ends[-1]]
-        return zlib.crc32(content, zlib.crc32((ends - ends[0]).data, begin))
-    return zlib.crc32(np.ascontiguousarray(array.to_numpy(zero_copy_only=True)).data, begin)
+        return dict(zip(arrays, pool.map(sum_array, arrays.values()), strict=True))
 
 
 def _verify(arrays: Mapping[str, pa.Array], wanted: Mapping[str, int]) -> None:

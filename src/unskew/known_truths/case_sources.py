@@ -50,8 +50,8 @@ class CaseSource(Protocol):
     def describe(self) -> dict[str, Any]:
         """Everything but the seed that its cases depend on, ready for JSON."""
 
-    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
-        """Everything but the seed that its other people depend on; with what is known of campaigns, or without."""
+    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
+        """Everything but the seed that its other people depend on, and what is known there of what is needed."""
 
 
 @dataclass(frozen=True)
@@ -88,9 +88,13 @@ class SimulatedWorlds:
         """The recipe, and what is remembered."""
         return {"recipe": self.recipe.to_dict(), "remembered": _describe(self.remembered)}
 
-    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
         """The same without what was recommended; when that began decides about the reference date."""
-        known = {"remembered": _describe(self.remembered)} if with_facts else {}
+        known: dict[str, Any] = {}
+        if "production" in needs:
+            known["production"] = sorted({one.recommender for one in self.remembered})
+        if needs - {"production"}:
+            known["remembered"] = _describe(self.remembered)
         return {
             "recipe": self._people.to_dict(),
             "reference": find_reference(self.recipe.days, self._first),
@@ -136,7 +140,7 @@ class InjectedCampaigns:
         """The log and the size to which it is cut."""
         return {"base": fingerprint_log(self.base), "users": self.users, "items": self.items}
 
-    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
         """The same."""
         return self.describe()
 
@@ -166,9 +170,9 @@ class OneWorld:
         content = hash_bytes(batch.serialize() for table in tables for batch in table.to_batches())
         return {"about": dict(self.world.about), "content": content}
 
-    def describe_people(self, *, with_facts: bool) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
         """Those of its recipe."""
-        return {} if self._others is None else self._others.describe_people(with_facts=with_facts)
+        return {} if self._others is None else self._others.describe_people(needs)
 
     @cached_property
     def _showings(self) -> tuple[Showing, ...]:

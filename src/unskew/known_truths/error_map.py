@@ -17,14 +17,12 @@ _NAMES = 230  # width of the names of methods
 _WORST = 0.5  # errors beyond it have the same colour
 
 
-def draw_error_map(summary: Sequence[Row], title: str, subtitle: str) -> Any:
-    """The chart of one quality: a panel for each world, methods down, recommenders across.
+def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str, subtitle: str) -> Any:
+    """The chart of one quality: a panel for each world, methods down in the order given, recommenders across.
 
     `summary` are rows with world, method, recommender and error; a cell stays grey where there is no row.
     """
-    worlds, methods, recommenders = (
-        list(dict.fromkeys(row[name] for row in summary)) for name in ("world", "method", "recommender")
-    )
+    worlds, recommenders = (list(dict.fromkeys(row[name] for row in summary)) for name in ("world", "recommender"))
     columns = max(1, min(len(worlds), _ACROSS // (_CELL * len(recommenders))))
     panels = [
         _draw_panel(

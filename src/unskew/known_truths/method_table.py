@@ -23,6 +23,7 @@ from unskew.views.outside import outside
 from unskew.views.thinned import plan_thinned
 from unskew.views.thinning import Thinning
 from unskew.weights.fit_weights import fit_weights
+from unskew.weights.production_agreement import Agreement
 
 DRAWS = 3
 """How many draws of a view that has any are averaged."""
@@ -145,6 +146,11 @@ KEPT = View("kept", _keep, ("production", "hold-out", "exposures"))
 
 RAW = PairWeights("raw", lambda now, before, case: None)
 WEIGHTED = PairWeights("weighted", lambda now, before, case: fit_weights(now, before))
+AGREEING = PairWeights(
+    "agreement",
+    lambda now, before, case: fit_weights(now, before, margins=[Agreement(case.require_production())]),
+    ("production",),
+)
 TOP = PairWeights("top 20", lambda now, before, case: fit_weights(now, before, top=20, method="descent"))
 
 
@@ -179,6 +185,7 @@ METHODS: dict[str, Method] = {
         Method("top 20 weights", ALL, TOP),
         Method("fixed-snapshot", ALL_AS_THEN, AS_THEN),
         *(Method(weights.name, ALL, weights) for weights in OTHERS),
+        Method("agreement weights", ALL, AGREEING),
         Method("outside", OUTSIDE, RAW),
         Method("outside + weights", OUTSIDE, WEIGHTED),
         Method("thinned by dates", THINNED_BY_DATES, RAW),

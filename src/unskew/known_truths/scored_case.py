@@ -115,7 +115,8 @@ def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[R
 
 
 def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row]:
-    """The true scores of a world: columns weighting, recommender, quality, truth."""
+    """The true scores of a world under weights whose needs are met: weighting, recommender, quality, truth."""
+    able = [one for one in weights if scored.case.facts.issuperset(one.needs)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnskewWarning)
         return [
@@ -125,7 +126,7 @@ def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row
                 "quality": quality.name,
                 "truth": scored.find_truth(name, quality, one).value,
             }
-            for one in weights
+            for one in able
             for quality in scored.qualities
             for name in scored.models
         ]

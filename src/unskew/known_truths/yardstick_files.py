@@ -13,7 +13,13 @@ from unskew.errors import FileError, PolicyError, option
 from unskew.files import damage_error, replace_file
 from unskew.known_truths.yardstick_spec import hash_key
 
-CASES = "cases"
+CASES, PAGE = "cases", "index.html"
+TABLES = ("rows", "summary", "ranking")
+"""The tables of a yardstick, each a Parquet file in its folder."""
+
+WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))
+"""What stands in the folder beside the cases."""
+
 _KIND = "yardstick case"
 
 
@@ -49,6 +55,12 @@ class YardstickFolder:
             raise FileError(f"cannot write to {path}: {there} is a file", remedy="give the name of a folder")
         if not os.access(there, os.W_OK | os.X_OK):
             raise FileError(f"cannot write to {path}: permission denied")
+        others = [name for name in WRITTEN if (path / name).exists()]
+        if others and not (path / CASES).is_dir():
+            raise FileError(
+                f"{path} holds a file {others[0]} that is not of a yardstick and would be lost",
+                remedy="give another folder",
+            )
         return cls(path, resume)
 
     def read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any] | None:

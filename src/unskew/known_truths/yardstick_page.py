@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.files import write_parquet
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
 from unskew.known_truths.error_map import draw_error_map
+from unskew.known_truths.method_table import METHODS
+from unskew.known_truths.yardstick_files import PAGE, TABLES
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
 from unskew.text import enumerate_words
 
 TITLE = "The yardstick: every method against known truths"
-
-PAGE = "index.html"
 
 _LEAD = (
     "Each method looks at a log that recommendations have shaped, and scores recommenders. What the score would "
@@ -40,7 +42,7 @@ _MAP = (
     "Errors of each method (down) for each recommender (across), a panel for each world. Grey: the method needs "
     "to know more than anyone does in that world."
 )
-_FILES = [("rows", "rows.parquet"), ("summary", "summary.parquet"), ("ranking", "ranking.parquet")]
+_FILES = [(name, f"{name}.parquet") for name in TABLES]
 
 
 def write_yardstick_page(path: Path, found: Yardstick) -> None:
@@ -49,7 +51,9 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
     sections = []
     for quality in dict.fromkeys(row["quality"] for row in summary):
         own = [row for row in summary if row["quality"] == quality]
-        chart = draw_error_map(own, f"Error of {quality}", "Mean over seeds: red is too high, blue too low")
+        chart = draw_error_map(
+            own, _order_methods(own), f"Error of {quality}", "Mean over seeds: red is too high, blue too low"
+        )
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))
     sections.append(Section("Which seeds", describe_seeds(found.seeds)))
@@ -60,8 +64,8 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
 
 def save_yardstick(found: Yardstick, folder: Path) -> Path:
     """Write the tables and the page into a folder, the page last; returns its path."""
-    for name, table in (("rows", found.rows), ("summary", found.summary), ("ranking", found.ranking)):
-        write_parquet(folder / f"{name}.parquet", table, f"yardstick {name}", {})
+    for name in TABLES:
+        write_parquet(folder / f"{name}.parquet", getattr(found, name), f"yardstick {name}", {})
     write_yardstick_page(folder / PAGE, found)
     return folder / PAGE
 
@@ -75,6 +79,13 @@ def describe_seeds(seeds: list[int]) -> str:
     if set(seeds) & set(CHOOSING):
         return f"{told} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
     return told
+
+
+def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
+    """The methods of all worlds, those that are known by name in their usual order."""
+    found = list(dict.fromkeys(row["method"] for row in rows))
+    order = {name: place for place, name in enumerate(METHODS)}
+    return sorted(found, key=lambda name: order.get(name, len(order)))
 
 
 def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:

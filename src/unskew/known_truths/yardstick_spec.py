@@ -102,7 +102,7 @@ class YardstickSpec:
     def truth_key(self, source: CaseSource, seed: int) -> dict[str, Any]:
         """Everything that the truths of other people of a world depend on."""
         questions = [one.name for one in self.questions]
-        people = source.describe_people(with_facts=any(one.needs for one in self.questions))
+        people = source.describe_people(frozenset(fact for one in self.questions for fact in one.needs))
         return self._key(seed, people, self.learners, questions)
 
     def _key(

@@ -1,7 +1,7 @@
 """A contrast: what was taken where something could be shown, against what was taken where nothing was.
 
-Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads what
-is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
+Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
+what is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from unskew.views.short_windows import ShortWindow, cut_windows, label_before, t
 from unskew.views.taken_pairs import TakenPairs, find_taken
 
 _SEASON = (
-    "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks the "
-    "same as a recommendation"
+    "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks "
+    "the same as a recommendation"
 )
 
 
@@ -44,7 +44,8 @@ class Contrast:
     holdout
         Users who were never shown anything; None if nobody was in quiet windows.
     taken, quiet
-        What was taken in the windows (with a hold-out group, also after them), and in quiet windows.
+        What was taken in the windows (with a hold-out group also after them, unless that is not asked for), and in
+        quiet windows.
     suspect
         Which of `taken` recommendations may have brought; of users who could be shown something.
     notes
@@ -83,9 +84,9 @@ class Contrast:
         if self.quiet is None:
             assert self.holdout is not None
             return f"a hold-out group of {count(int(self.holdout.sum()), 'user')}"
-        show = self.log.axis.show
-        shown = [f"{show(window.start)} to {show(window.end)}" for window in self.quiet.windows]
-        return f"quiet windows: {', '.join(shown)}"
+        first, last = self.quiet.windows[0], self.quiet.windows[-1]
+        span = f"{self.log.axis.show(first.start)} and {self.log.axis.show(last.end)}"
+        return f"{count(len(self.quiet.windows), 'quiet window')} between {span}"
 
 
 def set_up_contrast(
@@ -96,10 +97,12 @@ def set_up_contrast(
     since: Any = None,
     until: Any = None,
     by_exposure: bool = False,
+    later: bool = True,
 ) -> Contrast:
     """Find the windows, the hold-out group or quiet windows, and what was taken in them.
 
     What may have come from recommendations is what was taken in windows; with `by_exposure`, what was exposed.
+    Without `later`, what was taken after windows does not count with a hold-out group either.
     """
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.axis.moment(until).tick, log.span[1])
@@ -112,7 +115,7 @@ def set_up_contrast(
             remedy=f"check {option('campaigns')} and {option('until')}",
         )
     notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
-    taken = find_taken(log, windows, windows[0], later=group is not None)
+    taken = find_taken(log, windows, windows[0], later=later and group is not None)
     quiet = find_taken(log, find_quiet(log, windows, last), windows[0]) if group is None else None
     suspect = log.exposed[taken.entry] if by_exposure and log.exposed is not None else taken.inside
     if group is not None:

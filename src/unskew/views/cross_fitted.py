@@ -2,8 +2,8 @@
 
 The plain sum of max(0, observed - usual) over strata is positive by chance alone, and grows with their number.
 Here strata with more pairs than usual are found on one half of the users, and the differences of these strata are
-added up, whatever their sign, on the other half; then the halves change places. Models of production are compared in
-the same way, by how well their strata separate what came from recommendations from what did not.
+added up, whatever their sign, on the other half; then the halves change places. Models of production are compared
+in the same way, by how well their strata separate what came from recommendations from what did not.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ def measure_excess(counted: Sequence[Tally], halves: Sequence[Mask], times: Floa
 def measure_separation(counted: Tally, halves: Sequence[Mask], times: Floats | None = None) -> float:
     """How well the strata of a model tell what came from recommendations.
 
-    With p the share of each stratum that came from them, found on one half, and D, x the excess and the suspect pairs
-    of the other: ``sum 2 p D - p ** 2 x``, for each pair. This is largest for the true shares, 1 if they are all 1,
-    and 0 if a model explains nothing.
+    With p the share of each stratum that came from them, found on one half, and D, x the excess and the suspect
+    pairs of the other: ``sum 2 p D - p ** 2 x``, for each pair. This is largest for the true shares, 1 if they are
+    all 1, and 0 if a model explains nothing.
     """
     return _average(lambda one, other: _separate(counted, one, other), counted.blocks, halves, times)
 

@@ -11,7 +11,7 @@ import numpy as np
 from unskew.checks import require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
-from unskew.errors import option
+from unskew.errors import EmptyError, option
 from unskew.evaluation.intervals import check_level
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
@@ -53,12 +53,13 @@ class Excess:
     value, low, high, level
         The share of what was taken, with its interval, and the confidence level of that.
     pairs
-        How many pairs were taken in the windows by users who could be shown something.
+        How many pairs were taken in the windows by users who could be shown something: those outside of a hold-out
+        group who had a profile when a window began.
     production
         The model that stands for production.
     candidates
-        If production was to be found: how well each model that competed tells what came from recommendations, from 0
-        to 1, the best first.
+        If production was to be found: how well each model that competed tells what came from recommendations, from
+        0 to 1, the best first.
     windows
         How many short windows there were.
     compared_with
@@ -133,9 +134,10 @@ def excess(
 
     Notes
     -----
-    The interval is about who happened to be there, not about the model: another one may explain more. What was in
-    demand in the windows for another reason, such as a season, looks the same as a recommendation, unless a
-    hold-out group is given.
+    What users would have taken later, and recommendations only brought forward into a window, counts as coming
+    from them. The interval is about who happened to be there, not about the model: another one may explain more.
+    What was in demand in the windows for another reason, such as a season, looks the same as a recommendation,
+    unless a hold-out group is given.
 
     Examples
     --------
@@ -148,7 +150,12 @@ def excess(
     check_level(level)
     require_repeats(option("repeats"), repeats)
     require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
-    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until, later=False)
+    if not (contrast.suspect & contrast.taken.known).any():
+        raise EmptyError(
+            "nothing was taken in these windows by users who had a profile when they began",
+            remedy=f"check {option('campaigns')} and {option('until')}",
+        )
     chosen = choose_production(contrast, production, seed)
     ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
     halves = split_blocks(ranked.tally.blocks, seed)
@@ -163,7 +170,7 @@ def excess(
         low=low,
         high=high,
         level=level,
-        pairs=int(rates.suspect.sum()),
+        pairs=int((contrast.suspect & contrast.taken.known).sum()),
         production=chosen.ranks.production,
         windows=len(contrast.windows),
         compared_with=contrast.describe_quiet(),

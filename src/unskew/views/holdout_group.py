@@ -20,11 +20,13 @@ from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, op
 from unskew.reading.sources import open_source
 from unskew.reading.sql import quote_name
 from unskew.text import count, percent
+from unskew.views.short_windows import label_before, tick_before
 
 _HOW = "give a file with a column of users, a dataframe or a list of users"
 _ALARM = 0.001  # a group that differs by chance is reported about as rarely as this
 _SAMPLES = 999
 _BANDS = 10
+_MOST_USERS = 20_000  # whose items are compared: enough to find any difference that matters
 
 
 def find_holdout(log: Log, given: Any) -> Mask:
@@ -64,11 +66,11 @@ def find_holdout(log: Log, given: Any) -> Mask:
         raise InputError(
             f"{option('holdout')} names every user of the log", remedy="name those who were never shown anything"
         )
-    missing = len(np.unique(np.asarray(codes < 0).nonzero()[0]))
+    missing = int((codes < 0).sum())
     if missing:
         warnings.warn(
-            f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not in "
-            "the log and skipped",
+            f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not "
+            "in the log and skipped",
             UnskewWarning,
             stacklevel=3,
         )
@@ -123,9 +125,9 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     holdout
         Which of ``log.users`` are in the group.
     start
-        When recommendations began: a time of the log, or a tick of it as a `Moment`.
+        When recommendations began; or the last moment before that, as a `Moment`.
     """
-    moment = start if isinstance(start, Moment) else log.axis.begin(start)
+    moment = start if isinstance(start, Moment) else _just_before(log, log.axis.begin(start))
     if moment.tick < log.span[0]:
         return []
     before = Snapshot.of(log, moment)
@@ -134,15 +136,15 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     inside, others = here & holdout, here & ~holdout
     if inside.sum() < 2 or others.sum() < 2:
         return [
-            f"the hold-out group cannot be checked: {count(int(inside.sum()), 'of its users')} had a profile before "
-            f"{moment.label}"
+            f"the hold-out group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
+            f"others had a profile at {moment.label}"
         ]
     found = []
     p, mean, rest = _compare_sizes(sizes, inside, others)
     if p <= _ALARM:
         found.append(
             f"the hold-out group is not like the others: its users held {mean:.1f} items on average at "
-            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g})"
+            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}). Was anything shown before then?"
         )
     p, band, share, other = _compare_items(before, inside, others)
     if p <= _ALARM:
@@ -151,6 +153,10 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
             f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
         )
     return found
+
+
+def _just_before(log: Log, moment: Moment) -> Moment:
+    return Moment(tick_before(log, moment.tick), label_before(log, moment.tick))
 
 
 def _compare_sizes(sizes: Codes, inside: Mask, others: Mask) -> tuple[float, float, float]:
@@ -164,7 +170,9 @@ def _compare_sizes(sizes: Codes, inside: Mask, others: Mask) -> tuple[float, flo
 def _compare_items(before: Snapshot, inside: Mask, others: Mask) -> tuple[float, str, float, float]:
     """The p-value, and the band of items that differs most: its name and its shares."""
     held, names = _count_bands(before)
-    here = inside | others
+    here = np.flatnonzero(inside | others)
+    if len(here) > _MOST_USERS:
+        here = np.random.default_rng(1).choice(here, _MOST_USERS, replace=False)
     held = held[here] / held[here].sum(axis=1, keepdims=True)  # a user counts once, whatever its profile
     mark = inside[here]
     everyone = held.mean(axis=0)

@@ -14,9 +14,9 @@ def draw_kept(keep: Floats, cell: Codes, seed: int, draw: int) -> Mask:
     """Which pairs are kept, each with its probability.
 
     A systematic sample: pairs are lined up by cell, at random within each, and a pair is kept when the sum of the
-    probabilities so far passes a whole number. So each cell, and any row of cells, keeps as many as expected, up to
-    one. The draws of one seed begin at different places, spaced by the golden section, so that averages over draws
-    settle faster than those of independent ones.
+    probabilities so far passes a whole number. So each cell, and any row of cells, keeps as many as expected, up
+    to one. The draws of one seed begin at different places, spaced by the golden section, so that averages over
+    draws settle faster than those of independent ones.
     """
     rng = np.random.default_rng([seed, _STREAM])
     order = np.lexsort((rng.random(len(cell)), cell))

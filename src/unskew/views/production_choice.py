@@ -11,7 +11,7 @@ from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import enumerate_words, percent
 from unskew.views.contrast import Contrast
 from unskew.views.cross_fitted import measure_separation, split_blocks
-from unskew.views.ranked_contrast import RankedContrast, Ranks, combine_ranks, count_ranked, find_ranks
+from unskew.views.ranked_contrast import Ranks, combine_ranks, count_ranked, find_ranks
 from unskew.views.tally import Tally
 
 AUTO = "auto"
@@ -41,7 +41,8 @@ class Production:
     ranks
         Where it had what was taken.
     candidates
-        If several models competed: how well each tells what came from recommendations, from 0 to 1.
+        If several models competed: how well each tells what came from recommendations, from 0 to 1, on the few
+        windows on which all of them were tried.
     tallies
         The counts of the best candidates, or of the one model that was named.
     """
@@ -57,7 +58,7 @@ class Production:
         others = [f"{name} {percent(share, 0)}" for name, share in self.candidates.items()]
         return [
             f"production is taken to be {self.ranks.production}, which tells best what came from recommendations "
-            f"({enumerate_words(others)})"
+            f"(on the first windows tried: {enumerate_words(others)})"
         ]
 
 
@@ -85,7 +86,7 @@ def choose_production(contrast: Contrast, production: AnyRecommender, seed: int 
     last = [combine_ranks([full[name] for name in names]) for names in finalists]
     final = _measure(contrast, last, seed)
     last.sort(key=lambda ranks: -final[ranks.production])
-    return Production(last[0], _order({**found, **final}), tuple(_count(contrast, one, seed) for one in last))
+    return Production(last[0], found, tuple(_count(contrast, one, seed) for one in last))
 
 
 def _measure(contrast: Contrast, several: Sequence[Ranks], seed: int) -> dict[str, float]:

@@ -24,8 +24,8 @@ _CELLS = 4_000_000  # of lists in memory at a time
 def rank_taken(model: Recommender, taken: TakenPairs, *, may_lack_lists: bool = False) -> Codes:
     """The rank of each pair in the list for the profile just before its window, from 1; 0 if it is not there.
 
-    Lists are looked through up to `DEPTH`, or a fifth of the items that anyone holds. Users who had no profile have
-    no list. With `may_lack_lists`, a model whose lists were made elsewhere may have none for some windows.
+    Lists are looked through up to `DEPTH`, or a fifth of the items that anyone holds. Users who had no profile
+    have no list. With `may_lack_lists`, a model whose lists were made elsewhere may have none for some windows.
     """
     ranks = np.zeros(len(taken), dtype=np.int64)
     for number in range(len(taken.windows)):

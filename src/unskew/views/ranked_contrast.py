@@ -11,7 +11,7 @@ from unskew.arrays.types import Codes
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import recommender
 from unskew.views.contrast import Contrast
-from unskew.views.item_push import find_edges, measure_push
+from unskew.views.item_push import ItemPush, find_edges
 from unskew.views.production_ranks import rank_taken
 from unskew.views.rates import Rates, find_rates
 from unskew.views.strata import BEYOND, RANK_OF, Stratified, stratify
@@ -74,7 +74,7 @@ def find_ranks(contrast: Contrast, model: Recommender) -> Ranks:
 
 
 def combine_ranks(several: Sequence[Ranks]) -> Ranks:
-    """The best rank that any of several models gives: what production is if each of them made some of its lists."""
+    """The best rank that any of several models gives, as if each of them had made some of the lists."""
 
     def best(ranks: Sequence[Codes]) -> Codes:
         far = np.iinfo(np.int64).max
@@ -93,11 +93,12 @@ def combine_ranks(several: Sequence[Ranks]) -> Ranks:
 def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, seed: int = 0) -> RankedContrast:
     """Find the cells of what was taken, and count.
 
-    With `by_taste` a model of taste is asked too, where a hold-out group is compared over the same time: the tastes
-    of another time are others.
+    With `by_taste` a model of taste is asked too, where a hold-out group is compared over the same time: the
+    tastes of another time are others.
     """
     taken, quiet = contrast.taken, contrast.quiet
-    push = measure_push(taken, contrast.suspect)
+    pushed = ItemPush.measure(taken, contrast.suspect)
+    push = pushed.of(taken)
     tastes = np.zeros_like(ranks.taken)
     quiet_pairs = None
     if quiet is None or ranks.quiet is None:
@@ -106,7 +107,7 @@ def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, see
         if by_taste:
             tastes = rank_taken(recommender(_TASTE), taken)
     else:
-        quiet_push = measure_push(quiet, np.ones(len(quiet), dtype=np.bool_))
+        quiet_push = pushed.of(quiet)
         edges = find_edges(quiet_push)
         quiet_pairs = stratify(quiet, ranks.quiet, np.zeros_like(ranks.quiet), quiet_push, edges)
     pairs = stratify(taken, ranks.taken, tastes, push, edges)

@@ -3,10 +3,10 @@
 For a cell s with e_s observed pairs (the suspect ones x_s, which recommendations may have brought, and others o_s)
 among the n people who could be shown something, and b_s pairs among m people to whom nothing was shown:
 
-    usual     h_s = c b_s n / m         c = 1 for a hold-out group over the same time; for quiet windows the factor by
-                                        which the outermost stratum agrees, since demand may differ between times
-    excess    e_s - h_s                 negative where less was taken than usual
-    keep      (h_s - o_s) / x_s         in [0, 1]: with this probability a suspect pair is kept
+    usual     h_s = c b_s n / m       c = 1 for a hold-out group over the same time; for quiet windows such that
+                                      the outermost stratum agrees, since demand may differ between times
+    excess    e_s - h_s               negative where less was taken than usual
+    keep      (h_s - o_s) / x_s       in [0, 1]: with this probability a suspect pair is kept
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from unskew.arrays.types import Floats
 from unskew.views.strata import BEYOND, CELLS, KIND_OF, MARGINS, NEW, RANK_OF, add_up, name_strata
 from unskew.views.tally import Tally
 
-_PRIOR = 3.0  # pairs by which a group of cells is drawn to the rank stratum that it is part of
 _ROUNDS = 30
+_ERRORS = 1.5  # standard errors by which an excess must differ from 0 to count
+_PRIOR = 3.0  # pairs by which a group of cells is drawn to its rank stratum
 
 
 @dataclass(frozen=True)
@@ -72,21 +73,31 @@ def find_rates(counted: Tally, times: Floats | None = None) -> Rates:
 def find_keep(rates: Rates) -> Floats:
     """The probability with which suspect pairs of each cell are kept.
 
-    Raked: beginning with the ratio of their rank stratum, the probabilities are scaled in turn until what is kept
-    agrees with what is usual for each group of cells in `MARGINS`, and never beyond 1.
+    Raked: beginning with 1, the probabilities are scaled in turn until what is kept agrees with what is usual for
+    each rank stratum and for each group of cells in `MARGINS`, never beyond 1. The groups are drawn to their rank
+    stratum as if they had a few pairs more. Then the thinning of each rank stratum is multiplied by how sure its
+    excess is.
     """
-    expected = _shrink(rates) - rates.others
+    expected = rates.usual - rates.others
     keep = np.ones(CELLS)
     for _ in range(_ROUNDS):
         for group, prior in ((RANK_OF, 0.0), *((margin, _PRIOR) for margin in MARGINS)):
             wanted = np.maximum(np.bincount(group, weights=expected), 0.0) + prior
             now = np.bincount(group, weights=keep * rates.suspect) + prior
             keep = np.minimum(keep * _divide(wanted, now)[group], 1.0)
-    return keep
+    return 1 - _find_certainty(rates)[RANK_OF] * (1 - keep)
+
+
+def _find_certainty(rates: Rates) -> Floats:
+    """How sure the excess D of each rank stratum is: ``1 - 2.25 Var(D) / D ** 2``, 0 up to 1.5 standard errors."""
+    excess = np.maximum(rates.excess, 1e-9)
+    variance = add_up(rates.observed + rates.usual_variance)
+    sure: Floats = np.maximum(1 - _ERRORS**2 * variance / excess**2, 0.0)
+    return sure
 
 
 def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
-    """For each rank stratum: name, suspect pairs, observed and usual pairs for each person, and the excess in pairs."""
+    """Of each rank stratum: name, suspect pairs, observed and usual pairs for each person, excess in pairs."""
     suspect, observed, usual = (add_up(some) for some in (rates.suspect, rates.observed, rates.usual))
     people = np.full(len(suspect), max(float(rates.people[1:].sum()), 1.0))
     people[NEW] = max(float(rates.people[0]), 1.0)
@@ -96,19 +107,6 @@ def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
         for k, name in enumerate(name_strata())
         if observed[k] + usual[k] > 0
     ]
-
-
-def _shrink(rates: Rates) -> Floats:
-    """Usual pairs of each cell, more where an excess may be chance.
-
-    The excess D of a rank stratum is multiplied by ``1 - Var(D) / D ** 2``, or by 0 if this is negative.
-    """
-    excess = np.maximum(rates.excess, 1e-9)
-    variance = add_up(rates.observed + rates.usual_variance)
-    chance = excess * np.minimum(variance / excess**2, 1.0)
-    share = rates.suspect * _divide(1.0, add_up(rates.suspect))[RANK_OF]
-    usual: Floats = rates.usual + np.where(rates.excess > 0, chance, 0.0)[RANK_OF] * share
-    return usual
 
 
 def _divide(a: Any, b: Any) -> Floats:

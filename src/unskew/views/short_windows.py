@@ -77,8 +77,8 @@ def cut_windows(log: Log, windows: Sequence[TimeWindow], until: int | float) -> 
         if log.time.dtype.kind in "iu":
             cuts = np.unique(np.round(cuts).astype(np.int64))
         parts += [(a.item(), b.item()) for a, b in pairwise(cuts)]
-    starts = [start for start, _ in parts[1:]] + [end]
-    return [ShortWindow(start, stop, next_) for (start, stop), next_ in zip(parts, starts, strict=True)]
+    starts = [start for start, _ in parts] + [end]
+    return [ShortWindow(start, stop, starts[k + 1]) for k, (start, stop) in enumerate(parts)]
 
 
 def _join(edges: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:

@@ -1,8 +1,8 @@
 """Strata: what was taken, by the rank that production gave to it; and cells, which are finer.
 
-A pair belongs to a *rank stratum*: reports are by these. Pairs are thinned by *cell*: the rank stratum, the push of the
-item (`unskew.views.item_push`), the size of the profile, and whether the item is to the user's taste, which is its rank
-by a second model. Since cells are many and thin, only their margins are trusted (`MARGINS`).
+A pair belongs to a *rank stratum*: reports are by these. Pairs are thinned by *cell*: the rank stratum, the push
+of the item (`unskew.views.item_push`), the size of the profile, and whether the item is to the user's taste, which
+is its rank by a second model. Since cells are many and thin, only their margins are trusted (`MARGINS`).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ MARGINS = (
     _COARSE[RANK_OF] * TASTES + TASTE_OF,
     (RANK_OF * PUSH_BANDS + PUSH_OF) * KINDS + KIND_OF,
 )
-"""Groups of cells: by rank and push, by rank and kind of user, by rank (coarsely) and taste, and by the first three."""
+"""Groups of cells: by rank and push; rank and kind of user; rank (coarsely) and taste; rank, push and kind."""
 
 
 @dataclass(frozen=True)

@@ -246,7 +246,7 @@ class _Known:
                 "was taken then"
             )
         if view == "all" and self.holdout is not None:
-            yield "a model of production would allow using the hold-out group"
+            yield "a model of production (or 'auto') would allow using the hold-out group"
         if view == "outside" and self._covered() > LONG and self.production is None:
             yield (
                 f"these windows cover {percent(self._covered())} of the time; a model of production would allow "

@@ -30,8 +30,8 @@ class TakenPairs:
     known
         Whether its user had a profile just before the window, and did not join in it.
     size
-        How many items its user held before anything was recommended: just before the window or, if that is earlier,
-        before the first in which something was.
+        How many items its user held before anything was recommended: just before the window or, if that is
+        earlier, before the first in which something was.
     holders
         How many users held the item then.
     person, person_window, person_known, person_size

@@ -1,7 +1,7 @@
 """Dropping what recommendations brought: suspect pairs are kept with the probability of their cell.
 
-What is expensive (fitting the model of production before each window) is done once, in `plan_thinning`; then any number
-of draws cost little: see `Thinning.draw`.
+What is expensive (fitting the model of production before each window) is done once, in `plan_thinning`; then any
+number of draws cost little: see `Thinning.draw`.
 """
 
 from __future__ import annotations

@@ -1,0 +1,95 @@
+"""``unskew excess``: how much of what was taken in windows of time came from recommendations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from unskew.cli.printing import print_figures, print_json, print_line, print_table
+from unskew.cli.shared_options import LogOptions, level_option, log_options, seed_option, show_options
+from unskew.errors import PolicyError, option
+from unskew.text import percent, thousands
+
+if TYPE_CHECKING:
+    from unskew.views.excess import Excess
+
+
+@click.command()
+@log_options
+@click.option("--since", metavar="T", help="With --holdout: something was recommended after T.")
+@click.option("--until", metavar="T", help="Nothing after T counts.  [default: the end of the log]")
+@level_option
+@seed_option
+@show_options
+def excess(
+    source: LogOptions,
+    since: str | None,
+    until: str | None,
+    level: float,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Estimate how much of what was taken in windows of time came from recommendations.
+
+    Exposures need not be known. What was taken, by the rank that production gave to it, is compared with what a
+    hold-out group took, or with quiet windows.
+
+    \b
+    Examples:
+      unskew excess events.parquet --campaign 2024-05-01:2024-05-20 --production knn
+      unskew excess events.parquet --campaign 2024-05-01: --holdout never_shown.csv --production auto
+    """
+    from unskew.views.excess import excess as find_excess
+
+    known = source.known
+    if known.production is None:
+        raise PolicyError(
+            "it needs a model of production",
+            remedy=f"give {option('production')} SPEC, or {option('production', 'auto')}",
+        )
+    for name in ("exposures", "exposed", "within", "view"):
+        if getattr(known, name):
+            raise PolicyError(
+                f"{option(name)} is of no use here: the excess is found without exposures", remedy="leave it out"
+            )
+    found = find_excess(
+        source.read(),
+        known.production,
+        campaigns=known.campaigns or None,
+        holdout=known.holdout,
+        since=since,
+        until=until,
+        level=level,
+        seed=seed,
+    )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        _show(found)
+
+
+def _show(found: Excess) -> None:
+    figures = [
+        ("taken in the windows", thousands(found.pairs), "pairs of users who could be shown something"),
+        (
+            "from recommendations",
+            percent(found.value, 1),
+            f"[{percent(found.low, 1)}, {percent(found.high, 1)}] at a level of {percent(found.level, 0)}",
+        ),
+        ("production", found.production, f"fitted anew for each of {found.windows} short windows"),
+        ("compared with", found.compared_with, ""),
+    ]
+    print_figures("What came from recommendations", figures)
+    rows = [
+        [one.name, thousands(one.pairs), f"{one.observed:.4f}", f"{one.usual:.4f}", percent(one.excess, 1)]
+        for one in found.strata
+    ]
+    print_table(["production's rank", "pairs", "each user", "usual", "from recommendations"], rows)
+    if found.candidates:
+        print_table(
+            ["model of production", "tells"], [[name, f"{share:.3f}"] for name, share in found.candidates.items()]
+        )
+    print_line(f"{str(found)[0].upper()}{str(found)[1:]}.")
+    for note in found.notes:
+        print_line(f"{note[0].upper()}{note[1:]}.")
