@@ -10,6 +10,7 @@ of the log, against the log without campaigns: the truth of the question that vi
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -122,7 +123,9 @@ def _errors(log: us.Log, truth: us.Log) -> list[float]:
     def score(some: us.Log, spec: str) -> float:
         return us.evaluate(spec, some.at(truth.last), quality="hit@5").value
 
-    return [score(log, spec) / score(truth, spec) - 1 for spec in MODELS.values()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", us.UnskewWarning)  # a view may end before the log does
+        return [score(log, spec) / score(truth, spec) - 1 for spec in MODELS.values()]
 
 
 def _mean(found: list[dict[str, Any]], key: str) -> str:
