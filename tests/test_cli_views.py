@@ -119,6 +119,28 @@ def test_weights_of_another_view_are_refused(run: Run, folder: Path) -> None:
     run(*use, *KNOWN["outside"])
 
 
+def test_weights_of_the_same_view_made_from_something_else_are_refused(run: Run) -> None:
+    run("weights", "plain.parquet", *DATED, "--campaign", "330:350", "-o", "first.parquet")
+    use = ["evaluate", "plain.parquet", "--at", "480", "-r", "popular", "--weights", "first.parquet", "--campaign"]
+    told = run(*use, "430:450", fails=True).output
+    assert "made under another 'outside' view of the log (windows 330:350; not windows 430:450)" in told
+    run(*use, "330:350")
+    run("weights", "plain.parquet", *DATED, *KNOWN["organic"], "--within", "3", "-o", "first.parquet")
+    assert "within 3" in run(*use[:-1], *KNOWN["organic"], fails=True).output
+
+
+def test_the_date_of_a_saved_reference_is_the_start_of_what_was_recommended(run: Run) -> None:
+    run("marginal", "plain.parquet", "--at", "300", *KNOWN["thinned"], "-o", "mix.parquet")
+    by_file, by_date = (
+        json.loads(
+            run("drift", "plain.parquet", "--reference", given, "--at", "480", *KNOWN["thinned"], "--json").stdout
+        )
+        for given in ("mix.parquet", "300")
+    )
+    assert by_file["view"] == by_date["view"]
+    assert by_file["bound"] == pytest.approx(by_date["bound"])
+
+
 def test_a_saved_log_takes_exposures_and_campaigns_too(run: Run, folder: Path) -> None:
     us.read_log(folder / "plain.parquet", repeats=True).save(folder / "saved.arrow")
     for view in ("organic", "outside"):
@@ -145,6 +167,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--exposures", "abc.parquet?user=a&item=b"], "no column 'time'"),
     (["--exposures", "exposures.parquet", "--exposed", "x"], "give --exposures or --exposed, not both"),
     (["--exposed", "shown"], "no column 'shown'"),
+    (["--exposures", "exposures.parquet", "--within", "-3"], "--within: the step is '-3'"),
     (["--within", "3"], "--within is how long an exposure counts: give --exposures"),
     (["--exposures", "exposures.parquet", "--within", "soon"], "'soon' is not a step"),
     (["--campaign", "330"], "--campaign '330' is not a window of time"),

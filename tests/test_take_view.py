@@ -87,7 +87,14 @@ def test_a_view_can_be_insisted_on(world: us.World, log: us.Log) -> None:
     views = {view: us.take_view(log, view=view, **known) for view in ("all", "organic", "outside")}
     assert {name: view.view for name, view in views.items()} == {name: name for name in views}
     assert len(views["all"]) == len(log)
-    assert {view.view_report.reason for view in views.values() if view.view_report} == {"asked for"}
+    assert {view.view_report.reason for view in views.values() if view.view_report} == {"it was asked for"}
+
+
+def test_kept_without_a_model_of_production_is_organic_and_says_so(world: us.World, log: us.Log) -> None:
+    found = us.take_view(log, exposures=world.exposures, holdout=world.holdout, view="kept")
+    assert found.view == "organic"
+    assert found.view_report is not None
+    assert found.view_report.reason == "kept was asked for, which needs a model of production"
 
 
 def test_before_anything_was_recommended_a_view_leaves_nothing_out(world: us.World, log: us.Log) -> None:

@@ -187,6 +187,17 @@ def test_a_window_that_cannot_be_read_is_refused(given: Any, message: str) -> No
     assert message in str(caught.value)
 
 
+def test_a_window_between_two_whole_times_begins_at_the_next() -> None:
+    log = us.read_log({"user": ["a"] * 3, "item": [1, 2, 3], "time": [3, 4, 5]})
+    assert held(us.outside(log, "3.5:4.5"), 9) == held(us.outside(log, "4:5"), 9) == {"a": {1, 3}}
+
+
+def test_text_ids_that_all_look_like_numbers_are_those_of_a_log_of_texts(tmp_path: Path) -> None:
+    (tmp_path / "shown.csv").write_text("user,item,time\na,3,0\n")
+    log = us.read_log({"user": ["a", "b"], "item": ["3", "x"], "time": [1, 1]})
+    assert sorted(_marks(us.mark_exposed(log, tmp_path / "shown.csv"))) == [False, True]
+
+
 def test_windows_are_sorted_and_written_back() -> None:
     found = read_windows(TimeAxis("integer"), [(5, None), "1:3"])
     assert [str(window) for window in found] == ["1:3", "5:"]
@@ -242,10 +253,10 @@ def test_columns_of_exposures_may_be_called_otherwise() -> None:
     ("shown", "within", "error", "message"),
     [
         (
-            {"user": [1], "item": [1], "time": [1]},
+            {"user": ["a"], "item": ["x"], "time": [1]},
             None,
             InputError,
-            "are integers, those of the log text",
+            "are text, those of the log integers",
         ),
         ({"user": ["z"], "item": [1], "time": [1]}, None, EmptyError, "no exposure in"),
         ({"user": ["a"], "item": [1], "time": [date(2024, 1, 1)]}, None, TimeError, "give both in the same form"),

@@ -15,7 +15,7 @@ from unskew.errors import Interruption, UnskewError, UnskewWarning
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
-_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by", "day": "--campaign-at"}
+_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by or --margin column:NAME", "day": "--campaign-at"}
 """What options of Python are called on the command line, where no command has one of that name."""
 _COMMANDS = {
     "Snapshot.marginal()": "unskew marginal",

@@ -9,6 +9,7 @@ import click
 
 from unskew.cli.detect_output import draw_bursts_to, print_bursts
 from unskew.cli.item_names import read_names
+from unskew.cli.known_options import KnownOptions
 from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
 from unskew.cli.shared_options import FILE, LogOptions, log_options, names_option, show_options
 from unskew.errors import InputError, option
@@ -55,7 +56,7 @@ def drift(
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
       unskew drift events.parquet --detect -o bursts.html
     """
-    _check(reference, at, detect, output)
+    _check(source.known, reference, at, detect, output)
     source.check_outputs(output, inputs=[reference, names])
     whole = source.read()
     result: dict[str, Any] = {}
@@ -68,12 +69,16 @@ def drift(
         print_json(result)
 
 
-def _check(reference: str | None, at: str | None, detect: bool, output: str | None) -> None:
+def _check(known: KnownOptions, reference: str | None, at: str | None, detect: bool, output: str | None) -> None:
     """Refuse half of what is needed."""
     for name, value in (("reference", reference), ("at", at)):
         if value is None and (not detect or reference is not None or at is not None):
             other = "" if detect else f", or {option('detect', True)}"
             raise InputError(f"{option(name)} is missing", remedy=f"give both dates{other}")
+    if detect and reference is None and known.is_given:
+        raise InputError(
+            f"{option('detect')} looks at the log as it is", remedy="leave out what is known about recommendations"
+        )
     if output is not None:
         from unskew.drawing.chart_file import check_chart_name
 

@@ -45,7 +45,7 @@ def excess(
     known = source.known
     if known.production is None:
         raise PolicyError(
-            "it needs a model of production",
+            "an excess needs a model of production",
             remedy=f"give {option('production')} SPEC, or {option('production', 'auto')}",
         )
     for name in ("exposures", "exposed", "within", "view"):

@@ -178,8 +178,7 @@ def _describe(report: ViewReport) -> Iterator[str]:
     if report.view == "all":
         yield f"View: all of the log, since {report.reason}."
         return
-    why = report.reason if report.reason == "asked for" else f"since {report.reason}"
     pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} pairs"
     users = f"{thousands(report.dropped_users)} of {thousands(report.users)} users"
     share = percent(report.dropped_pairs / max(report.pairs, 1))
-    yield f"View: {report.view}, {why}. It leaves out {pairs} ({share}), and {users} with them."
+    yield f"View: {report.view}, since {report.reason}. It leaves out {pairs} ({share}), and {users} with them."

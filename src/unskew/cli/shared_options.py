@@ -237,10 +237,26 @@ class LogOptions:
 
     def take_draws(self, log: Log, *, since: Any, until: Any, draws: int = 1, seed: int = 0) -> list[Log]:
         """The best view of the log that what is known allows; several draws of it, where chance decides."""
-        begin = None if since is None or _is_reference_file(since) else since
+        begin = since
+        if since is not None and _is_reference_file(since):
+            begin = self._date_of_file(since, log)
         views = self.known.take(log, begin, until, draws=draws, seed=seed)
         progress().close()
         return views
+
+    def _date_of_file(self, path: str, log: Log) -> Any:
+        """The date of a saved marginal, if what is known needs one and it is a date of the log."""
+        from unskew.data.marginal import Marginal
+        from unskew.errors import TimeError
+
+        if self.known.holdout is None:
+            return None
+        found = Marginal.load(path).at
+        try:
+            log.axis.moment(found)
+        except TimeError:
+            return None
+        return found
 
     def describe_view(self, log: Log) -> dict[str, Any] | None:
         """What JSON says about the view that was taken."""

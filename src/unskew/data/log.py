@@ -64,6 +64,8 @@ class Log:
         they were not kept.
     view_report
         Of a view: what it left out, and why it was taken.
+    view_details
+        Of a view: what it was made from, in a few words. Weights that were made under another are refused.
     """
 
     users: Ids
@@ -84,6 +86,7 @@ class Log:
     unexposed: Log | None = None
     repeats: Repeats | None = None
     view_report: ViewReport | None = None
+    view_details: str = ""
 
     @classmethod
     def load(cls, path: str | Path) -> Log:

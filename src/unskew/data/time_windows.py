@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Mask, Times
-from unskew.data.times import Label, TimeAxis
+from unskew.data.times import Label, Moment, TimeAxis
 from unskew.errors import InputError, TimeError, option
 
 _HOW = "write START:END, START: for one that goes on, or START/END where the times contain colons"
@@ -83,7 +83,7 @@ def _read_window(axis: TimeAxis, given: Any, name: str) -> TimeWindow:
     else:
         raise InputError(f"{option(name)} has {given!r}, which is not a window of time", remedy=_HOW)
     try:
-        first, last = axis.begin(start), None if end is None else axis.begin(end)
+        first, last = _begin(axis, start), None if end is None else _begin(axis, end)
     except TimeError as error:
         raise error.with_context(f"{option(name)} {_show(given)}") from None
     window = TimeWindow(
@@ -92,6 +92,13 @@ def _read_window(axis: TimeAxis, given: Any, name: str) -> TimeWindow:
     if not window.start < window.end:
         raise InputError(f"{option(name)} {_show(given)} ends at its start or before it", remedy=_HOW)
     return window
+
+
+def _begin(axis: TimeAxis, value: Any) -> Moment:
+    """Where a window begins or ends: the first tick that is not before the time."""
+    moment = axis.begin(value)
+    is_between = isinstance(moment.label, float) and isinstance(moment.tick, int) and moment.label > moment.tick
+    return Moment(moment.tick + 1, moment.label) if is_between else moment
 
 
 def _split(text: str, name: str) -> tuple[str, str | None]:

@@ -42,7 +42,15 @@ def average_reports(reports: Sequence[Report]) -> Report:
         scores=Results(scores, first.scores.frames),
         changes=_average(reports, lambda report: report.changes, _average_changes),
         comparisons=_correct(comparisons),
-        notes=(*first.notes, f"figures are means over {len(reports)} draws of the view"),
+        notes=(*first.notes, _describe_spread(scores, len(reports))),
+    )
+
+
+def _describe_spread(scores: Sequence[Score], draws: int) -> str:
+    largest = max((score.spread for score in scores), default=0.0)
+    return (
+        f"figures are means over {draws} draws of the view; a score of one draw is off by at most {largest:.4f} "
+        "(standard deviation)"
     )
 
 

@@ -170,7 +170,7 @@ def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, nam
 
 def find_bias_removed(estimate: float, raw: Finding, truth: float) -> float | None:
     """The share of the raw bias that an estimate is free of; None if the raw score may have none."""
-    if raw.low <= truth <= raw.high:
+    if raw.low <= truth <= raw.high or raw.value == truth:
         return None
     return 1 - abs(estimate - truth) / abs(raw.value - truth)
 

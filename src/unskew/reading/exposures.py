@@ -51,6 +51,8 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         )
     length = None if within is None else _read_length(log, within)
     shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
+    if log.axis.kind == "epoch" and shown.axis.kind == "integer":
+        shown = replace(shown, axis=log.axis)
     key, time = _line_up(log, shown)
     keys = log.entry_users() * len(log.items) + log.item
     exposed = _follow(keys, log.time, key, time, length)
@@ -68,14 +70,14 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
 def _read(log: Log, source: Any) -> Log:
     """The rows of the table, times as those of the log."""
     names = find_columns(source, log.columns, "exposures")
-    shown = read_log(source, names.user, names.item, names.time, repeats=True)
-    if log.axis.kind == "epoch" and shown.axis.kind == "integer":
-        return replace(shown, axis=log.axis)
-    return shown
+    return read_log(source, names.user, names.item, names.time, repeats=True)
 
 
 def _read_length(log: Log, within: Any) -> float:
-    step = Step.of(log.axis, within)
+    try:
+        step = Step.of(log.axis, within)
+    except TimeError as error:
+        raise error.with_context(option("within")) from None
     if step.months:
         raise TimeError(f"{option('within')} is {within!r}", remedy="give it in days: months differ in length")
     return log.axis.duration(step.days) if step.days else step.ticks
@@ -108,6 +110,8 @@ def _line_up(log: Log, shown: Log) -> tuple[Codes, Times]:
 
 
 def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
+    if kind_of(theirs.values.type) == "integers" and kind_of(ours.values.type) == "text":
+        return ours.codes(theirs.values.cast(ours.values.type))  # in a text file, all may happen to be numbers
     if not are_comparable(theirs.values.type, ours.values.type):
         raise InputError(
             f"the {what}s of {shown.source} are {kind_of(theirs.values.type)}, those of the log "

@@ -44,7 +44,8 @@ def outside(log: Log, campaigns: Windows) -> Log:
         told = ", ".join(map(str, windows))
         raise EmptyError(f"everything in this log was taken inside {told}: nothing is left outside")
     reason = f"the dates of {count(len(windows), 'campaign')} are known"
-    return replace(left, view_report=describe_view(log, left, reason))
+    details = "without " + ", ".join(map(str, windows))
+    return replace(left, view_report=describe_view(log, left, reason), view_details=details)
 
 
 def require_windows(log: Log, campaigns: Windows) -> tuple[TimeWindow, ...]:

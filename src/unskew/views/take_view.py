@@ -137,8 +137,10 @@ def take_draws(
         since=since,
         until=until,
     )
-    chosen, reason = known.choose() if view is None else (known.require(view), "asked for")
-    return [_tell(one, log, reason, known.advise(chosen)) for one in known.take(chosen, seed, draws)]
+    chosen, reason = known.choose() if view is None else known.require(view)
+    details = known.detail(chosen, within)
+    made = [_tell(one, log, reason, known.advise(chosen)) for one in known.take(chosen, seed, draws)]
+    return [replace(one, view_details=details) for one in made]
 
 
 def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
@@ -182,13 +184,25 @@ class _Known:
         told = [name for name, value in known if value is not None]
         return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
 
-    def require(self, view: str) -> str:
-        """Refuse a view for which something is missing."""
+    def require(self, view: str) -> tuple[str, str]:
+        """A view that is asked for, and why it is taken; refused if something is missing for it."""
         require_one_of(option("view"), view, VIEWS)
-        missing = next(self._find_missing(view), None)
-        if missing is not None:
-            raise PolicyError(f"{option('view', view)} needs {missing[0]}", remedy=f"give {missing[1]}")
-        return view
+        missing = list(self._find_missing(view))
+        if view == "kept" and [what for what, _ in missing] == ["a model of production"]:
+            return "organic", "kept was asked for, which needs a model of production"
+        if missing:
+            raise PolicyError(f"{option('view', view)} needs {missing[0][0]}", remedy=f"give {missing[0][1]}")
+        return view, "it was asked for"
+
+    def detail(self, view: str, within: Any) -> str:
+        """What a view is made from, in a few words."""
+        parts = {
+            "windows": ", ".join(map(str, self.windows)) if view in ("outside", "thinned", "kept") else "",
+            "exposures": f"within {within}" if within is not None and view in ("organic", "kept") else "",
+            "production": str(self.production) if view in ("thinned", "kept") else "",
+            "hold-out": "given" if self.holdout is not None and view in ("thinned", "kept") else "",
+        }
+        return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
 
     def _find_missing(self, view: str) -> Iterator[tuple[str, str]]:
         if view in ("organic", "kept") and not self.exposures:
@@ -234,7 +248,7 @@ class _Known:
 
     def advise(self, view: str) -> Iterator[str]:
         """What would improve it, a sentence each."""
-        if view in ("all", "outside"):
+        if view in ("all", "outside") and not self.exposures:
             gain = {
                 "all": "allow leaving out what followed recommendations, and with it their bias",
                 "outside": "keep what people took by themselves in these windows",

@@ -102,6 +102,7 @@ def fit_weights(
         weights,
         report=report,
         frames=snapshot.log.frames,
+        view_details=snapshot.log.view_details,
         after=getattr(part, "after", None),
         reference_after=getattr(target, "after", None),
     )

@@ -90,6 +90,7 @@ class ItemWeights:
     frames: str | None = None
     after: Label | None = None
     reference_after: Label | None = None
+    view_details: str = ""
     margins: tuple[GroupWeights, ...] = ()
 
     @property
@@ -232,6 +233,13 @@ class ItemWeights:
         require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         self._require_same_protocol(part)
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
+        if self.view_details != part.log.view_details:
+            mine, theirs = self.view_details or "nothing more", part.log.view_details or "nothing more"
+            raise PolicyError(
+                f"the file of weights was made under another {part.policy.view!r} view of the log ({mine}; not "
+                f"{theirs})",
+                remedy="make it again with what is known here, or give what it was made with",
+            )
         if not self.is_fitted_at(part):
             warnings.warn(
                 f"the weights were fitted at {self.at} and are used at {part.at}: their bound does not hold "

@@ -50,6 +50,7 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
         "report": weights.report.to_dict(),
         "options": weights.options.to_dict() | {"items": None},
         "policy": weights.policy.to_dict(),
+        "view_details": weights.view_details,
         "margins": [margin.to_dict() for margin in weights.margins],
     }
     arrays = {name: pa.array(getattr(weights, name), type=kind) for name, kind in _ARRAYS.items()}
@@ -92,6 +93,7 @@ def read_weights(path: Path) -> dict[str, Any]:
                 [_read_groups(arrays, k) for k in range(len(about["options"].get("margins", ())))],
             ),
             "policy": Policy.from_dict(about["policy"]),
+            "view_details": str(about.get("view_details", "")),
             "margins": _read_margins(about),
         }
 
