@@ -13,6 +13,7 @@ import unskew as us
 from tests.test_cli import answer, refused
 from unskew.data.split_rule import SplitRule
 from unskew.errors import FileError, PolicyError
+from unskew.files import seal
 from unskew.recommend import Batch
 from unskew.recommend.contract import top_k
 from unskew.weights.production_agreement import LAST_RANKS, name_groups
@@ -108,7 +109,7 @@ def test_a_file_names_the_model_and_may_name_only_what_unskew_ships(log: us.Log,
     assert np.array_equal(now.weigh(loaded).pair_shares, now.weigh(weights).pair_shares)
     found = pq.read_table(path)
     metadata = {k: v.replace(b"knn?neighbours=20", b"antigravity:x?a=1") for k, v in found.schema.metadata.items()}
-    pq.write_table(found.replace_schema_metadata(metadata), path)
+    pq.write_table(seal(found.replace_schema_metadata(metadata)), path)
     with pytest.raises(FileError, match="not one that unskew ships"):
         us.ItemWeights.load(path)
     with pytest.raises(PolicyError, match=r"rarest cannot be written to a file.*name it by a spec"):
