@@ -86,7 +86,7 @@ def test_the_readme_opens_with_the_problem_then_the_picture_then_two_commands() 
 
 def test_the_demonstration_runs_a_command_and_installs_what_it_uses() -> None:
     text = (ROOT / "Makefile").read_text()
-    assert re.findall(r"/unskew ([a-z]+)", text) == ["reproduce"]
+    assert re.findall(r"/unskew ([a-z]+)", text) == ["reproduce", "yardstick"]
     assert re.search(r"^\.venv/demo:.*\n.*\n.*-e '\.\[implicit\]'$", text, re.MULTILINE)
 
 

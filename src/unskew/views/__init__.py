@@ -7,11 +7,11 @@
 - `excess`: how much of what was taken in windows came from recommendations
 - `reporting`: what a view left out, counted
 
-`thinned`, `kept` and `excess` walk the same way. `contrast` finds short windows (`short_windows`), the hold-out group
-(`holdout_group`) or quiet windows (`quiet_windows`), and what was taken there (`taken_pairs`). `production_choice`
-ranks it by a model of production (`production_ranks`). `ranked_contrast` gives each pair a cell (`strata`,
-`item_push`) and counts (`tally`); `rates` says how much is usual and how much is kept. From there `thinning` draws
-(`keep_draws`), and `cross_fitted` measures the excess.
+`thinned`, `kept` and `excess` walk the same way. `contrast` finds short windows (`short_windows`), the hold-out
+group (`holdout_group`) or quiet windows (`quiet_windows`), and what was taken there (`taken_pairs`).
+`production_choice` ranks it by a model of production (`production_ranks`). `ranked_contrast` gives each pair a
+cell (`strata`, `item_push`) and counts (`tally`); `rates` says how much is usual and how much is kept. From there
+`thinning` draws (`keep_draws`), and `cross_fitted` measures the excess.
 
 A view that removes what recommendations did to the log is named in `unskew.data.policy`, or its scores are marked
 as if it did not.
