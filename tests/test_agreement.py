@@ -86,6 +86,13 @@ def test_scores_of_the_model_itself_come_back_to_those_of_the_reference_date(log
     assert abs(us.evaluate("popular", now, quality="hit@5").value - then) > 5 * margin.bound
 
 
+def test_the_pair_is_left_out_of_the_model_whatever_the_spec_says(log: us.Log) -> None:
+    """How held-out pairs are ranked is no part of what production recommends."""
+    exact, told = us.Agreement("knn?neighbours=20"), us.Agreement("knn?neighbours=20&exact=false")
+    assert told.name == exact.name
+    assert np.array_equal(told.groups(log.at(480)).codes, exact.groups(log.at(480)).codes)
+
+
 def test_the_model_is_fitted_once_for_each_date(log: us.Log) -> None:
     model = Rarest()
     margins = [us.Agreement(model)]
