@@ -13,6 +13,7 @@ import unskew as us
 from tests.test_cli import answer, refused
 from unskew.data.split_rule import SplitRule
 from unskew.errors import FileError, PolicyError
+from unskew.files import seal
 from unskew.recommend import Batch
 from unskew.recommend.contract import top_k
 from unskew.weights.production_agreement import LAST_RANKS, name_groups
@@ -85,6 +86,13 @@ def test_scores_of_the_model_itself_come_back_to_those_of_the_reference_date(log
     assert abs(us.evaluate("popular", now, quality="hit@5").value - then) > 5 * margin.bound
 
 
+def test_the_pair_is_left_out_of_the_model_whatever_the_spec_says(log: us.Log) -> None:
+    """How held-out pairs are ranked is no part of what production recommends."""
+    exact, told = us.Agreement("knn?neighbours=20"), us.Agreement("knn?neighbours=20&exact=false")
+    assert told.name == exact.name
+    assert np.array_equal(told.groups(log.at(480)).codes, exact.groups(log.at(480)).codes)
+
+
 def test_the_model_is_fitted_once_for_each_date(log: us.Log) -> None:
     model = Rarest()
     margins = [us.Agreement(model)]
@@ -108,7 +116,7 @@ def test_a_file_names_the_model_and_may_name_only_what_unskew_ships(log: us.Log,
     assert np.array_equal(now.weigh(loaded).pair_shares, now.weigh(weights).pair_shares)
     found = pq.read_table(path)
     metadata = {k: v.replace(b"knn?neighbours=20", b"antigravity:x?a=1") for k, v in found.schema.metadata.items()}
-    pq.write_table(found.replace_schema_metadata(metadata), path)
+    pq.write_table(seal(found.replace_schema_metadata(metadata)), path)
     with pytest.raises(FileError, match="not one that unskew ships"):
         us.ItemWeights.load(path)
     with pytest.raises(PolicyError, match=r"rarest cannot be written to a file.*name it by a spec"):

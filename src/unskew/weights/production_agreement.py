@@ -47,7 +47,8 @@ class Agreement:
     Attributes
     ----------
     production
-        The model, as it was given.
+        The model. A spec with ``exact=false`` is taken without it: that says how held-out pairs are ranked, not
+        what production recommends, and a model that has learned from a pair agrees with it in any case.
 
     Examples
     --------
@@ -61,8 +62,8 @@ class Agreement:
     columns: tuple[str, ...] = ()
 
     def __init__(self, production: AnyRecommender) -> None:
-        self.production = production
-        self._model = recommender(production)
+        self.production = _leave_pairs_out(production) if isinstance(production, str) else production
+        self._model = recommender(self.production)
         self._found: WeakKeyDictionary[Log, dict[tuple[Any, ...], Groups]] = WeakKeyDictionary()
 
     def __repr__(self) -> str:
@@ -113,6 +114,17 @@ class Agreement:
         codes = np.full(len(part.profiles.item), len(LAST_RANKS), dtype=np.int32)
         codes[pairs] = np.where(ranks > 0, np.searchsorted(LAST_RANKS, ranks), len(LAST_RANKS))
         return Groups(name_groups(), codes)
+
+
+def _leave_pairs_out(spec: str) -> str:
+    """The spec of the same model, without what would leave held-out pairs in it.
+
+    >>> _leave_pairs_out("knn?neighbours=20&exact=false"), _leave_pairs_out("als?factors=8")
+    ('knn?neighbours=20', 'als?factors=8')
+    """
+    name, mark, query = spec.strip().partition("?")
+    parts = [part for part in query.split("&") if part.replace(" ", "").lower() != "exact=false"]
+    return name + mark * bool(parts) + "&".join(parts)
 
 
 def name_groups() -> tuple[str, ...]:
