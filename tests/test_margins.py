@@ -267,7 +267,7 @@ def test_margins_that_cannot_be_fitted_are_refused_with_what_to_do() -> None:
     with pytest.raises(ColumnError, match=r"no labels 'colour' were read .*name it with labels"):
         us.fit_weights(log.at(9), log.at(4), margins=["colour"])
     with pytest.raises(
-        PolicyError, match=r"margins need the profiles of the reference date.*give reference a date"
+        PolicyError, match=r"margins needs the profiles of the reference date.*give reference a date"
     ):
         us.fit_weights(log.at(9), log.at(4).marginal(), margins=["band"])
     with pytest.raises(PolicyError, match="use method='scaling'"):

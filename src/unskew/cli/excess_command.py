@@ -51,7 +51,8 @@ def excess(
     for name in ("exposures", "exposed", "within", "view"):
         if getattr(known, name):
             raise PolicyError(
-                f"{option(name)} is of no use here: the excess is found without exposures", remedy="leave it out"
+                f"{option(name)} is of no use here: an excess is estimated from the whole log, without exposures",
+                remedy="leave it out",
             )
     found = find_excess(
         source.read(),

@@ -51,15 +51,15 @@ def find_holdout(log: Log, given: Any) -> Mask:
     ids, is_text = _read_ids(log, given)
     if len(ids) == 0:
         raise EmptyError(f"{option('holdout')} names no users", remedy=_HOW)
+    first = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
     if is_text and kind_of(log.users.values.type) != "text":
         ids = ids_of_texts(ids, log.users)
     codes = log.users.codes(ids)
     found = np.zeros(len(log.users), dtype=np.bool_)
     found[codes[codes >= 0]] = True
     if not found.any():
-        example = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
         raise InputError(
-            f"{option('holdout')}: the log has none of these users, such as {example!r} (it has "
+            f"{option('holdout')}: the log has none of these users, such as {first!r} (it has "
             f"{log.users.examples()})"
         )
     if found.all():
@@ -144,7 +144,7 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     if p <= _ALARM:
         found.append(
             f"the hold-out group is not like the others: its users held {mean:.1f} items on average at "
-            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}). Was anything shown before then?"
+            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}); something may have been shown before then"
         )
     p, band, share, other = _compare_items(before, inside, others)
     if p <= _ALARM:

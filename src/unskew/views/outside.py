@@ -41,8 +41,8 @@ def outside(log: Log, campaigns: Windows) -> Log:
     again = None if log.repeats is None else ~mark_inside(windows, log.repeats.time)
     left = log.keep_entries(~mark_inside(windows, log.time), repeats=again, view="outside")
     if len(left) == 0:
-        told = ", ".join(map(str, windows))
-        raise EmptyError(f"everything in this log was taken inside {told}: nothing is left outside")
+        told = " and ".join(f"'{window}'" for window in windows)
+        raise EmptyError(f"everything in this log was taken inside {told}, and nothing is left outside")
     reason = f"the dates of {count(len(windows), 'campaign')} are known"
     details = "without " + ", ".join(map(str, windows))
     return replace(left, view_report=describe_view(log, left, reason), view_details=details)

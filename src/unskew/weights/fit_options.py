@@ -128,7 +128,7 @@ class FitOptions:
         self._set("margins", read_margins(self.margins))
         if self.margins and self.method != "scaling":
             raise PolicyError(
-                f"{option('margins')} are fitted together with the weights of all items",
+                f"what {option('margins')} names is fitted together with the weights of all items",
                 remedy=f"use {option('method', 'scaling')}, or leave out {option('margins')}",
             )
 

@@ -214,7 +214,7 @@ def _reference(alignment: Alignment) -> tuple[Any, Any]:
     """All users at t0, and those who are evaluated."""
     if alignment.everyone_then is None or alignment.then is None:
         raise PolicyError(
-            f"{option('margins')} need the profiles of the reference date, which a marginal does not have",
+            f"{option('margins')} needs the profiles of the reference date, which a marginal does not have",
             remedy=f"give {option('reference')} a date of the log",
         )
     return alignment.everyone_then, alignment.then
