@@ -113,3 +113,11 @@ def test_a_group_without_profiles_cannot_be_checked() -> None:
     log = us.read_log({"user": [1, 2, 3, 4], "item": [1, 2, 3, 4], "time": [1, 1, 1, 9]})
     assert "cannot be checked" in check_holdout(log, np.array([u == 4 for u in log.users]), 5)[0]
     assert check_holdout(log, np.array([u == 4 for u in log.users]), 0) == []
+
+
+def test_a_list_of_users_without_a_first_line_for_names_loses_none(tmp_path: Path) -> None:
+    for users, text in ((["u1", "u2", "u3"], "u1\nu2\n"), ([11, 12, 13], "11\n12\n")):
+        log = us.read_log({"user": users, "item": [1, 1, 1], "time": [1, 2, 3]})
+        (tmp_path / "held.csv").write_text(text)
+        found = find_holdout(log, tmp_path / "held.csv")
+        assert sorted(log.users[int(code)] for code in np.flatnonzero(found)) == users[:2]

@@ -87,7 +87,12 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
             rows = source.connection.sql(
                 f"SELECT {cast} FROM {source.relation} WHERE {quote_name(column)} IS NOT NULL"
             )
-            return frames.join_chunks(rows.to_arrow_table().column(0)), text
+            ids = frames.join_chunks(rows.to_arrow_table().column(0))
+            if text and list(source.columns) == [column] and _is_user(log, column):
+                ids = pa.concat_arrays(
+                    [pa.array([column], type=ids.type), ids]
+                )  # a list without a first line for names
+            return ids, text
     if isinstance(given, Mapping):
         given = frames.from_columns(given)
     if isinstance(given, pa.Array | pa.ChunkedArray):
@@ -99,6 +104,12 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise InputError(f"{option('holdout')} is a {type(given).__name__}", remedy=_HOW)
     return list(given), False
+
+
+def _is_user(log: Log, text: str) -> bool:
+    ids = pa.array([text])
+    found = ids if kind_of(log.users.values.type) == "text" else ids_of_texts(ids, log.users)
+    return bool((log.users.codes(found) >= 0).any())
 
 
 def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
