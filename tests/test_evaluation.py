@@ -585,7 +585,7 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
         ({"after": 3, "leave_out": 2}, "none is taken out"),
         ({"after": 9}, "after=9 is not before at=9"),
         ({"after": -1}, "nothing had happened yet at -1"),
-        ({"weights": 3.5}, "give fitted weights or a mapping"),
+        ({"weights": 3.5}, "give fitted weights, a mapping"),
         ({"weights": {"nothing": 1.0}}, "the log has no item 'nothing'"),
     ],
 )
