@@ -164,7 +164,10 @@ BAD: list[tuple[list[str], str]] = [
     (["--exposures", "nowhere.parquet"], "nowhere.parquet"),
     (["--exposures", "plain.parquet?user=a&thing=b"], "names a column 'thing'"),
     (["--exposures", "abc.parquet"], "no column 'user'"),
-    (["--exposures", "abc.parquet?user=a&item=b"], "no column 'time'"),
+    (
+        ["--exposures", "abc.parquet?user=a&item=b"],
+        "no column 'time'; it has 'a', 'b', 'c': name its columns as in FILE?",
+    ),
     (["--exposures", "exposures.parquet", "--exposed", "x"], "give --exposures or --exposed, not both"),
     (["--exposed", "shown"], "no column 'shown'"),
     (["--exposures", "exposures.parquet", "--within", "-3"], "--within: the step is '-3'"),

@@ -122,9 +122,13 @@ class KnownOptions:
         path, names = _split_source(self.exposures)
         if not names:
             return path
+        from unskew.errors import ColumnError
         from unskew.reading.reader import read_log
 
-        return read_log(path, names.get("user"), names.get("item"), names.get("time"), repeats=True)
+        try:
+            return read_log(path, names.get("user"), names.get("item"), names.get("time"), repeats=True)
+        except ColumnError as error:  # whose remedy names options for the columns of the log
+            raise ColumnError(error.message, remedy="name its columns as in FILE?user=A&item=B&time=C") from None
 
 
 def _split_source(text: str) -> tuple[str, dict[str, str]]:

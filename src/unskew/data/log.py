@@ -265,9 +265,12 @@ class Log:
     def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
         """The error about a time before the first interaction."""
         return EmptyError(
-            f"nothing had happened yet at {moment.label}: the log runs from {self.first} to {self.last}",
+            f"nothing had happened yet at {moment.label}: {self._what()} runs from {self.first} to {self.last}",
             remedy=remedy,
         )
+
+    def _what(self) -> str:
+        return "the log" if self.view == "all" else f"the {self.view!r} view of the log"
 
     def _check_range(self, moment: Moment) -> None:
         first, last = self.span
@@ -277,7 +280,7 @@ class Log:
         same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
         if moment.tick > last and not same_day:
             warnings.warn(
-                f"{moment.label} is after the log ends: it runs from {self.first} to {self.last}",
+                f"{moment.label} is after {self._what()} ends: it runs from {self.first} to {self.last}",
                 UnskewWarning,
                 stacklevel=3,
             )
