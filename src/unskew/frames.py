@@ -24,7 +24,7 @@ def to_native(table: pa.Table, library: str | None) -> Any:
     if library is None:
         library = next(filter(_is_installed, _PREFERRED), "pyarrow")
     if library == "pandas":
-        return table.to_pandas()
+        return table.to_pandas(date_as_object=False)
     if library == "polars":
         import polars
 

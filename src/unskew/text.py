@@ -21,6 +21,16 @@ def escape_controls(text: str) -> str:
     return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
+def show_name(name: object, most: int = 48) -> str:
+    r"""A name from the data as a label: one line, nothing in it steers anything, cut short if it is long.
+
+    >>> show_name("a\u202eb"), len(show_name("x" * 400))
+    ('a\\u202eb', 48)
+    """
+    text = escape_controls(str(name))
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def shorten_quotes(text: str) -> str:
     """The text with at most 200 characters of each value that it quotes.
 

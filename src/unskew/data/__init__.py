@@ -1,7 +1,7 @@
 """The nouns: ids, times, the log, its slices, item marginals, and how users and items are chosen.
 
 - `ids`: the caller's ids and the codes that stand for them
-- `date_grammar`, `times`: how dates are written; the time axis of a log
+- `date_grammar`, `times`: how dates are written; the time axis of a log; `date_columns`: dates in dataframes
 - `columns`: the columns that a log came from
 - `log`, `saved_log`: all of history, in memory and on disk; `repeats`: later rows of pairs that it counts once
 - `fingerprint`: what tells one log apart from another

@@ -1,9 +1,9 @@
-"""Words in a chart: names at the ends of lines that do not cover one another, ticks, events above the plot."""
+"""Words in a chart: names at the ends of lines that do not cover one another, and ticks."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -133,14 +133,3 @@ def log_ticks(low: float, high: float) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     ticks = [float(f"{step}e{k}") for k in powers if k % every == 0 for step in steps]
     return [tick for tick in ticks if low <= tick <= high]
-
-
-def mark_events(events: Mapping[float, str]) -> Any:
-    """A thin upright rule for each time at which something happened, with its name above the plot."""
-    rows = [{"when": time, "label": name} for time, name in events.items()]
-    base = alt.Chart(inline_data(rows)).encode(x=alt.X("when:Q"))
-    rules = base.mark_rule(color=GREY, strokeDash=[2, 3], strokeWidth=1)
-    words = base.mark_text(color=GREY, fontSize=11, baseline="bottom", dy=-4).encode(
-        y=alt.value(0), text="label:N"
-    )
-    return rules + words

@@ -24,6 +24,22 @@ NAVY = "#0b2545"
 SOLID = (1, 0)
 _WITHIN_NUMBERS = r"(?<=\d) (?=[\d%])|(?<=\bp) (?==)|(?<=\bp =) (?=\d)|(?<=\bday) (?=\d)| (?=\.\. )|(?<= \.\.) "
 
+DARK = {
+    "white": "#16181c",
+    "#ffffff": "#16181c",
+    INK: "#ececec",
+    GREY: "#a3a8ae",
+    PALE: "#33383f",
+    BLUE: "#56b4e9",
+    VERMILION: "#ff9152",
+    GREEN: "#3fcaa1",
+    PURPLE: "#e39ccd",
+    OCHRE: "#e9b949",
+    SKY: "#9ad0ee",
+    NAVY: "#a9bfff",
+}
+"""What each colour becomes on a dark page; words set in it stay readable there."""
+
 FONT = "Helvetica, Arial, sans-serif"
 LETTER = 0.49  # the mean width of a letter of this font, as a part of its size
 
@@ -83,6 +99,24 @@ def shape_by(field: str, strokes: dict[str, Stroke]) -> Any:
     """The shape of point of each name."""
     shown = [stroke.shape for stroke in strokes.values()]
     return alt.Shape(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+
+
+SERIES = (
+    Stroke(BLUE),
+    Stroke(VERMILION, shape="square"),
+    Stroke(GREEN, shape="triangle-up"),
+    Stroke(PURPLE, shape="diamond"),
+    Stroke(OCHRE, shape="cross"),
+    Stroke(INK, shape="triangle-down"),
+    Stroke(SKY, shape="triangle-right"),
+    Stroke(GREY, shape="triangle-left"),
+)
+"""Lines of things that have no order, told apart by colour and by the shape of their points."""
+
+
+def assign_strokes(names: Iterable[str]) -> dict[str, Stroke]:
+    """A line for each name; those beyond the eighth begin again with the first."""
+    return {name: SERIES[k % len(SERIES)] for k, name in enumerate(dict.fromkeys(names))}
 
 
 def inline_data(rows: Iterable[dict[str, Any]]) -> Any:

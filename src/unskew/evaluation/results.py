@@ -7,6 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
+from unskew.data.date_columns import restore_dates
 from unskew.frames import to_native
 
 
@@ -41,8 +42,8 @@ class Results(list[Result]):
         return pa.Table.from_pylist([one.to_row() for one in self])
 
     def to_frame(self) -> Any:
-        """One row each, in the dataframe library that the log came in."""
-        return to_native(self.to_arrow(), self.frames)
+        """One row each, in the dataframe library that the log came in; dates are dates."""
+        return to_native(restore_dates(self.to_arrow(), ["at", "from", "to"]), self.frames)
 
 
 def flatten(row: Mapping[str, Any], parts: Sequence[str] = ()) -> dict[str, Any]:

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Floats
+from unskew.data.date_columns import restore_dates
+from unskew.data.time_windows import Windows
 from unskew.data.times import Label
 from unskew.errors import InputError, function
 from unskew.files import (
@@ -102,8 +104,29 @@ class Timeline:
         return self.rows
 
     def to_frame(self) -> Any:
-        """The rows in the dataframe library that the log came in; see `unskew.frames.to_native`."""
-        return to_native(self.rows, self.frames)
+        """The rows in the dataframe library that the log came in; see `unskew.frames.to_native`.
+
+        Where the log has dates, `at` is one: a bare date, which is the end of that day, as a date.
+        """
+        return to_native(restore_dates(self.rows, ["at"]), self.frames)
+
+    def plot(
+        self, quality: str | None = None, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None
+    ) -> Any:
+        """The scores over time as an altair chart, raw and debiased, with their bands; then the items, if any.
+
+        Parameters
+        ----------
+        quality
+            One of those that were scored; by default a chart for each.
+        campaigns
+            When something was recommended, as for `unskew.outside`: shaded.
+        names
+            What items are called, where their ids do not say it.
+        """
+        from unskew.over_time.timeline_chart import plot_timeline  # a drawing library is loaded when it draws
+
+        return plot_timeline(self, quality, campaigns=campaigns, names=names or {})
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew timeline --json`` prints."""

@@ -9,7 +9,8 @@ import altair as alt
 import numpy as np
 import pyarrow as pa
 
-from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks, mark_events
+from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
+from unskew.drawing.lines_over_time import level_rule, line_layer
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -27,6 +28,7 @@ from unskew.drawing.theme import (
     width_by,
     wrap_lines,
 )
+from unskew.drawing.time_axis import mark_events, time_axis
 from unskew.reproduction.figure import Figure
 from unskew.reproduction.paper_sentences import items_sentence, score_sentence, sizes_sentence, weighted_sentence
 from unskew.reproduction.phrases import format_change, format_percent
@@ -61,20 +63,8 @@ def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     rows = sorted(table.to_pylist(), key=lambda row: (row["item"], row["at"]))
     span = fit_span([row["probability"] for row in rows], HEIGHT, log=True)
     shares = percent_axis(2, values=log_ticks(span.low, span.high))
-    lines = (
-        alt.Chart(inline_data(rows))
-        .mark_line()
-        .encode(
-            x=_make_day_axis(rows),
-            y=alt.Y("probability:Q", title="P(i), share of the item mix (log scale)")
-            .scale(span.scale())
-            .axis(shares),
-            detail="item:N",
-            color=colour_by("group", GROUPS),
-            strokeDash=dash_by("group", GROUPS),
-            strokeWidth=width_by("group", GROUPS),
-        )
-    )
+    y = alt.Y("probability:Q", title="P(i), share of the item mix (log scale)").scale(span.scale()).axis(shares)
+    lines = line_layer(rows, GROUPS, "group", x=_make_day_axis(rows), y=y).encode(detail="item:N")
     first, last = _find_ends(rows)
     ends = [row for row in rows if row["at"] == last]
     labels = [Label(row["probability"], f"item {row['item']}", GROUPS[row["group"]].colour) for row in ends]
@@ -161,7 +151,7 @@ def draw_score(
     line = base.mark_line(color=RAW_COLOUR, strokeWidth=2.4, strokeDash=[6, 3]).encode(y="exact:Q")
     start, end = rows[0], rows[-1]
     change = end["exact"] / start["exact"] - 1
-    level = _draw_level(start["exact"])
+    level = level_rule(start["exact"])
     labels = [
         Label(end["exact"], f"raw {format_change(change)}", RAW_COLOUR, bold=True),
         Label(start["exact"], f"day {start['at']}: {format_percent(start['exact'], 2)}", GREY),
@@ -204,13 +194,10 @@ def draw_weighted_score(
     names = list(dict.fromkeys(row["weighting"] for row in rows))
     strokes = weighting_strokes(names)
     span = fit_span([row[name] for row in rows for name in ("value", "exact")], HEIGHT + 40)
-    base = alt.Chart(inline_data(rows)).encode(x=_make_day_axis(rows), color=colour_by("weighting", strokes))
+    across = _make_day_axis(rows)
     score = alt.Y("exact:Q", title=SCORE).scale(span.scale()).axis(_make_score_axis(span))
-    lines = base.mark_line().encode(
-        y=score,
-        strokeDash=dash_by("weighting", strokes),
-        strokeWidth=width_by("weighting", strokes),
-    )
+    lines = line_layer(rows, strokes, "weighting", x=across, y=score)
+    base = alt.Chart(inline_data(rows)).encode(x=across, color=colour_by("weighting", strokes))
     dots = base.mark_point(filled=True, size=8, opacity=0.22).encode(y="value:Q")
     by_name = {name: sorted((r for r in rows if r["weighting"] == name), key=lambda r: r["at"]) for name in names}
     change = {name: own[-1]["exact"] / own[0]["exact"] - 1 for name, own in by_name.items()}
@@ -219,7 +206,7 @@ def draw_weighted_score(
         Label(own[-1]["exact"], name, strokes[name].colour, name in (RAW, ALL), format_change(change[name]))
         for name, own in by_name.items()
     ]
-    parts = (_mark_campaigns(campaigns), dots, _draw_level(first["exact"]), lines, end_labels(labels, span, WIDTH))
+    parts = (_mark_campaigns(campaigns), dots, level_rule(first["exact"]), lines, end_labels(labels, span, WIDTH))
     title = f"The score of {algorithm}, weighted"
     subtitle = (
         f"{DESCRIPTIONS.get(algorithm, algorithm)}. Lines: all pairs; dots: {thousands(draws)} users drawn each "
@@ -241,18 +228,11 @@ def _find_ends(rows: list[dict[str, Any]]) -> tuple[int, int]:
 
 
 def _make_day_axis(rows: list[dict[str, Any]]) -> Any:
-    first, last = _find_ends(rows)
-    axis = alt.Axis(tickCount=8, format="d")
-    return alt.X("at:Q", title="day").scale(domain=[first, last], nice=False, zero=False).axis(axis)
+    return time_axis([row["at"] for row in rows], title="day")
 
 
 def _mark_campaigns(campaigns: Sequence[int]) -> Any:
     return mark_events({day: f"campaign, day {day}" for day in campaigns})
-
-
-def _draw_level(value: float) -> Any:
-    """A thin rule at the score of the first day."""
-    return alt.Chart(inline_data([{"level": value}])).mark_rule(color=GREY, strokeWidth=0.9).encode(y="level:Q")
 
 
 def _mention_zero(span: Span) -> str:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.checks import require_instance
+from unskew.data.date_columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Label
@@ -103,7 +104,7 @@ class Bursts:
 
     def to_frame(self) -> Any:
         """The cells of time, in the dataframe library that the log came in."""
-        return to_native(self.cells, self.frames)
+        return to_native(restore_dates(self.cells, ["start"]), self.frames)
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON: what ``unskew drift --detect --json`` prints."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -75,6 +76,12 @@ class Drift:
     def to_frame(self) -> Any:
         """The same in the dataframe library that the log came in."""
         return to_native(self.to_arrow(), self.frames)
+
+    def plot(self, top: int = 20, *, names: Mapping[Any, str] | None = None) -> Any:
+        """The items whose share changed most as an altair chart; `names` says what they are called."""
+        from unskew.weights.mix_charts import plot_drift  # a drawing library is loaded when it draws
+
+        return plot_drift(self, top, names or {})
 
     def to_dict(self, top: int = 20) -> dict[str, Any]:
         """All figures and the `top` items, ready for JSON: what ``unskew drift --json`` prints."""

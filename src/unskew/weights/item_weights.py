@@ -178,6 +178,12 @@ class ItemWeights:
         """The same in the dataframe library that the log came in; see `unskew.frames.to_native`."""
         return to_native(self.to_arrow(), self.frames)
 
+    def plot(self) -> Any:
+        """How large the weights are, and how closely they match the reference date, as an altair chart."""
+        from unskew.weights.mix_charts import plot_weights  # a drawing library is loaded when it draws
+
+        return plot_weights(self)
+
     def to_dict(self) -> dict[str, Any]:
         """All figures, ready for JSON: what ``unskew weights --json`` prints."""
         r = self.report

@@ -1,0 +1,156 @@
+"""Lines over time: scores with their bands, shares of items, and what happened meanwhile.
+
+Parts from which a chart is layered, and `draw_lines_over_time`, a whole chart whose lines can be switched off:
+its parameter `hidden` lists the names and kinds that are not shown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from unskew.drawing.labels import log_ticks
+from unskew.drawing.theme import (
+    GREY,
+    Stroke,
+    colour_by,
+    dash_by,
+    inline_data,
+    percent_axis,
+    percent_digits,
+    shape_by,
+    width_by,
+)
+from unskew.drawing.time_axis import mark_windows, place_time, time_axis
+
+WIDTH, HEIGHT = 640, 320
+HIDDEN = "hidden"
+"""The parameter of a chart that lists what is switched off."""
+
+_FAR = 30.0
+"""Shares that span this factor or more are shown on an axis of orders of magnitude."""
+
+
+def line_layer(
+    rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], name: str, *, x: Any, y: Any
+) -> Any:
+    """A line for each value of the field `name`, drawn as its stroke says."""
+    known = dict(strokes)
+    return (
+        alt.Chart(inline_data(dict(row) for row in rows))
+        .mark_line()
+        .encode(
+            x=x,
+            y=y,
+            color=colour_by(name, known),
+            strokeDash=dash_by(name, known),
+            strokeWidth=width_by(name, known),
+        )
+    )
+
+
+def level_rule(value: float) -> Any:
+    """A thin rule at a value to compare with."""
+    return alt.Chart(inline_data([{"level": value}])).mark_rule(color=GREY, strokeWidth=0.9).encode(y="level:Q")
+
+
+def draw_lines_over_time(
+    rows: Sequence[Mapping[str, Any]],
+    strokes: Mapping[str, Stroke],
+    *,
+    title: str,
+    kinds: Mapping[str, tuple[int, ...]] | None = None,
+    windows: Sequence[Mapping[str, Any]] = (),
+    percent: bool = True,
+    log: bool = False,
+    legend: bool = True,
+) -> Any:
+    """A chart of values over time, with bands where they are known, and windows shaded.
+
+    Parameters
+    ----------
+    rows
+        `at` (a number or an ISO date), `name` (a key of `strokes`), `kind` (a key of `kinds`, if there are any),
+        `value`, `shown` (the value in words), and `low` and `high`, None where they are not known.
+    strokes
+        How the line of each name is drawn.
+    title
+        Of the upright axis.
+    kinds
+        The dash of each kind of line; the last is drawn above the others, and thicker.
+    windows
+        `start`, `end` (None: still going on) and `name` of what happened meanwhile.
+    percent
+        Whether values are shares, written as percentages.
+    log
+        Use an axis of orders of magnitude where the values are far apart.
+    legend
+        Whether the chart has a legend, in which lines can be chosen; a page has boxes to tick instead.
+    """
+    times = list(dict.fromkeys(row["at"] for row in rows))
+    drawn = [{**row, "at": place_time(row["at"]), "when": str(row["at"])} for row in rows]
+    x = time_axis(times)
+    y = _value_axis(drawn, title, percent=percent, log=log)
+    hidden = alt.param(name=HIDDEN, value=[])
+    shown = f"indexof({HIDDEN}, datum.name) < 0 && indexof({HIDDEN}, datum.kind) < 0"
+    base = alt.Chart(inline_data(drawn)).transform_filter(shown)
+    own = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other must not share their choice
+    chosen = alt.selection_point(name=own, fields=["name"], bind="legend") if legend else None
+    colour: Any = colour_by("name", dict(strokes))
+    if legend:
+        colour = colour.legend(title=None, symbolOpacity=1, labelLimit=220)
+    encode: dict[str, Any] = {"color": colour, "detail": ["name:N", "kind:N"]}
+    if chosen is not None:
+        encode["opacity"] = alt.when(chosen).then(alt.value(1)).otherwise(alt.value(0.12))
+    layers = [mark_windows(windows, times)]
+    if any(row["low"] is not None for row in drawn):
+        band = {k: v for k, v in encode.items() if k != "opacity"}
+        layers.append(base.mark_area(opacity=0.14).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", **band))
+    look = _kind_encoding(kinds, legend=legend)
+    layers.append(base.mark_line().encode(x=x, y=y, **encode, **look))
+    tooltip = [
+        alt.Tooltip("when:N", title="date"),
+        alt.Tooltip("name:N", title="name"),
+        *([alt.Tooltip("kind:N", title="kind")] if kinds else []),
+        alt.Tooltip("shown:N", title=title),
+    ]
+    points = base.mark_point(filled=True, size=42).encode(
+        x=x, y=y, shape=shape_by("name", dict(strokes)), tooltip=tooltip, **encode
+    )
+    layers.append(points)
+    chart = alt.layer(*(layer for layer in layers if layer is not None)).add_params(hidden)
+    if chosen is not None:
+        chart = chart.add_params(chosen)
+    return chart.properties(width=WIDTH, height=HEIGHT)
+
+
+def _kind_encoding(kinds: Mapping[str, tuple[int, ...]] | None, *, legend: bool) -> dict[str, Any]:
+    if not kinds:
+        return {"strokeWidth": alt.value(2)}
+    names = list(kinds)
+    key = alt.Legend(title=None, symbolStrokeColor=GREY) if legend else None
+    dashes = alt.StrokeDash("kind:N", legend=key).scale(domain=names, range=[list(kinds[n]) for n in names])
+    widths = [1.7] * (len(names) - 1) + [2.8]
+    return {
+        "strokeDash": dashes,
+        "strokeWidth": alt.StrokeWidth("kind:N", legend=None).scale(domain=names, range=widths),
+    }
+
+
+def _value_axis(rows: Sequence[Mapping[str, Any]], title: str, *, percent: bool, log: bool) -> Any:
+    values = [row[field] for row in rows for field in ("value", "low", "high") if row[field] is not None]
+    low, high = min(values), max(values)
+    y = alt.Y("value:Q", title=title)
+    if log and low > 0 and high / low >= _FAR:
+        ticks = log_ticks(low, high)
+        axis = percent_axis(percent_digits(0, min(ticks, default=low), 1), values=ticks)
+        return (
+            y.title(f"{title} (log scale)")
+            .scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
+            .axis(axis)
+        )
+    y = y.scale(zero=low == 0, padding=0 if low == 0 else 8)
+    return y.axis(percent_axis(percent_digits(low, high))) if percent else y

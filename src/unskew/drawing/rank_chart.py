@@ -1,0 +1,47 @@
+"""Two orders of the same things side by side, with a line from each place in the one to its place in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from unskew.drawing.theme import Stroke, colour_by, inline_data, shape_by
+
+WIDTH, _LINE = 640, 34
+
+
+def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], columns: Sequence[str]) -> Any:
+    """The places of each name in two orders.
+
+    Parameters
+    ----------
+    rows
+        `name`, `column` (one of the two), `place` (1 is the best) and `shown`, what stands beside it.
+    strokes
+        How the line of each name is drawn.
+    columns
+        What the two orders are called.
+    """
+    places = max(row["place"] for row in rows)
+    x = alt.X("column:N", title=None).scale(type="point", domain=list(columns), padding=0.62)
+    x = x.axis(orient="top", domain=False, ticks=False, labelFontSize=12.5, labelFontWeight="bold", labelAngle=0)
+    y = alt.Y("place:Q", axis=None).scale(domain=[places + 0.6, 0.4], nice=False, zero=False)
+    base = alt.Chart(inline_data(dict(row) for row in rows)).encode(
+        x=x, y=y, color=colour_by("name", dict(strokes))
+    )
+    lines = base.mark_line(strokeWidth=2.4).encode(detail="name:N")
+    marks = base.mark_point(filled=True, size=90, opacity=1).encode(
+        shape=shape_by("name", dict(strokes)),
+        tooltip=[alt.Tooltip("name:N", title="name"), alt.Tooltip("shown:N", title="place and score")],
+    )
+    words = [
+        _draw_words(base.transform_filter(alt.datum.column == column), align, dx)
+        for column, align, dx in ((columns[0], "right", -12), (columns[1], "left", 12))
+    ]
+    return alt.layer(lines, marks, *words).properties(width=WIDTH, height=_LINE * (places + 0.4))
+
+
+def _draw_words(base: Any, align: str, dx: int) -> Any:
+    return base.mark_text(align=align, dx=dx, fontSize=12, limit=170).encode(text="shown:N")

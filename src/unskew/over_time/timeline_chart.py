@@ -1,0 +1,142 @@
+"""A timeline as charts: scores over time, raw and debiased, and the shares of items."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from unskew.data.time_windows import Windows, read_windows
+from unskew.data.times import Label, TimeAxis
+from unskew.drawing.lines_over_time import draw_lines_over_time
+from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
+from unskew.errors import InputError, option
+from unskew.text import percent, show_name
+
+if TYPE_CHECKING:
+    from unskew.over_time.timeline_table import Timeline
+
+Row = dict[str, Any]
+
+RAW, DEBIASED = "raw", "debiased"
+_DASH, _DOTS = (5, 3), (2, 2)
+
+
+def plot_timeline(timeline: Timeline, quality: str | None, *, campaigns: Windows, names: Mapping[Any, str]) -> Any:
+    """The chart of each quality, or of one; then that of the items, if their shares were recorded."""
+    import altair as alt
+
+    qualities = qualities_of(timeline)
+    if quality is not None and quality not in qualities:
+        raise InputError(f"{option('quality')} is {quality!r}; the timeline has {', '.join(qualities)}")
+    windows = place_windows(timeline.dates, campaigns)
+    charts = [
+        draw_scores(timeline, one, windows).properties(title=one)
+        for one in (qualities if quality is None else [quality])
+    ]
+    if quality is None and len(timeline.probabilities):
+        charts.append(draw_item_shares(timeline, windows, names).properties(title="share of the item mix"))
+    reference = str(timeline.options.get("reference", "")).partition(" ")[0]
+    lines = ["Dashed: raw; solid: debiased, at the item mix of the reference date; bands: intervals"]
+    whole = charts[0]
+    if len(charts) > 1:
+        own: Any = dict.fromkeys(("color", "shape", "strokeDash", "strokeWidth"), "independent")
+        whole = alt.vconcat(*charts, spacing=26).resolve_scale(**own)
+    return apply_theme(whole, f"Scores over time, compared with {reference}", lines)
+
+
+def qualities_of(timeline: Timeline) -> list[str]:
+    """The qualities that were scored, in their order."""
+    found: list[str] = timeline.rows.column("quality").unique().to_pylist()
+    return found
+
+
+def recommenders_of(timeline: Timeline) -> list[str]:
+    """The recommenders that were scored, in their order."""
+    found: list[str] = timeline.rows.column("recommender").unique().to_pylist()
+    return found
+
+
+def draw_scores(timeline: Timeline, quality: str, windows: Sequence[Row], *, legend: bool = True) -> Any:
+    """The scores of one quality: a colour for each recommender, a dash for each weighting."""
+    rows = [row for row in timeline.rows.to_pylist() if row["quality"] == quality]
+    share = all(0 <= row["value"] <= 1 for row in rows)  # a quality of one's own may have other limits
+    drawn = [
+        {
+            "at": row["at"],
+            "name": show_name(row["recommender"]),
+            "kind": name_weighting(row["weighting"], row["top"]),
+            "value": row["value"],
+            "low": None if math.isnan(row["low"]) else row["low"],
+            "high": None if math.isnan(row["high"]) else row["high"],
+            "shown": _write_score(row, share),
+        }
+        for row in rows
+    ]
+    tops = dict.fromkeys(row["kind"] for row in drawn if row["kind"] not in (RAW, DEBIASED))
+    kinds = {RAW: _DASH, **dict.fromkeys(tops, _DOTS), DEBIASED: SOLID}
+    strokes = assign_strokes(show_name(name) for name in recommenders_of(timeline))
+    return draw_lines_over_time(
+        drawn, strokes, title=f"score ({quality})", kinds=kinds, windows=windows, percent=share, legend=legend
+    )
+
+
+def draw_item_shares(
+    timeline: Timeline, windows: Sequence[Row], names: Mapping[Any, str], *, legend: bool = True
+) -> Any:
+    """The raw share of each recorded item in the item mix."""
+    rows = [row for row in timeline.probabilities.to_pylist() if row["weighting"] == RAW]
+    labels = label_items(dict.fromkeys(row["item"] for row in rows), names)
+    drawn = [
+        {
+            "at": row["at"],
+            "name": labels[row["item"]],
+            "kind": RAW,
+            "value": row["probability"],
+            "low": None,
+            "high": None,
+            "shown": percent(row["probability"], 3),
+        }
+        for row in rows
+    ]
+    strokes = assign_strokes(labels.values())
+    return draw_lines_over_time(
+        drawn, strokes, title="share of the item mix", windows=windows, log=True, legend=legend
+    )
+
+
+def label_items(items: Mapping[Any, Any], names: Mapping[Any, str]) -> dict[Any, str]:
+    """A label for each item: its name, and its id as well where two would have the same."""
+    labels = {item: show_name(names.get(item, item), 36) for item in items}
+    seen: dict[str, int] = {}
+    for label in labels.values():
+        seen[label] = seen.get(label, 0) + 1
+    return {
+        item: label if seen[label] == 1 else f"{label} ({show_name(item, 20)})" for item, label in labels.items()
+    }
+
+
+def place_windows(dates: Sequence[Label], campaigns: Windows) -> list[Row]:
+    """Windows of time as charts take them; each is called by its number where there are several."""
+    axis = TimeAxis("datetime", "us") if any(isinstance(date, str) for date in dates) else TimeAxis("float")
+    found = read_windows(axis, campaigns)
+    return [
+        {"start": one.first, "end": one.last, "name": "campaign" if len(found) == 1 else f"campaign {k}"}
+        for k, one in enumerate(found, start=1)
+    ]
+
+
+def name_weighting(weighting: str, top: int | None) -> str:
+    """What a weighting is called in charts: raw, debiased, or by how many items have a weight."""
+    if weighting == RAW:
+        return RAW
+    return DEBIASED if top is None else f"top {top} items"
+
+
+def _write_score(row: Row, share: bool) -> str:
+    if math.isnan(row["low"]):
+        return percent(row["value"]) if share else f"{row['value']:.4g}"
+    low, high = row["low"], row["high"]
+    if share:
+        return f"{percent(row['value'])} [{100 * low:.2f}, {100 * high:.2f}]"
+    return f"{row['value']:.4g} [{low:.4g}, {high:.4g}]"
