@@ -103,6 +103,7 @@ def test_the_interface_has_every_command() -> None:
         "evaluate LOG --reference 0 --at 9 -r popular -r constant:a",
         "timeline LOG --reference 0 --every 9 -r popular --items a",
         "sample LOG --at 9 -n 5 -o FILE",
+        "check LOG --reference 0 --at 9 --max-drift 1 --max-unexplained 1 -r popular",
         "excess LOG --campaign 9: --production popular",
         "simulate FOLDER --users 100 --items 50",
         "yardstick paper --seed 1 --users 100 --items 50 -r popular --truth-seeds 1",

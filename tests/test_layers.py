@@ -49,6 +49,7 @@ ROOMS = [
     "evaluation",
     "views",
     "over_time",
+    "monitoring",
     "worlds",
     "known_truths",
     "reproduction",

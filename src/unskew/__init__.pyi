@@ -33,6 +33,10 @@ from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
 from .known_truths.yardstick import yardstick as yardstick
 from .known_truths.yardstick_result import Yardstick as Yardstick
+from .monitoring.check_result import Check as Check
+from .monitoring.check_result import CheckedThreshold as CheckedThreshold
+from .monitoring.check_thresholds import check as check
+from .monitoring.thresholds import Thresholds as Thresholds
 from .over_time.timeline import timeline as timeline
 from .over_time.timeline_table import Timeline as Timeline
 from .reading.exposures import mark_exposed as mark_exposed

@@ -2,7 +2,9 @@
 
 - `command_group`: exit codes, errors, warnings and progress of any command
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
-  `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
+  `check_command`, `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
+- `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
+  checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them
 - `shared_options`: options that commands share, and the log that they describe
 - `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
@@ -16,6 +18,7 @@ from __future__ import annotations
 import click
 
 from unskew import __version__
+from unskew.cli.check_command import check
 from unskew.cli.command_group import CommandGroup, debug_option
 from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
@@ -46,5 +49,17 @@ def main() -> None:
     """
 
 
-for command in (drift, marginal, weights, evaluate, sample, timeline, excess, simulate, yardstick, reproduce):
+for command in (
+    drift,
+    marginal,
+    weights,
+    evaluate,
+    sample,
+    timeline,
+    check,
+    excess,
+    simulate,
+    yardstick,
+    reproduce,
+):
     main.add_command(command)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.detect_output import draw_bursts_to, print_bursts
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from unskew.weights.drift import Drift
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
 @click.option("--at", metavar="T", help="Date of the profiles; a bare date is the end of that day.")

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.evaluate_output import print_report
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
@@ -13,20 +14,16 @@ from unskew.cli.shared_options import (
     FitChoice,
     LogOptions,
     at_option,
+    change_options,
     check_specs,
     fit_options,
-    level_option,
     log_options,
-    require_once,
-    sample_option,
     score_options,
-    seed_option,
     show_options,
-    split_options,
 )
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @at_option
 @click.option(
@@ -42,50 +39,9 @@ from unskew.cli.shared_options import (
     help="Weights from 'unskew weights', instead of --reference.",
 )
 @score_options
-@click.option(
-    "--baseline",
-    multiple=True,
-    metavar="SPEC",
-    callback=lambda _context, _option, given: require_once("--baseline", given),
-    help="What ran at the date of --reference, if it was another recommender.",
-)
 @fit_options
-@sample_option
-@seed_option
-@click.option(
-    "--leave-out",
-    default=1,
-    show_default=True,
-    type=int,
-    metavar="N",
-    help="Take N items out of a profile at a time.",
-)
-@split_options
-@click.option(
-    "--folds",
-    type=int,
-    metavar="K",
-    help="Fit every recommender K times, each time without the pairs that it is scored on.",
-)
-@click.option(
-    "--draws",
-    default=5,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Average over so many draws of a view in which chance decides: thinned or kept.",
-)
+@change_options
 @click.option("--by", metavar="COLUMN", help="Also score each value of this column of the log.")
-@click.option(
-    "--refit",
-    type=int,
-    is_flag=False,
-    flag_value=200,
-    metavar="[N]",
-    help="Draw users at both dates N times and fit the weights (not the models) again, for intervals of weighted "
-    "scores and changes; 0 takes the weights as given.  [200 if no N is given; default: 50, for changes alone]",
-)
-@level_option
 @show_options
 def evaluate(
     source: LogOptions,

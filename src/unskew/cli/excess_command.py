@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import LogOptions, level_option, log_options, seed_option, show_options
 from unskew.errors import PolicyError, option
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from unskew.views.excess import Excess
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @click.option("--since", metavar="T", help="With --holdout: something was recommended after T.")
 @click.option("--until", metavar="T", help="Nothing after T counts.  [default: the end of the log]")

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import LogOptions, log_options, show_options, split_options, written_option
 from unskew.text import thousands
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @click.option("--at", required=True, metavar="T0", help="The date; a bare date is the end of that day.")
 @click.option(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.held_out_words import describe_held_out, describe_without_profile
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
@@ -19,7 +20,7 @@ from unskew.cli.shared_options import (
 from unskew.text import percent, thousands
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @at_option
 @click.option(

@@ -94,27 +94,22 @@ _SPLIT_OPTIONS = [
 level_option = click.option(
     "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
 )
+_RECOMMENDER: dict[str, Any] = {"multiple": True, "metavar": "SPEC", "help": "What to score; repeat for several."}
+recommenders_option = click.option("-r", "--recommender", "recommenders", **_RECOMMENDER)
+qualities_option = click.option(
+    "-q",
+    "--quality",
+    "qualities",
+    multiple=True,
+    default=("hit@5",),
+    show_default=True,
+    metavar="NAME",
+    help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; of whole users user-hit@k, user-recall@k, "
+    "user-precision@k, user-ndcg@k or user-map@k; repeat for several.",
+)
 _SCORE_OPTIONS = [
-    click.option(
-        "-r",
-        "--recommender",
-        "recommenders",
-        required=True,
-        multiple=True,
-        metavar="SPEC",
-        help="What to score; repeat for several.",
-    ),
-    click.option(
-        "-q",
-        "--quality",
-        "qualities",
-        multiple=True,
-        default=("hit@5",),
-        show_default=True,
-        metavar="NAME",
-        help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; of whole users user-hit@k, user-recall@k, "
-        "user-precision@k, user-ndcg@k or user-map@k; repeat for several.",
-    ),
+    click.option("-r", "--recommender", "recommenders", required=True, **_RECOMMENDER),
+    qualities_option,
 ]
 _SHARED_FIT_OPTIONS = [
     click.option(
@@ -152,6 +147,51 @@ _FIT_OPTIONS = [
         help="Match this mix as well as that of the items: column:NAME for the groups of a column of the log, "
         "agreement:SPEC for the ranks that a model of production gives; repeat for several.",
     ),
+]
+_CHANGE_OPTIONS = [
+    click.option(
+        "--baseline",
+        multiple=True,
+        metavar="SPEC",
+        callback=lambda _context, _option, given: require_once("--baseline", given),
+        help="What ran at the date of --reference, if it was another recommender.",
+    ),
+    sample_option,
+    seed_option,
+    click.option(
+        "--leave-out",
+        default=1,
+        show_default=True,
+        type=int,
+        metavar="N",
+        help="Take N items out of a profile at a time.",
+    ),
+    *_SPLIT_OPTIONS,
+    click.option(
+        "--folds",
+        type=int,
+        metavar="K",
+        help="Fit every recommender K times, each time without the pairs that it is scored on.",
+    ),
+    click.option(
+        "--draws",
+        default=5,
+        show_default=True,
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Average over so many draws of a view in which chance decides: thinned or kept.",
+    ),
+    click.option(
+        "--refit",
+        type=int,
+        is_flag=False,
+        flag_value=200,
+        metavar="[N]",
+        help="Draw users at both dates N times and fit the weights (not the models) again, for intervals of "
+        "weighted scores and changes; 0 takes the weights as given.  [200 if no N is given; default: 50, for "
+        "changes alone]",
+    ),
+    level_option,
 ]
 _SHOW_OPTIONS = [
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
@@ -307,6 +347,14 @@ def score_options(function: Function) -> Function:
 def split_options(function: Function) -> Function:
     """Add --after and --leave-last-out: the command gets `after` and `leave_last_out`."""
     return _decorate(function, _SPLIT_OPTIONS)
+
+
+def change_options(function: Function) -> Function:
+    """Add what scores and their changes since a reference date are made with, beside -r, -q and the fit.
+
+    The command gets `baseline`, `draws`, `refit`, `level`, and the fields of `SelectionOptions`.
+    """
+    return _decorate(function, _CHANGE_OPTIONS)
 
 
 def require_once(name: str, given: Sequence[str]) -> str | None:

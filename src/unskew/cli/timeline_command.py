@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.evaluate_output import TOO_FEW_HITS
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @reference_option
 @click.option("--from", "start", metavar="A", help="First date of the grid.  [default: the date of --reference]")

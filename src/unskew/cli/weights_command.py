@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.held_out_words import describe_held_out
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @log_options
 @reference_option
 @at_option

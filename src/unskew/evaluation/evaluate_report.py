@@ -110,7 +110,7 @@ def report(
     draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
     for one in draws:
         require_instance(Log, one, "a log", "read one with read_log")
-    changes, chosen = _separate(more)
+    changes, chosen = separate_keywords(more)
     fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
     first = next(iter(changes), None) if options is None else "options"
     check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level, baseline=baseline)
@@ -359,7 +359,7 @@ def _name_baseline(
     return {name: named[name]} if same else {f"{name} (baseline)": model}
 
 
-def _separate(more: ReportKeywords) -> tuple[FitKeywords, SelectionKeywords]:
+def separate_keywords(more: ReportKeywords) -> tuple[FitKeywords, SelectionKeywords]:
     """What is about fitting, and what is about the pairs."""
     about_pairs = SelectionKeywords.__annotations__
     changes: Any = {name: value for name, value in more.items() if name not in about_pairs}

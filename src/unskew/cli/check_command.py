@@ -1,0 +1,143 @@
+"""``unskew check``: thresholds for a job that runs by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.printing import print_json
+from unskew.cli.shared_options import (
+    FitChoice,
+    LogOptions,
+    at_option,
+    change_options,
+    check_specs,
+    fit_options,
+    log_options,
+    qualities_option,
+    recommenders_option,
+    reference_option,
+    show_options,
+)
+from unskew.progress import progress
+from unskew.text import escape_controls
+
+
+@click.command(cls=ConfiguredCommand)
+@log_options
+@reference_option
+@at_option
+@click.option(
+    "--max-drift",
+    type=float,
+    metavar="X",
+    help="How far the item mix may have moved: total variation, from 0 to 1.",
+)
+@click.option(
+    "--max-bound", type=float, metavar="X", help="How far a weighted score may still be off, from 0 to 1."
+)
+@click.option(
+    "--max-left-out", type=float, metavar="X", help="Share of users that weights may leave out at either date."
+)
+@click.option(
+    "--max-unexplained",
+    type=float,
+    metavar="X",
+    help="Change of a score that neither the item mix nor chance explains: 0.01 is one point. Needs -r.",
+)
+@click.option(
+    "--max-unexplained-relative",
+    type=float,
+    metavar="X",
+    help="The same as a share of the score at the date of --reference: 0.1 is a tenth.",
+)
+@click.option(
+    "--min-effective-pairs",
+    type=float,
+    metavar="N",
+    help="Least number of held-out pairs that must stand behind weighted scores.",
+)
+@recommenders_option
+@qualities_option
+@fit_options
+@change_options
+@show_options
+def check(
+    source: LogOptions,
+    fit: FitChoice,
+    at: str,
+    reference: str,
+    max_drift: float | None,
+    max_bound: float | None,
+    max_left_out: float | None,
+    max_unexplained: float | None,
+    max_unexplained_relative: float | None,
+    min_effective_pairs: float | None,
+    recommenders: tuple[str, ...],
+    qualities: tuple[str, ...],
+    baseline: str | None,
+    draws: int,
+    refit: int | None,
+    level: float,
+    as_json: bool,
+    **selection: Any,
+) -> None:
+    """Hold a date against thresholds, for a weekly job or CI.
+
+    Prints one line for each threshold that is crossed, or one line when all is well. Exit codes: 0 all is
+    well; 1 a threshold is crossed (or, with nothing on standard output, an unexpected error); 2 wrong input.
+    Recommenders are scored only where a threshold is about their scores.
+
+    \b
+    Examples:
+      unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 --max-drift 0.2 --max-left-out 0.1
+      unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --max-unexplained 0.01
+      unskew check --json
+    """
+    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.selection_options import SelectionOptions
+    from unskew.monitoring.check_thresholds import check as hold_against
+    from unskew.monitoring.thresholds import Thresholds
+
+    chosen = SelectionOptions(**selection)
+    limits = Thresholds.of(
+        Thresholds(
+            max_drift=max_drift,
+            max_bound=max_bound,
+            max_left_out=max_left_out,
+            max_unexplained=max_unexplained,
+            max_unexplained_relative=max_unexplained_relative,
+            min_effective_pairs=min_effective_pairs,
+        )
+    )
+    check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
+    limits.require_recommenders(recommenders)
+    scored = limits.need_scores
+    models = check_specs(recommenders, qualities) if scored else None
+    ran = check_specs([baseline], qualities) if scored and baseline is not None else None
+    log = source.read(labels=fit.labels)
+    views = source.take_draws(log, since=reference, until=at, draws=draws if scored else 1, seed=chosen.seed)
+    found = hold_against(
+        views,
+        models,
+        at=at,
+        reference=source.reference_of(reference),
+        thresholds=limits,
+        baseline=ran,
+        qualities=qualities,
+        refit=refit,
+        level=level,
+        **source.priors(),
+        **selection,
+        **fit.keywords(log),
+    )
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        progress().close()
+        for line in found.lines:
+            click.echo(escape_controls(line))
+    if not found.passed:
+        click.get_current_context().exit(1)

@@ -1,0 +1,201 @@
+"""The configuration file: ``unskew.toml``, or ``[tool.unskew]`` of ``pyproject.toml``, found, read and checked.
+
+Every key and value is checked whichever command runs, so that a slip is found at once and not by next month's job.
+Nothing in the file is run: a spec of a recommender that would import code is refused when a command takes it,
+unless the person at the command line allows that.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unskew.cli.configuration_keys import SHARED_KEYS, SPECS, displace, own_keys, shared_option
+from unskew.cli.configuration_values import WrongValue, convert_value, describe
+from unskew.errors import FileError, InputError, PolicyError, option
+from unskew.text import did_you_mean, first_line
+
+NAME = "unskew.toml"
+_PROJECT = "pyproject.toml"
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a file says.
+
+    Attributes
+    ----------
+    file
+        Where it is.
+    values
+        The value of each option that it sets, by command.
+    keys
+        Where in the file each of these stands.
+    """
+
+    file: Path
+    values: dict[str, dict[str, Any]]
+    keys: dict[str, dict[str, str]]
+
+    def options_of(self, command: str, given: Iterable[str] = (), *, allow_code: bool = False) -> dict[str, Any]:
+        """What the file says about a command, but for what is given on the command line or cannot stand beside it.
+
+        Refuses specs that would import code unless that is allowed; nothing is imported here.
+        """
+        values = displace(self.values[command], given)
+        for name in SPECS:
+            specs = values.get(name, [])
+            for spec in specs if isinstance(specs, list) else [specs]:
+                text = spec.removeprefix("agreement:")
+                if re.search(r":|\.py", text) and not text.startswith("column:"):  # a name alone imports nothing
+                    _require_allowed(text, allow_code, f"{self.file} ({self.keys[command][name]})")
+        return values
+
+
+def _require_allowed(spec: str, allow_code: bool, where: str) -> None:
+    """Refuse a spec that runs code which unskew does not ship, unless that is allowed."""
+    from unskew.recommend.specs import require_shipped
+
+    if allow_code or spec.strip().startswith("table:"):
+        return
+    try:
+        require_shipped(spec)
+    except InputError:
+        raise PolicyError(
+            f"{where} names the recommender {spec!r}, which runs code that unskew does not ship",
+            remedy=f"if you trust that code, use {option('allow_code', True)}",
+        ) from None
+
+
+def find_configuration(folder: Path) -> Path | None:
+    """The file in a folder: ``unskew.toml``, else a ``pyproject.toml`` that has a table for unskew."""
+    own, project = folder / NAME, folder / _PROJECT
+    if own.is_file():
+        return own
+    if not project.is_file():
+        return None
+    try:
+        text = project.read_text(encoding="utf-8")
+        return project if "unskew" in tomllib.loads(text).get("tool", {}) else None
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+        # a project that is broken for others is none of ours, unless it speaks of us
+        return project if b"tool.unskew" in _read_bytes(project) else None
+
+
+def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Configuration:
+    """Read a file and check all of it against the options of the commands.
+
+    Parameters
+    ----------
+    file
+        What is called ``pyproject.toml`` has a table ``[tool.unskew]``; of any other name, all of it is meant.
+    commands
+        Those that take their options from a file, by name.
+    """
+    table: Any = _parse(file)
+    if file.name == _PROJECT:
+        tool = table.get("tool", {})
+        table = tool.get("unskew") if isinstance(tool, dict) else None
+        if table is None:
+            raise InputError(f"{file} has no table [tool.unskew]", remedy=f"add it, or write {NAME}")
+    reader = _Reader(file, commands)
+    reader.read(table)
+    values = {name: {**displace(reader.shared[name], own), **own} for name, own in reader.own.items()}
+    return Configuration(file, values, reader.keys)
+
+
+def _read_bytes(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise FileError(f"{file} cannot be read: {error.strerror or error}") from None
+
+
+def _parse(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(_read_bytes(file).decode())
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise InputError(f"{file} is not TOML: {first_line(error)}") from None
+
+
+class _Reader:
+    """Goes through the tables of a file."""
+
+    def __init__(self, file: Path, commands: Mapping[str, click.Command]) -> None:
+        self.file, self.commands = file, commands
+        self.shared: dict[str, dict[str, Any]] = {name: {} for name in commands}
+        self.own: dict[str, dict[str, Any]] = {name: {} for name in commands}
+        self.keys: dict[str, dict[str, str]] = {name: {} for name in commands}
+        self.prefix = "tool.unskew." if file.name == _PROJECT else ""
+
+    def read(self, table: Any) -> None:
+        """Everything that the file says."""
+        self._require_table(self.prefix.rstrip("."), table)
+        groups = {path.partition(".")[0] for path in SHARED_KEYS if "." in path}
+        alone = [path for path in SHARED_KEYS if "." not in path]
+        for name, value in table.items():
+            if name in alone:
+                self._take_shared(name, value)
+            elif name in groups:
+                self._take_group(name, value)
+            elif name in self.commands:
+                self._take_command(name, value)
+            else:
+                self._refuse_unknown(name, [*alone, *sorted(groups), *self.commands])
+
+    def _take_group(self, group: str, table: Any) -> None:
+        self._require_table(group, table)
+        known = [path.partition(".")[2] for path in SHARED_KEYS if path.startswith(f"{group}.")]
+        for name, value in table.items():
+            if name not in known:
+                self._refuse_unknown(name, known, inside=group)
+            self._take_shared(f"{group}.{name}", value)
+
+    def _take_shared(self, path: str, value: Any) -> None:
+        for name, command in self.commands.items():
+            by_name = {param.name: param for param in command.params if param.name}
+            param = shared_option(path, name, by_name)
+            if param is not None and param.name is not None:
+                self.shared[name][param.name] = self._convert(path, param, value)
+                self.keys[name].setdefault(param.name, self.prefix + path)
+
+    def _take_command(self, command: str, table: Any) -> None:
+        self._require_table(command, table)
+        known = own_keys(self.commands[command])
+        for name, value in table.items():
+            if name not in known:
+                self._refuse_unknown(name, list(known), inside=command)
+            param = known[name]
+            assert param.name is not None
+            self.own[command][param.name] = self._convert(f"{command}.{name}", param, value)
+            self.keys[command][param.name] = f"{self.prefix}{command}.{name}"
+
+    def _convert(self, path: str, param: click.Parameter, value: Any) -> Any:
+        try:
+            return convert_value(param, value, self.file.parent)
+        except WrongValue as error:
+            raise InputError(
+                f"{self.file}: {self.prefix}{path} is {describe(value)}, but must be {error}"
+            ) from None
+
+    def _require_table(self, name: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise InputError(f"{self.file}: {name} is {describe(value)}, but must be a table: [{name}]")
+
+    def _refuse_unknown(self, name: str, known: list[str], inside: str = "") -> None:
+        """Say where the key belongs, if it is one of another table."""
+        where = f" in [{self.prefix}{inside}]" if inside else ""
+        meant = did_you_mean(name, known)
+        elsewhere = [path for path in SHARED_KEYS if path.rpartition(".")[2] == name]
+        if elsewhere:
+            table = elsewhere[0].rpartition(".")[0]
+            meant = f"; it belongs in [{self.prefix}{table}]" if table else "; it belongs at the top of the file"
+        raise InputError(
+            f"{self.file}: there is no key {name!r}{where}{meant or '.'} The keys there are {', '.join(known)}",
+        )

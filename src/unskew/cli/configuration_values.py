@@ -1,0 +1,115 @@
+"""A value of a configuration file as its option takes it: of the right type, and paths from the file's folder."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unskew.cli.configuration_keys import SPECS
+from unskew.text import one_line
+
+
+class WrongValue(Exception):
+    """A value is not what the option takes; the message says what that would be."""
+
+
+def convert_value(param: click.Parameter, value: Any, folder: Path) -> Any:
+    """The value as the option takes it; several for one that may be given several times."""
+    if isinstance(param, click.Option) and param.is_flag:
+        if not isinstance(value, bool):
+            raise WrongValue("true or false")
+        return value
+    if getattr(param, "multiple", False) or param.nargs == -1:
+        several = value if isinstance(value, list) else [value]
+        if not several:
+            raise WrongValue("at least one value; leave the key out for none")
+        try:
+            return [_convert_one(param, one, folder) for one in several]
+        except WrongValue as error:
+            raise WrongValue(f"{error}, or a list of such") from None
+    return _convert_one(param, value, folder)
+
+
+def _convert_one(param: click.Parameter, value: Any, folder: Path) -> Any:
+    kind = param.type
+    if isinstance(kind, click.Choice):
+        if value not in kind.choices:
+            raise WrongValue(f"one of {', '.join(map(repr, kind.choices))}")
+        return value
+    if isinstance(kind, click.types.IntParamType):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise WrongValue("a whole number")
+    elif isinstance(kind, click.types.FloatParamType):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise WrongValue("a number")
+    elif param.name in SPECS:
+        return _place_spec(_require_text(value, "a text such as 'popular'"), folder)
+    elif isinstance(kind, click.Path):
+        if param.name == "reference":
+            return _place_reference(_write(value), folder)
+        return place(_require_text(value, "the path of a file, as a text"), folder)
+    else:
+        return _write(value)
+    try:
+        return kind.convert(value, param, None)
+    except click.BadParameter as error:
+        raise WrongValue(f"a number in its range ({error.message.rstrip('.')})") from None
+
+
+def _require_text(value: Any, wanted: str) -> str:
+    if not isinstance(value, str) or not value:
+        raise WrongValue(wanted)
+    return value
+
+
+def _write(value: Any) -> str:
+    """A text; of a date or a number, which TOML has without quotes, how it is written on a command line."""
+    if isinstance(value, str) and value:
+        return value
+    if isinstance(value, date):  # a datetime is one too
+        return value.isoformat()
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return str(value)
+    raise WrongValue("a text, a date or a number")
+
+
+def place(path: str, folder: Path) -> str:
+    """A path that is given relative to a folder, as seen from here."""
+    if path == "-":  # standard input
+        return path
+    own = str(Path(path).expanduser()) if path.startswith("~") else path
+    placed = own if folder == Path() else os.path.join(folder, own)  # noqa: PTH118 (which keeps a slash at the end)
+    return f"./{placed}" if placed.startswith("-") else placed  # and no option
+
+
+def _place_reference(given: str, folder: Path) -> str:
+    """A date stays as it is, a file is where the configuration is."""
+    from unskew.files import is_file
+    from unskew.reading.formats import PARQUET, find_ending
+
+    placed = place(given, folder)
+    return placed if find_ending(Path(given)) in PARQUET.endings or is_file(placed) else given
+
+
+def _place_spec(spec: str, folder: Path) -> str:
+    """A spec whose file, if it has one, is where the configuration is."""
+    text = spec.strip()
+    if text.startswith("agreement:"):  # a margin
+        return "agreement:" + _place_spec(text.removeprefix("agreement:"), folder)
+    if text.startswith("column:"):  # another
+        return text
+    if text.startswith("table:"):
+        return "table:" + place(text.removeprefix("table:"), folder)
+    own = re.match(r"([^?:]*\.py)(:.*)?$", text, re.DOTALL)
+    return f"{place(own[1], folder)}{own[2] or ''}" if own else text
+
+
+def describe(value: Any) -> str:
+    """A value inside a message, as TOML has it."""
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else one_line(value)

@@ -1,0 +1,77 @@
+"""A command that takes what is not given on the command line from a configuration file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from unskew.cli.configuration import Configuration, find_configuration, read_configuration
+from unskew.errors import InputError, option
+
+
+class ConfiguredCommand(click.Command):
+    """A command with ``--config``, ``--no-config`` and ``--allow-code``.
+
+    What the file says becomes the default of each option (click's ``default_map``), and of the argument LOG.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.params += [
+            click.Option(
+                ["--config"],
+                type=click.Path(readable=False),
+                metavar="FILE",
+                expose_value=False,
+                help="Take options that are not given from this file.  [default: unskew.toml, or [tool.unskew] of "
+                "pyproject.toml, in the working directory]",
+            ),
+            click.Option(["--no-config"], is_flag=True, expose_value=False, help="Read no such file."),
+            click.Option(
+                ["--allow-code"],
+                is_flag=True,
+                expose_value=False,
+                help="Import the classes of your own that the file names as recommenders.",
+            ),
+        ]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse once to see what is given, and again with the file behind it."""
+        if ctx.resilient_parsing or set(ctx.help_option_names) & set(args):
+            return super().parse_args(ctx, args)
+        try:
+            opts, _, order = self.make_parser(ctx).parse_args(list(args))
+        except click.UsageError:
+            return super().parse_args(ctx, args)  # which says so
+        given = [param.name for param in order if isinstance(param, click.Option) and param.name is not None]
+        found = self._find(ctx, opts)
+        if found is None:
+            return super().parse_args(ctx, args)
+        values = found.options_of(self.name or "", given, allow_code=bool(opts.get("allow_code")))
+        logs = values.pop("log", [])
+        was_given = isinstance(opts.get("log"), tuple) and opts["log"]
+        if logs and not was_given:
+            args = [*logs, *args]  # as the first arguments, so that no option takes them for its value
+        ctx.default_map = values
+        if values or logs:
+            click.echo(f"options from {found.file}", err=True)
+        return super().parse_args(ctx, args)
+
+    def _find(self, ctx: click.Context, opts: Mapping[str, Any]) -> Configuration | None:
+        config, no_config = opts.get("config"), bool(opts.get("no_config"))
+        if config is not None and no_config:
+            raise InputError(f"give {option('config')} or {option('no_config', True)}, not both")
+        file = None if no_config else Path(config) if config is not None else find_configuration(Path())
+        if file is None:
+            return None
+        return read_configuration(file, _configured(ctx, self))
+
+
+def _configured(ctx: click.Context, command: click.Command) -> dict[str, click.Command]:
+    """All commands that a file may speak of."""
+    group = ctx.find_root().command
+    several = group.commands if isinstance(group, click.Group) else {command.name or "": command}
+    return {name: one for name, one in several.items() if isinstance(one, ConfiguredCommand)}

@@ -1,0 +1,267 @@
+"""Holding a date against thresholds: has the item mix moved, can weights undo it, is a change unexplained?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack
+
+from unskew.checks import require_instance
+from unskew.data.log import Log
+from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.snapshot import Snapshot
+from unskew.errors import EmptyError, PolicyError, option
+from unskew.evaluation.changes import Change
+from unskew.evaluation.evaluate_report import ReportKeywords, report, separate_keywords
+from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.report import Report
+from unskew.evaluation.results import Results
+from unskew.evaluation.selection_options import SelectionOptions
+from unskew.monitoring.check_result import Check, CheckedThreshold
+from unskew.monitoring.thresholds import Thresholds
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
+from unskew.text import percent, thousands
+from unskew.weights.alignment import resolve_reference
+from unskew.weights.fit_options import FitOptions
+from unskew.weights.fit_weights import fit_weights
+from unskew.weights.item_weights import ItemWeights
+
+
+def check(
+    log: Log | Sequence[Log],
+    recommenders: AnyRecommenders | None = None,
+    *,
+    at: Any,
+    reference: Any,
+    thresholds: Thresholds | Mapping[str, float],
+    baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
+    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    refit: int | None = None,
+    level: float = 0.95,
+    p_user: UserPrior = None,
+    p_item: ItemPrior = None,
+    options: FitOptions | None = None,
+    **more: Unpack[ReportKeywords],
+) -> Check:
+    """Hold the item mix, the weights and the changes of scores at a date against thresholds.
+
+    Parameters
+    ----------
+    log, recommenders, at, reference, baseline, qualities, refit, level, p_user, p_item, options, **more
+        As for `report`. Recommenders are scored only where a threshold is about their scores, and may be left out
+        otherwise.
+    thresholds
+        What to watch: `Thresholds`, or a mapping of their names to numbers.
+
+    Returns
+    -------
+    Check
+        Each figure beside its threshold; ``passed`` if none is crossed.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.simulate(users=300, items=60, seed=2).log
+    >>> found = us.check(log, at=480, reference=300, thresholds={"max_drift": 0.05, "max_bound": 0.05})
+    >>> found.passed, [(one.threshold, one.crossed) for one in found.thresholds]
+    (False, [('max_drift', True), ('max_bound', False)])
+    """
+    limits = Thresholds.of(thresholds)
+    draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
+    first = require_instance(Log, draws[0], "a log", "read one with read_log")
+    changes, chosen = separate_keywords(more)
+    selection = SelectionOptions(**chosen)
+    if reference is None:
+        raise PolicyError(f"a check compares with a date: give {option('reference')}")
+    named = {} if recommenders is None else name_recommenders(recommenders)
+    scored: Report | None = None
+    limits.require_recommenders(named)
+    if limits.need_scores:
+        scored = report(
+            draws,
+            named,
+            at=at,
+            reference=reference,
+            baseline=baseline,
+            qualities=qualities,
+            refit=refit,
+            level=level,
+            p_user=p_user,
+            p_item=p_item,
+            options=options,
+            **more,
+        )
+    now = first.at(at, p_user=p_user, p_item=p_item)
+    weights = None if scored is None else scored.weights
+    if weights is None:
+        target = resolve_reference(first, reference, p_user=p_user, p_item=p_item)
+        fit = FitOptions.of(options, changes)
+        after, last = selection.after, selection.leave_last_out
+        weights = fit_weights(now, target, after=after, leave_last_out=last, options=fit)
+    view = first.view_report
+    return Check(
+        at=weights.at,
+        reference=weights.reference,
+        thresholds=Results(_Findings(limits, weights, scored, named, now, selection).all(), first.frames),
+        weights=weights,
+        report=scored,
+        view=None if view is None else view.to_dict(),
+    )
+
+
+@dataclass(frozen=True)
+class _Findings:
+    """The figures, one after the other, each with what it means."""
+
+    limits: Thresholds
+    weights: ItemWeights
+    report: Report | None
+    recommenders: Collection[str]
+    now: Snapshot
+    selection: SelectionOptions
+
+    def all(self) -> Iterator[CheckedThreshold]:
+        """What is watched, in the order of `Thresholds`."""
+        fit, limits = self.weights.report, self.limits
+        since = "the reference" if self.weights.reference is None else str(self.weights.reference)
+        if limits.max_drift is not None:
+            yield _find(
+                "max_drift",
+                fit.bound_before,
+                limits.max_drift,
+                f"drift of the item mix {fit.bound_before:.4f}",
+                f"{percent(fit.bound_before)} of the item mix has gone to other items since {since}, and raw "
+                f"scores can have moved by {_points(fit.bound_before)} for that alone. Compare weighted scores; "
+                "drift lists the items that moved",
+            )
+        if limits.max_bound is not None:
+            yield _find(
+                "max_bound",
+                fit.bound,
+                limits.max_bound,
+                f"bound after weighting {fit.bound:.4f}",
+                f"weights cannot bring back the item mix of {since}, and the weighted score of a constant list "
+                f"can still be off by {_points(fit.bound)}. Take a later reference date, the users of both dates "
+                "only, or users with more items only",
+            )
+        if limits.max_left_out is not None:
+            now, then = fit.users_left_out.mass, fit.users_left_out_reference.mass
+            yield _find(
+                "max_left_out",
+                max(now, then),
+                limits.max_left_out,
+                f"users left out {percent(max(now, then))}",
+                f"the weights leave out {percent(now)} of the users now and {percent(then)} of those at {since}, "
+                "so scores speak for the others only. Take a later reference date, keep new items, or ask for "
+                "fewer items a user",
+                show=percent,
+            )
+        if limits.max_unexplained is not None:
+            yield from (self._unexplained(change, limits.max_unexplained) for change in self._changes())
+        if limits.max_unexplained_relative is not None:
+            limit = limits.max_unexplained_relative
+            yield from (self._unexplained(change, limit, relative=True) for change in self._changes())
+        if limits.min_effective_pairs is not None:
+            pairs = self._count_effective_pairs()
+            yield _find(
+                "min_effective_pairs",
+                pairs,
+                limits.min_effective_pairs,
+                f"effective pairs {_count(pairs)}",
+                "a few held-out pairs have much of the weight, and weighted scores are no surer than so many "
+                "pairs of equal weight would make them. Take more users, a later reference date, or weights on "
+                "the items that changed most only",
+                least=True,
+                show=_count,
+            )
+
+    def _count_effective_pairs(self) -> float:
+        """``(sum p)^2 / sum p^2`` over the pairs that are held out, of which p is the weighted probability."""
+        shares = self.weights.apply(self.selection.rule.split(self.now).pairs).pair_shares
+        return float(shares.sum() ** 2 / (shares * shares).sum())
+
+    def _changes(self) -> list[Change]:
+        """What every recommender changed by; refuses where that cannot be told, which must not pass for well."""
+        assert self.report is not None
+        found = [change for change in self.report.changes if change.comparable]
+        missing = sorted(set(self.recommenders) - {change.recommender for change in found})
+        if not found or missing:
+            whose = ", ".join(missing) or "these scores"
+            told = [str(change) for change in self.report.changes if not change.comparable]
+            why = "; ".join([*told, *self.report.notes]) or "the profiles of the reference date are not known"
+            raise PolicyError(
+                f"there is no change of {whose} since the reference date to check ({why})",
+                remedy="compare with a date of the log, and give recommenders that can be scored at both dates",
+            )
+        return found
+
+    def _unexplained(self, change: Change, limit: float, *, relative: bool = False) -> CheckedThreshold:
+        """How far the interval of what is not explained is from 0."""
+        rest, whose = change.rest, f"{change.recommender}, {change.quality}"
+        if math.isnan(rest.low) or math.isnan(rest.high):
+            raise EmptyError(
+                f"how sure the change of {whose} is cannot be told: too few users are behind it",
+                remedy="take dates at which more users have a profile",
+            )
+        sure = max(rest.low, -rest.high, 0.0)
+        value = sure
+        if relative:
+            value = _divide(sure, change.score_reference)
+        shown = f"{percent(value)} of the score then" if relative else _points(value)
+        direction = "rose" if rest.value > 0 else "fell"
+        interval = f"[{100 * rest.low:+z.2f}, {100 * rest.high:+z.2f}]"
+        doubt = ""
+        if change.bound is not None and change.is_within_bound:
+            off = _points(change.bound)
+            doubt = f". Item weights can be off by {off}, which is more, so it may be the item mix all the same"
+        return _find(
+            "max_unexplained_relative" if relative else "max_unexplained",
+            value,
+            limit,
+            f"unexplained change of {whose}: at least {shown}",
+            f"the score {direction} by {_points(abs(rest.value))} {interval} since {change.reference} for reasons "
+            f"that the item mix does not explain{doubt}. Look for changes of the algorithm, of the data or of how "
+            "they are logged, and say what was recommended (exposures, campaigns, a hold-out group)",
+            show=percent if relative else _points,
+            recommender=change.recommender,
+            quality=change.quality,
+        )
+
+
+def _divide(part: float, whole: float) -> float:
+    if whole > 0:
+        return part / whole
+    return math.inf if part > 0 else 0.0
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:.2f} points"
+
+
+def _count(value: float) -> str:
+    return thousands(round(value))
+
+
+def _figure(value: float) -> str:
+    return f"{value:g}"
+
+
+def _find(
+    threshold: str,
+    value: float,
+    limit: float,
+    figure: str,
+    meaning: str,
+    *,
+    least: bool = False,
+    show: Callable[[float], str] = _figure,
+    recommender: str | None = None,
+    quality: str | None = None,
+) -> CheckedThreshold:
+    """A figure beside its threshold, which it must not exceed or, if that is the `least`, fall short of."""
+    crossed = value < limit if least else value > limit
+    summary = f"{figure} ({'at least' if least else 'limit'} {show(limit)}{' wanted' if least else ''})"
+    message = f"{summary}: {meaning}." if crossed else f"{summary}."
+    message = message[0].upper() + message[1:]
+    return CheckedThreshold(threshold, value, limit, crossed, recommender, quality, summary, message)
