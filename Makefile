@@ -24,6 +24,10 @@ check: .venv/test ## lint, formatting, types
 bench: .venv/bench ## measure: a pass and a whole fit, side by side with the alternatives
 	@$(BIN)/python -m benchmarks
 
+docs: .venv/docs ## build the site of the documentation into site/, and fail on a broken link
+	@$(BIN)/python -m zensical build --clean --strict
+	@echo "$(CURDIR)/site/index.html"
+
 RECIPES ?= lenskit rectools recbole torch
 
 recipes: $(RECIPES:%=recipe-%) ## score models of LensKit, RecTools, RecBole and PyTorch, each in an environment of its own
@@ -33,7 +37,7 @@ recipe-%: .venv-recipes/%/installed
 	@.venv-recipes/$*/bin/python recipes/with_$*.py
 
 clean: ## remove what was installed and made
-	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -49,6 +53,11 @@ clean: ## remove what was installed and made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	@touch $@ .venv/demo
 
+.venv/docs: .venv/bin/python pyproject.toml constraints.txt Makefile
+	@echo "installing into .venv"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	@touch $@ .venv/demo
+
 .venv/bench: .venv/bin/python pyproject.toml constraints.txt
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
@@ -61,4 +70,4 @@ clean: ## remove what was installed and made
 	@touch $@
 
 .PRECIOUS: .venv-recipes/%/installed
-.PHONY: help demo test check bench recipes clean
+.PHONY: help demo test check bench docs recipes clean

@@ -22,7 +22,8 @@ from unskew.worlds.world_names import SUMMARIES
 ROOT = Path(us.__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 README = (ROOT / "README.md").read_text()
-INTERFACE = (ROOT / "docs" / "api.md").read_text()
+COMMANDS = (ROOT / "docs" / "commands.md").read_text()
+JSON = (ROOT / "docs" / "json.md").read_text()
 SIMULATE = (ROOT / "docs" / "simulate.md").read_text()
 CALL = re.compile(r"(?:^|[`/]|\$ )unskew ([a-z]+)((?:[^`\n|]|\\\||\\\n)*)", re.MULTILINE)
 LINK = re.compile(r"!?\[[^\]]+\]\(([^)\s]+)\)")
@@ -39,8 +40,11 @@ def extract_code(text: str) -> str:
 
 def list_anchors(page: Path) -> set[str]:
     """The headings of a page, as a link names them."""
-    heads = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads} | set(
+        re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE)
+    )
 
 
 @each_page
@@ -77,7 +81,7 @@ def test_the_readme_has_every_command_and_both_that_set_up() -> None:
 
 def test_the_readme_opens_with_the_problem_then_the_picture_then_two_commands() -> None:
     opening, commands = README.split("```console\n", maxsplit=1)
-    assert opening.index("Is the algorithm better") < opening.index("](docs/images/g1-weighted.png)")
+    assert opening.index("Is the algorithm better") < opening.index("](docs/images/two-lines.png)")
     assert [line.split("#")[0].strip() for line in commands.split("```")[0].splitlines()] == [
         "make demo",
         "make test",
@@ -90,8 +94,8 @@ def test_the_demonstration_runs_a_command_and_installs_what_it_uses() -> None:
     assert re.search(r"^\.venv/demo:.*\n.*\n.*-e '\.\[implicit\]'$", text, re.MULTILINE)
 
 
-def test_the_interface_has_every_command() -> None:
-    assert all(f"| `unskew {name} " in INTERFACE for name in main.commands)
+def test_the_page_of_commands_has_every_command() -> None:
+    assert all(f"| `unskew {name} " in COMMANDS for name in main.commands)
 
 
 @pytest.mark.parametrize(
@@ -110,22 +114,44 @@ def test_the_interface_has_every_command() -> None:
     ],
     ids=lambda arguments: arguments.split()[0],
 )
-def test_the_interface_has_every_key_of_the_json(arguments: str, tmp_path: Path) -> None:
+def test_the_tables_of_json_have_every_key_that_a_command_prints(arguments: str, tmp_path: Path) -> None:
     paths = {name: str(tmp_path / name) for name in ("LOG", "FILE", "FOLDER")}
     paths["LOG"] += ".csv"
     Path(paths["LOG"]).write_text(LOG)
     done = CliRunner().invoke(main, [*(paths.get(word, word) for word in arguments.split()), "--json"])
     assert done.exit_code == 0, done.output
-    command = arguments.split(maxsplit=1)[0]
-    [paragraph] = re.findall(rf"^JSON of `{command}`:.*?\n\n", INTERFACE, re.MULTILINE | re.DOTALL)
-    columns = "".join(re.findall(rf"^\| .*\b{command} \|.*$", INTERFACE, re.MULTILINE))
-    assert _keys(json.loads(done.stdout)) <= set(re.findall(r"`(\w+)`", paragraph + columns))
+    printed = json.loads(done.stdout)
+    section = find_section(f"`unskew {arguments.split(maxsplit=1)[0]}`")
+    described = section + find_section("Parts that come again")
+    if isinstance(printed.get("weights"), dict):
+        described += find_section("`unskew weights`")
+    assert list_keys(printed) <= set(re.findall(r"`(\w+)`", described))
+    first_table = re.split(r"\n\n(?=With|Each)", section)[0]
+    told = {
+        key
+        for cell in re.findall(r"^\| (`.*?) \|", first_table, re.MULTILINE)
+        for key in re.findall(r"`(\w+)`", cell)
+    }
+    assert told <= set(printed)
 
 
-def _keys(value: dict[str, Any]) -> set[str]:
-    """The keys of an object, and of the objects in its lists."""
-    rows = [row for part in value.values() if isinstance(part, list) for row in part if isinstance(row, dict)]
-    return set(value).union(*rows)
+def test_every_command_has_its_json_described() -> None:
+    assert set(re.findall(r"^## `unskew (\w+)`$", JSON, re.MULTILINE)) == set(main.commands)
+
+
+def find_section(head: str) -> str:
+    """The text below a heading of the page about JSON, up to the next one."""
+    [text] = re.findall(rf"^## {re.escape(head)}\n(.*?)(?=^## |\Z)", JSON, re.MULTILINE | re.DOTALL)
+    return str(text)
+
+
+def list_keys(value: Any) -> set[str]:
+    """The keys of an object and of all that is in it; not of `candidates`, whose keys are recommenders."""
+    if isinstance(value, list):
+        return set().union(*(list_keys(part) for part in value))
+    if not isinstance(value, dict):
+        return set()
+    return set(value).union(*(list_keys(part) for key, part in value.items() if key != "candidates"))
 
 
 def test_the_page_of_the_yardstick_has_its_worlds_methods_and_seeds() -> None:

@@ -209,7 +209,7 @@ def test_every_public_name_exists_and_is_in_the_documented_interface() -> None:
     text = (PACKAGE.parents[1] / "docs" / "api.md").read_text()
     for name in us.__all__:
         assert getattr(us, name) is not None
-        assert f"us.{name}" in text
+        assert f"\n::: unskew.{name}\n" in text
 
 
 def test_a_name_that_does_not_exist_is_an_attribute_error() -> None:

@@ -4,7 +4,7 @@ Each entry is in one group of each of K margins, and its weight is the product o
 b_ui exp(sum_k theta_k)``. What is minimised is the mean of ``KL(q_k || T_k)`` over the margins, which is convex
 in the probabilities of the pairs. The step ``theta_k <- theta_k + f_k / K`` with ``f_k = log(T_k / q_k)`` is
 mirror descent on it with the one step size that needs no search: it never raises it, and its limit is the least
-that *any* choice of P(i|u) reaches (docs/method.md). For one margin it is the scaling of `unskew.solve.scaling`,
+that *any* choice of P(i|u) reaches (docs/proofs.md). For one margin it is the scaling of `unskew.solve.scaling`,
 whose acceleration is used here as well.
 
 Margins can contradict each other. Then theta runs off in opposite directions while the marginals converge, and
