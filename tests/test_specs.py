@@ -14,7 +14,7 @@ from implicit.nearest_neighbours import CosineRecommender
 import unskew as us
 from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
-from unskew.errors import InputError, UnskewError
+from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.recommend import (
     EASE,
     Batch,
@@ -29,7 +29,7 @@ from unskew.recommend import (
 )
 from unskew.recommend.contract import GradesHeldOut, HeldOutPairs, RanksHeldOut, Traits, traits_of
 from unskew.recommend.parameters import convert_parameters, parse_spec
-from unskew.recommend.specs import KNOWN, require_shipped
+from unskew.recommend.specs import KNOWN, require_allowed, require_shipped
 from unskew.testing import AT, ITEMS, all_pairs, batch_of, checkerboard, leave_one_out, without_each
 
 
@@ -176,7 +176,7 @@ def test_a_table_is_read_from_a_path(tmp_path: Path) -> None:
         ("json:", "must be written as package.module:Class"),
         (":Model", "must be written as package.module:Class"),
         ("math:pi", "math:pi is a float, which is not a recommender"),
-        ("decimal:Decimal", "decimal:Decimal is a Decimal, which is not a recommender"),
+        ("decimal:Decimal", "decimal:Decimal is a class that has no fit and no recommend"),
     ],
 )
 def test_a_spec_that_means_nothing_says_why(spec: str, message: str) -> None:
@@ -268,6 +268,29 @@ def test_an_object_a_function_and_what_is_inside_a_class(module: str) -> None:
 def test_what_is_wrong_with_a_class_of_ones_own(module: str, rest: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         recommender(f"{module}:{rest}")
+
+
+@pytest.mark.parametrize("methods", ["", "fit = 1", "def recommend(self, profiles, k): pass"])
+def test_a_class_that_is_no_recommender_is_refused_before_it_is_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, methods: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    made = f"def __init__(self, path: str = 'created'): open(path, 'w').close()\n    {methods or 'pass'}"
+    (tmp_path / "effect.py").write_text(f"class Effect:\n    {made}\n")
+    with pytest.raises(InputError, match="is a class that has no fit"):
+        recommender("./effect.py:Effect")
+    with pytest.raises(InputError, match="is a class that has no fit and no recommend"):
+        recommender("subprocess:Popen?args=touch created")
+    assert [path.name for path in tmp_path.iterdir()] == ["effect.py"]
+
+
+def test_a_configuration_names_code_only_where_the_user_allows_it() -> None:
+    for spec in ("knn?neighbours=20", "constant:a,b", "table:lists/*.parquet?user=member", "als", " popular "):
+        require_allowed(spec, allow_code=False, where="unskew.toml")
+    for spec in ("./mine.py:Model", "mine:Model", "subprocess:Popen?args=ls", "constant", "tables:x", "knn:x"):
+        with pytest.raises(PolicyError, match=r"^unskew.toml names .* use allow_code=True"):
+            require_allowed(spec, allow_code=False, where="unskew.toml")
+        require_allowed(spec, allow_code=True, where="unskew.toml")
 
 
 def test_a_parameter_without_a_type_is_what_it_looks_like(module: str) -> None:
@@ -426,7 +449,7 @@ def test_a_file_may_be_called_like_a_library_that_it_imports(file: Path) -> None
         ("models/mine.py:Model?sise=3", "no parameter 'sise'; did you mean 'size'"),
         (
             "models/mine.py:Fitted",
-            "is a Fitted, which has fit but not recommend: .*wrap it in unskew.Matrix",
+            "is a class that has fit but not recommend: .*wrap it in unskew.Matrix",
         ),
     ],
 )

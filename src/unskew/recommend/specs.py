@@ -4,7 +4,8 @@ A spec is a name, then what it is made from after a colon, then parameters after
 read by the signature of the recommender, in `unskew.recommend.parameters`.
 
 **A spec can run anything**: ``package.module:Class`` is imported and called. One that comes from a file, and not
-from the person who runs the command, has to pass `require_shipped` first.
+from the person who runs the command, has to pass `require_shipped` first, and one of a configuration file
+`require_allowed`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
-from unskew.errors import InputError, UnskewError
+from unskew.errors import InputError, PolicyError, UnskewError, option
 from unskew.files import is_file
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import Recommender
@@ -100,13 +101,46 @@ def require_shipped(spec: str) -> None:
     ...
     unskew.errors.InputError: the recommender 'subprocess:Popen?args=ls' is not one that unskew ships, ...
     """
-    text = spec.strip() if isinstance(spec, str) else ""
-    name = "constant" if text.startswith("constant:") else text.partition("?")[0].strip()
-    if name not in SHIPPED or text.partition("?")[0].strip() == "constant":
+    if not isinstance(spec, str) or not is_shipped(spec):
         raise InputError(
             f"the recommender {spec!r} is not one that unskew ships, and a file may name no other",
             remedy=f"use one of {', '.join(KNOWN[shipped] for shipped in SHIPPED)}",
         )
+
+
+def require_allowed(spec: str, *, allow_code: bool, where: str) -> None:
+    """Refuse a spec of a configuration file that runs code of somebody else, unless the user has allowed that.
+
+    Parameters
+    ----------
+    spec
+        What the file names: a recommender that unskew ships, or a table, is always allowed.
+    allow_code
+        What the person who runs the command says about it; never what a file says.
+    where
+        The file and the place in it, for the message.
+
+    Examples
+    --------
+    >>> require_allowed("table:lists.parquet", allow_code=False, where="unskew.toml")
+    >>> require_allowed("./mine.py:Model", allow_code=True, where="unskew.toml")
+    >>> require_allowed("./mine.py:Model", allow_code=False, where="unskew.toml")
+    Traceback (most recent call last):
+    ...
+    unskew.errors.PolicyError: unskew.toml names the recommender './mine.py:Model', which runs code that ...
+    """
+    if allow_code or not isinstance(spec, str) or spec.strip().partition(":")[0] == "table" or is_shipped(spec):
+        return
+    raise PolicyError(
+        f"{where} names the recommender {spec!r}, which runs code that unskew does not ship",
+        remedy=f"if you trust that code, use {option('allow_code', True)}",
+    )
+
+
+def is_shipped(spec: str) -> bool:
+    """Whether a spec names a recommender that unskew ships, with any parameters."""
+    name = spec.partition("?")[0].strip()
+    return name.startswith("constant:") or (name in SHIPPED and name != "constant")
 
 
 def is_one_recommender(given: Any) -> bool:
@@ -193,6 +227,7 @@ def _read_items(text: str, spec: str) -> list[str]:
 def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommender:
     """Make a recommender from a class, an object or a function."""
     if isinstance(target, type):
+        _require_methods(target, f"{name} is a class that")
         values = convert_parameters(target, given, name)
         try:
             target, given = target(**values), {}
@@ -209,10 +244,7 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
             raise InputError(f"{name} is an object already: it takes no parameters")
         return target
     if hasattr(target, "fit"):
-        raise InputError(
-            f"{name} is {with_article(type(target).__name__)}, which has fit but not recommend",
-            remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
-        )
+        _require_methods(target, f"{name} is {with_article(type(target).__name__)}, which")
     if callable(target):
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
@@ -226,3 +258,18 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
         remedy="give an object with fit and recommend, a function f(profile, k), or a spec such as "
         f"{KNOWN['knn']}",
     )
+
+
+def _require_methods(target: Any, what: str) -> None:
+    """Refuse what lacks a method of recommenders; a class before it is called, which may do anything."""
+    missing = [method for method in ("fit", "recommend") if not callable(getattr(target, method, None))]
+    if missing == ["recommend"]:
+        raise InputError(
+            f"{what} has fit but not recommend",
+            remedy="if it is fitted to a matrix of users by items, wrap it in unskew.MatrixModel",
+        )
+    if missing:
+        raise InputError(
+            f"{what} has no {' and no '.join(missing)}",
+            remedy="give a class with fit and recommend, an object, or a function f(profile, k)",
+        )
