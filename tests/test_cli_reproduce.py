@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import unskew as us
+from unskew.reproduction.experiment import check_target
 
 SMALL = ["--users", "800", "--items", "600", "--seeds", "1", "--every", "100"]
 
@@ -67,6 +69,21 @@ def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.Co
         )
 
 
+def test_a_page_of_somebody_else_in_a_folder_of_ours_is_not_lost(
+    made: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+) -> None:
+    folder = tmp_path / "paper"
+    shutil.copytree(made[0], folder)
+    check_target(folder)
+    (folder / "index.html").write_text("mine")
+    with pytest.raises(us.FileError, match=r"index\.html that is not of a reproduction"):
+        check_target(folder)
+    shutil.copy(made[0] / "index.html", folder / "index.html")
+    (folder / "claims-by-seed.parquet").unlink()
+    with pytest.raises(us.FileError, match=r"claims\.json that is not of a reproduction"):
+        check_target(folder)
+
+
 @pytest.mark.parametrize("seeds", ["1", "2"])
 def test_a_world_cannot_name_a_program_to_run(seeds: str, tmp_path: Path) -> None:
     us.simulate(users=100, items=60).save(tmp_path / "world")
@@ -91,7 +108,7 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["-o", "taken"], "it is a file"),
+        (["-o", "taken"], "taken is a file"),
         (["-o", "new", "--world", "nowhere"], "there is no file"),
         (["-o", "new", "--world", "nowhere", "--users", "10"], "leave out --users"),
         (["-o", "new", "--users", "0"], "users is 0"),
@@ -99,12 +116,15 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
         (["-o", "new", "--world", "quiet"], "in this one nothing was recommended"),
         (["-o", "new", "--world", "quiet", "--seed", "3"], "the world of --world has its own seed"),
         (["-o", "other"], "that is not of a simulated world"),
+        (["-o", "site"], "site holds a file index.html that is not of a reproduction and would be lost"),
     ],
 )
 def test_bad_input_gets_one_line_and_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other" / "world").mkdir(parents=True)
     (tmp_path / "other" / "world" / "log.parquet").write_text("mine")
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "index.html").write_text("mine")
     us.simulate("quiet", users=100, items=50).save(tmp_path / "quiet")
     done = _run(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
@@ -112,5 +132,5 @@ def test_bad_input_gets_one_line_and_code_2(tmp_path: Path, arguments: list[str]
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")
     assert message in last
-    assert (tmp_path / "taken").read_text() == "mine"
+    assert (tmp_path / "taken").read_text() == (tmp_path / "site" / "index.html").read_text() == "mine"
     assert (tmp_path / "other" / "world" / "log.parquet").read_text() == "mine"

@@ -420,3 +420,13 @@ def test_code_stands_in_nobodys_way_who_does_not_take_it(run: Run, folder: Path)
 def test_a_mistyped_recommender_is_no_code(run: Run) -> None:
     done = run("evaluate", toml=f'{BASE}recommenders = "poplar"\n', code=2)
     assert "did you mean 'popular'?" in done.stderr
+
+
+@pytest.mark.parametrize("module", ["column", "agreement"])
+def test_a_module_called_like_a_margin_is_not_imported(module: str, run: Run, folder: Path) -> None:
+    (folder / f"{module}.py").write_text(MINE)
+    (folder / "popular.py").write_text(MINE)
+    for spec in (f"{module}:recommend", f"{module}:popular"):
+        done = run("evaluate", toml=BASE + PLANTED["recommenders"].format(spec), code=2)
+        assert "which runs code that unskew does not ship" in done.stderr
+    assert not (folder / "ran").exists()

@@ -15,7 +15,7 @@ import pytest
 import unskew as us
 from tests.worlds import small
 from unskew.errors import FileError, InputError, UnskewError
-from unskew.worlds import world as files
+from unskew.worlds import world_files as files
 from unskew.worlds.recipe import Loop, Recipe
 
 TABLES = ("log", "exposures", "truth", "holdout")
@@ -78,7 +78,7 @@ def test_the_logs_of_a_world_are_read_when_they_are_first_asked_for_and_only_onc
         asked.append(how["exposed"])
         return us.read_log(table, *columns, **how)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files, "read_log", reading)
+    monkeypatch.setattr("unskew.worlds.world.read_log", reading)
     assert "interactions" in repr(made)
     assert made.campaigns == [330, 430]
     assert asked == []

@@ -468,7 +468,11 @@ def test_a_damaged_case_is_named(tmp_path: Path) -> None:
     }
     us.yardstick("paper", **options, truth_seeds=0, output=tmp_path)
     [path] = (tmp_path / "cases").iterdir()
-    for text in ("{", "{}", json.dumps({"kind": "yardstick case", "key": 1, "found": {}})):
+    told = json.loads(path.read_text())
+    told["found"]["rows"][0]["estimate"] += 0.1
+    other = json.dumps(told)
+    texts = ("{", "{}", other, "[" * 100_000, json.dumps({"kind": "yardstick case", "key": 1, "found": {}}))
+    for text in texts:
         path.write_text(text)
         with pytest.raises(us.FileError, match=rf"{path.name} is damaged .*: remove it"):
             us.yardstick("paper", **options, truth_seeds=0, output=tmp_path, resume=True)

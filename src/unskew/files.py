@@ -10,6 +10,7 @@ import json
 import os
 import platform
 import secrets
+import shutil
 import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
@@ -34,6 +35,7 @@ _FORMAT = 3  # of the metadata; raised when a file that was written before canno
 _WITHOUT_CHECKSUMS = 2
 _MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
 _MOST_RATIO = 40
+_MOST_JSON = 2**28  # bytes that a JSON file of ours may have
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
 _MAKE_AGAIN = "make it again"
 _KINDS = {
@@ -55,16 +57,16 @@ def replace_file(path: Path) -> Iterator[Path]:
     """
     check_writable(path)
     target = path.resolve()  # a link stays a link
-    _sweep(target)
-    temporary = target.with_name(f".{target.name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+    sweep(target)
+    temporary = name_temporary(target)
     try:
         yield temporary
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
-        _write_through(temporary)
+        write_through(temporary)
         temporary.replace(target)
         with contextlib.suppress(OSError):  # not every file system lets a folder be synchronised
-            _write_through(target.parent)
+            write_through(target.parent)
     except FileError:
         raise
     except OSError as error:
@@ -74,7 +76,7 @@ def replace_file(path: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _write_through(path: Path) -> None:
+def write_through(path: Path) -> None:
     """Wait until what was written is on the disk, so that a crash of the machine does not leave half of it."""
     handle = os.open(path, os.O_RDONLY)
     try:
@@ -83,12 +85,21 @@ def _write_through(path: Path) -> None:
         os.close(handle)
 
 
-def _sweep(target: Path) -> None:
-    """Remove temporary files for this target whose process on this machine was killed."""
+def name_temporary(target: Path) -> Path:
+    """A path beside `target` that no other run uses, by which `sweep` knows whose it is."""
+    return target.with_name(f".{target.name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+
+
+def sweep(target: Path) -> None:
+    """Remove temporary files and folders for this target whose process on this machine was killed."""
     with contextlib.suppress(OSError):
         for left in target.parent.glob(f".{glob.escape(target.name)}.{_HOST}.*.tmp"):
             process = left.name.removeprefix(f".{target.name}.{_HOST}.").partition(".")[0]
-            if process.isdecimal() and not _is_alive(int(process)):
+            if not process.isdecimal() or _is_alive(int(process)):
+                continue
+            if left.is_dir() and not left.is_symlink():
+                shutil.rmtree(left, ignore_errors=True)
+            else:
                 left.unlink(missing_ok=True)
 
 
@@ -104,11 +115,8 @@ def _is_alive(process: int) -> bool:
 
 def check_writable(path: Path) -> None:
     """Fail now rather than after an hour of work if `path` cannot be written."""
-    folder = path.resolve().parent
-    try:
-        there = path.exists()
-    except OSError as error:
-        raise FileError(f"cannot write {shorten_path(path)}: {error.strerror}") from None
+    with report_lookup(path):
+        there, folder = path.exists(), path.resolve().parent
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder", remedy="give the name of a file")
     if there and not path.is_file():
@@ -117,6 +125,21 @@ def check_writable(path: Path) -> None:
         raise FileError(f"cannot write {path}: the folder {path.parent} does not exist", remedy="make it first")
     if not os.access(folder, os.W_OK) or (there and not os.access(path, os.W_OK)):
         raise FileError(f"cannot write {path}: permission denied")
+
+
+@contextlib.contextmanager
+def report_lookup(path: Path) -> Iterator[None]:
+    """Whatever goes wrong while a path is looked up is the fault of what it says."""
+    try:
+        yield
+    except RuntimeError:  # of Path.resolve
+        raise FileError(f"cannot write {path}: it is a link that leads to itself") from None
+    except FileError:
+        raise
+    except FileNotFoundError:
+        raise FileError(f"cannot write {path}: the current directory does not exist any more") from None
+    except OSError as error:
+        raise FileError(f"cannot write {shorten_path(path)}: {error.strerror or error}") from None
 
 
 Arrays = Mapping[str, pa.Array]
@@ -223,10 +246,33 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     if raw is None:
         return {}
     try:
-        result = json.loads(raw)
+        result = parse_json(raw)
     except ValueError as error:
         raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
     return result if isinstance(result, dict) else {}
+
+
+def parse_json(text: str | bytes) -> Any:
+    """What JSON says; a ValueError if it is none, if it has what JSON does not have, or is nested too deeply."""
+    try:
+        return json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a number of JSON")
+
+
+def read_json(path: Path) -> Any:
+    """What a JSON file says."""
+    check_readable(path)
+    try:
+        if path.stat().st_size > _MOST_JSON:
+            raise ValueError(f"it is larger than {_MOST_JSON // 2**20} MB")
+        return parse_json(path.read_bytes())
+    except (ValueError, OSError) as error:
+        raise FileError(f"{path} cannot be read as JSON: {first_line(error)}") from None
 
 
 def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:

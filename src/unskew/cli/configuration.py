@@ -18,7 +18,7 @@ import click
 
 from unskew.cli.configuration_keys import SHARED_KEYS, SPECS, displace, own_keys, shared_option
 from unskew.cli.configuration_values import WrongValue, convert_value, describe
-from unskew.errors import FileError, InputError, PolicyError, option
+from unskew.errors import FileError, InputError, option
 from unskew.text import did_you_mean, first_line
 
 NAME = "unskew.toml"
@@ -52,25 +52,20 @@ class Configuration:
         for name in SPECS:
             specs = values.get(name, [])
             for spec in specs if isinstance(specs, list) else [specs]:
-                text = spec.removeprefix("agreement:")
-                if re.search(r":|\.py", text) and not text.startswith("column:"):  # a name alone imports nothing
-                    _require_allowed(text, allow_code, f"{self.file} ({self.keys[command][name]})")
+                _check_spec(spec, name, allow_code, f"{self.file} ({self.keys[command][name]})")
         return values
 
 
-def _require_allowed(spec: str, allow_code: bool, where: str) -> None:
-    """Refuse a spec that runs code which unskew does not ship, unless that is allowed."""
-    from unskew.recommend.specs import require_shipped
+def _check_spec(spec: str, name: str, allow_code: bool, where: str) -> None:
+    """Refuse a spec that would import code, unless that is allowed."""
+    if name == "margins":
+        kind, _, spec = spec.partition(":")
+        if kind != "agreement":
+            return
+    if re.search(r":|\.py", spec):  # a name alone imports nothing
+        from unskew.recommend.specs import require_allowed
 
-    if allow_code or spec.strip().startswith("table:"):
-        return
-    try:
-        require_shipped(spec)
-    except InputError:
-        raise PolicyError(
-            f"{where} names the recommender {spec!r}, which runs code that unskew does not ship",
-            remedy=f"if you trust that code, use {option('allow_code', True)}",
-        ) from None
+        require_allowed(spec, allow_code=allow_code, where=where)
 
 
 def find_configuration(folder: Path) -> Path | None:

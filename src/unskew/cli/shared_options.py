@@ -52,6 +52,14 @@ _LOG_OPTIONS = [
     ),
     *KNOWN_OPTIONS,
 ]
+_LIMIT_OPTIONS = [
+    click.option(
+        "--memory-limit",
+        metavar="SIZE",
+        help="What reading may take before it puts the rest on the disk, such as 4GB.  [default: four fifths]",
+    ),
+    click.option("--temp-dir", type=FILE, metavar="DIR", help="Folder for what does not fit into memory."),
+]
 reference_option = click.option(
     "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
 )
@@ -336,7 +344,20 @@ def log_options(function: Function) -> Function:
         mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__ if name != "known"}
         return function(source=LogOptions(**mine, known=known), **given)
 
-    return _decorate(command, _LOG_OPTIONS)
+    return limit_options(_decorate(command, _LOG_OPTIONS))
+
+
+def limit_options(function: Function) -> Function:
+    """Add --memory-limit and --temp-dir, to which all keeps that the command reads."""
+
+    @functools.wraps(function)
+    def command(memory_limit: str | None, temp_dir: str | None, **given: Any) -> Any:
+        from unskew.reading.limits import limit_reading
+
+        with limit_reading(memory_limit, temp_dir):
+            return function(**given)
+
+    return _decorate(command, _LIMIT_OPTIONS)
 
 
 def score_options(function: Function) -> Function:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.printing import print_figures, print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, seed_option, show_options
+from unskew.cli.shared_options import FILE, LogOptions, limit_options, seed_option, show_options
 from unskew.errors import InputError, option
 from unskew.text import thousands
 from unskew.worlds.world_names import SUMMARIES
@@ -77,11 +77,12 @@ Examples:
     type=click.Choice(["raw", "weighted", "organic"]),
     help="In a closed loop, the score that decides.  [default: raw]",
 )
+@limit_options
 @show_options
 def simulate(folder: str, as_json: bool, **given: Any) -> None:
     """Read the options, make the world, write it and say what it is."""
     from unskew.worlds.simulation import simulate as simulate_world
-    from unskew.worlds.world import check_folder
+    from unskew.worlds.world_files import check_folder
 
     base = given.pop("base")
     reading = {name: given.pop(name) for name in ("user", "item", "time", "time_unit", "drop_nulls")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import FILE, LogOptions, show_options
+from unskew.cli.shared_options import FILE, LogOptions, limit_options, show_options
 from unskew.errors import InputError, option
 from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
@@ -102,6 +102,7 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
 @click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
 @click.option("--resume", is_flag=True, help="Continue the folder given with -o: compute only what is missing.")
 @click.option("-o", "--output", type=FILE, metavar="DIR", help="Folder for the page, the tables and single cases.")
+@limit_options
 @show_options
 def yardstick(
     worlds: tuple[str, ...],

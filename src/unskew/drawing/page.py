@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -13,7 +14,10 @@ import jinja2
 import vl_convert
 
 from unskew.drawing.theme import keep_numbers_whole
+from unskew.errors import InputError
 from unskew.files import replace_file
+
+_MARK = b'<meta name="generator" content="unskew">'  # in the head of every page
 
 
 @dataclass(frozen=True)
@@ -56,9 +60,27 @@ def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -
     specs = [_escape_script(s.chart.to_json(indent=None)) if s.chart is not None else None for s in sections]
     bundle = vl_convert.javascript_bundle() if any(specs) else ""  # type: ignore[call-arg]
     pairs = list(zip(sections, specs, strict=True))
+    for section in sections:
+        for _, address in section.links:
+            _require_local(address)
     html = environment.from_string(source).render(title=title, lead=lead, sections=pairs, bundle=bundle)
     with replace_file(path) as temporary:
         temporary.write_text(html, encoding="utf-8")
+
+
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that `write_page` wrote, and not one of somebody else."""
+    try:
+        with path.open("rb") as file:
+            return _MARK in file.read(2000)
+    except OSError:
+        return False
+
+
+def _require_local(address: str) -> None:
+    """Refuse a link to anything but a file beside the page: a name in a log must not become a program."""
+    if not re.fullmatch(r"[\w-][\w.-]*(/[\w-][\w.-]*)*", address):
+        raise InputError(f"a page cannot link to {address!r}", remedy="link to a file beside it")
 
 
 def _escape_script(spec: str) -> str:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-import os
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from unskew.drawing.page import is_page
 from unskew.errors import FileError, PolicyError, option
-from unskew.files import damage_error, replace_file
+from unskew.files import damage_error, read_json, replace_file
+from unskew.folders import check_folder_writable
 from unskew.known_truths.yardstick_spec import hash_key
 
 CASES, PAGE = "cases", "index.html"
@@ -21,6 +23,7 @@ WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))
 """What stands in the folder beside the cases."""
 
 _KIND = "yardstick case"
+_COMPUTE_AGAIN = "remove it, and the case is computed again"
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,11 @@ class YardstickFolder:
         path = Path(output)
         if not str(output):
             raise FileError("the name of the folder is empty", remedy="say where to write")
-        there = next(parent for parent in (path, *path.absolute().parents) if parent.exists())
-        if not there.is_dir():
-            raise FileError(f"cannot write to {path}: {there} is a file", remedy="give the name of a folder")
-        if not os.access(there, os.W_OK | os.X_OK):
-            raise FileError(f"cannot write to {path}: permission denied")
+        check_folder_writable(path)
         others = [name for name in WRITTEN if (path / name).exists()]
-        if others and not (path / CASES).is_dir():
+        if (path / CASES).is_dir():
+            others = [PAGE] if PAGE in others and not is_page(path / PAGE) else []
+        if others:
             raise FileError(
                 f"{path} holds a file {others[0]} that is not of a yardstick and would be lost",
                 remedy="give another folder",
@@ -68,14 +69,15 @@ class YardstickFolder:
         path = self._find(name, key)
         if path is None or not self.resume or not path.exists():
             return None
-        remedy = "remove it, and the case is computed again"
         try:
-            found = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise damage_error(path, error, remedy) from None
+            found = read_json(path)
+        except FileError as error:
+            raise damage_error(path, error.message, _COMPUTE_AGAIN) from None
         same = isinstance(found, dict) and found.get("kind") == _KIND
         if not same or found.get("key") != json.loads(json.dumps(key, default=str)):
-            raise damage_error(path, "it is not of the case that its name says", remedy)
+            raise damage_error(path, "it is not of the case that its name says", _COMPUTE_AGAIN)
+        if found.get("checksum") != _sum_up(found.get("found")):
+            raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)
         return dict(found["found"])
 
     def write(self, name: str, key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
@@ -88,7 +90,8 @@ class YardstickFolder:
         except OSError as error:
             raise FileError(f"cannot make the folder {path.parent}: {error.strerror or error}") from None
         with replace_file(path) as temporary:
-            text = json.dumps({"kind": _KIND, "key": key, "found": found}, default=str, allow_nan=False)
+            told = {"kind": _KIND, "key": key, "found": found, "checksum": _sum_up(found)}
+            text = json.dumps(told, default=str, allow_nan=False)
             temporary.write_text(text + "\n", encoding="utf-8")
 
     def _find(self, name: str, key: Mapping[str, Any]) -> Path | None:
@@ -96,3 +99,8 @@ class YardstickFolder:
             return None
         safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)[-60:]
         return self.path / CASES / f"{safe}-{key['seed']}-{hash_key(key)}.json"
+
+
+def _sum_up(found: Any) -> int:
+    """A checksum of what was found, as JSON has it."""
+    return zlib.crc32(json.dumps(found, sort_keys=True, default=str).encode())

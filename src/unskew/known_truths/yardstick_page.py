@@ -8,10 +8,11 @@ from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.files import write_parquet
+from unskew.folders import replace_folder
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
 from unskew.known_truths.error_map import draw_error_map
 from unskew.known_truths.method_table import METHODS
-from unskew.known_truths.yardstick_files import PAGE, TABLES
+from unskew.known_truths.yardstick_files import PAGE, TABLES, WRITTEN
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
 from unskew.text import enumerate_words
@@ -63,10 +64,11 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
 
 
 def save_yardstick(found: Yardstick, folder: Path) -> Path:
-    """Write the tables and the page into a folder, the page last; returns its path."""
-    for name in TABLES:
-        write_parquet(folder / f"{name}.parquet", getattr(found, name), f"yardstick {name}", {})
-    write_yardstick_page(folder / PAGE, found)
+    """Write the tables and the page into a folder, in one step; returns the path of the page."""
+    with replace_folder(folder, owns=WRITTEN.__contains__, last=[PAGE]) as new:
+        for name in TABLES:
+            write_parquet(new / f"{name}.parquet", getattr(found, name), f"yardstick {name}", {})
+        write_yardstick_page(new / PAGE, found)
     return folder / PAGE
 
 

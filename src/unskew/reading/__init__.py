@@ -1,7 +1,7 @@
 """From files and dataframes to a log.
 
 - `reader`: `read_log`, which finds the columns
-- `sources`: the files or the frame, as one DuckDB relation
+- `sources`: the files or the frame, as one DuckDB relation; `limits`: the memory and the disk that it may use
 - `formats`: the file formats and how to tell them apart
 - `csv_files`, `json_files`, `columnar_files`: how files of each format are opened
 - `column_types`, `column_times`: what a column holds, decided from its type or from all its values

@@ -17,6 +17,7 @@ from unskew.progress import progress
 from unskew.reading.column_synonyms import OF_A_LOG
 from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
+from unskew.reading.limits import reading_limits
 from unskew.reading.sources import Part, Source, open_source
 from unskew.text import closest
 
@@ -36,6 +37,8 @@ def read_log(
     time_unit: str | None = None,
     drop_nulls: bool = False,
     repeats: bool = False,
+    memory_limit: str | None = None,
+    temp_dir: str | Path | None = None,
 ) -> Log:
     """Read who took which item when.
 
@@ -62,6 +65,12 @@ def read_log(
     repeats
         Keep the later rows of a user and an item too. They count only in a view of the log that drops the first:
         the pair then counts from the next. With `exposed` they are kept in any case.
+    memory_limit
+        What reading may take before it puts the rest on the disk, such as ``4GB``; by default
+        ``UNSKEW_MEMORY_LIMIT``, else four fifths of the memory of the machine. The log that results takes room
+        besides: 12 to 16 bytes an interaction.
+    temp_dir
+        The folder for what does not fit; by default ``UNSKEW_TEMP_DIR``, else that of the system.
 
     Notes
     -----
@@ -87,7 +96,7 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    with open_source(source) as opened:
+    with open_source(source, reading_limits(memory_limit, temp_dir)) as opened:
         found = opened
         progress().stage(f"reading {found.name}")
         for asked in dict.fromkeys([user, item, time, removed, exposed, *columns, *labels]):

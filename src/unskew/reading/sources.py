@@ -9,8 +9,6 @@ from __future__ import annotations
 import contextlib
 import glob
 import re
-import shutil
-import tempfile
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +23,7 @@ from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, shorten_path
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
+from unskew.reading.limits import ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
 
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -167,18 +166,16 @@ class Source:
 
 
 @contextlib.contextmanager
-def open_source(source: Any) -> Iterator[Source]:
+def open_source(source: Any, limits: ReadingLimits | None = None) -> Iterator[Source]:
     """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
-    spill = tempfile.mkdtemp(prefix="unskew-")
-    connection = duckdb.connect(config={**_ALONE, "threads": threads(), "temp_directory": spill})
-    try:
+    with contextlib.ExitStack() as stack:
+        settings = stack.enter_context((limits or reading_limits()).settings())
+        connection = duckdb.connect(config={**_ALONE, "threads": threads(), **settings})
+        stack.callback(connection.close)
         connection.execute("SET enable_progress_bar=false")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
             yield _open(connection, source)
-    finally:
-        connection.close()
-        shutil.rmtree(spill, ignore_errors=True)
 
 
 def names_files(source: Any) -> bool:

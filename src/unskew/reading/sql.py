@@ -10,7 +10,7 @@ from pathlib import Path
 
 import duckdb
 
-from unskew.errors import FileError
+from unskew.errors import FileError, option
 from unskew.text import first_line
 
 _REASONS = (
@@ -48,6 +48,11 @@ def translate_errors(name: str) -> Iterator[None]:
     """Turn an error of DuckDB into one line about the file called `name`."""
     try:
         yield
+    except duckdb.OutOfMemoryException as error:
+        raise FileError(
+            f"cannot read {name}: there is too little memory for it",
+            remedy=f"allow more with {option('memory_limit')}, or more room on the disk with {option('temp_dir')}",
+        ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
 

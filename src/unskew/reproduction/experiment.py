@@ -6,15 +6,17 @@
 from __future__ import annotations
 
 import json
-import tempfile
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from unskew.drawing.page import is_page
 from unskew.errors import FileError
 from unskew.files import replace_file, write_parquet
+from unskew.folders import check_folder_writable, replace_folder
 from unskew.progress import progress
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
 from unskew.reproduction.beyond_tables import LISTS, RACE, algorithms_table, cost_table, loop_table
@@ -28,11 +30,14 @@ from unskew.reproduction.reproduction_page import write_reproduction_page
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
-from unskew.worlds.world import World, check_folder
+from unskew.worlds.world import World
+from unskew.worlds.world_files import ABOUT, check_folder, own_names
 
 Result = TypeVar("Result")
 
 PAGE, WORLD = "index.html", "world"
+_CLAIMS, _TABLE = "claims.json", "claims-by-seed.parquet"
+_FIGURE = re.compile(r"figure-\d+-[\w-]+\.(png|svg|parquet)")
 RACES = (4000, 2000)
 """Users and items of a closed loop: small, since every candidate is fitted again in every round."""
 
@@ -62,30 +67,24 @@ class Reproduction:
     def save(self, folder: Path) -> Path:
         """Write figures, data, claims, the world and the page into a folder; returns the path of the page.
 
-        Everything is made beside the folder first, so that it never holds figures of one world and the page of
-        another for longer than it takes to rename them.
+        Everything is made beside the folder first and takes its place in one step, so that it never holds figures
+        of one world and the page of another.
         """
         total = _count_steps(len(self.changes))
         progress().step(total, total, "drawing the figures")
         check_target(folder)
-        output = _make_folder(folder)
-        with tempfile.TemporaryDirectory(dir=output.parent, prefix=f".{output.name}.") as beside:
-            self._draw(Path(beside))
-            for path in sorted(Path(beside).rglob("*"), key=lambda path: path.name == PAGE):
-                if path.is_file():
-                    target = output / path.relative_to(beside)
-                    target.parent.mkdir(exist_ok=True)
-                    path.replace(target)
+        with replace_folder(folder, owns=_owns, last=[f"{WORLD}/{ABOUT}", PAGE]) as new:
+            self._draw(new)
         return folder / PAGE
 
     def _draw(self, folder: Path) -> None:
         for figure in self.figures:
             save_figure(figure, folder)
         self.world.save(folder / WORLD)
-        with replace_file(folder / "claims.json") as temporary:
+        with replace_file(folder / _CLAIMS) as temporary:
             temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
         table = collect_changes(self.changes)
-        write_parquet(folder / "claims-by-seed.parquet", table, "claims", {})
+        write_parquet(folder / _TABLE, table, "claims", {})
         bound = f"at most {100 * max(one.bound for one in self.changes):.3f}"
         write_reproduction_page(
             folder / PAGE,
@@ -145,18 +144,26 @@ def reproduce(world: World, *, seeds: int = SEEDS, every: int = 1, races: tuple[
 
 
 def check_target(folder: Path) -> None:
-    """Refuse a folder that cannot be written to, before the work."""
-    if folder.exists() and not folder.is_dir():
-        raise FileError(f"cannot write to {folder}: it is a file", remedy="give the name of a folder")
+    """Refuse a folder that cannot be written to, or where files of somebody else would be lost."""
+    check_folder_writable(folder)
     check_folder(folder / WORLD)
+    found = sorted(path.name for path in folder.iterdir() if _owns(path.name)) if folder.is_dir() else []
+    foreign = [name for name in found if name not in (WORLD, _TABLE)] if _TABLE not in found else []
+    if PAGE in found and not is_page(folder / PAGE):
+        foreign = [PAGE]
+    if foreign:
+        raise FileError(
+            f"{folder} holds a file {foreign[0]} that is not of a reproduction and would be lost",
+            remedy="give another folder",
+        )
 
 
-def _make_folder(folder: Path) -> Path:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"cannot make the folder {folder}: {error.strerror or error}") from None
-    return folder.resolve()
+def _owns(path: str) -> bool:
+    """Whether a path in the folder is of the reproduction."""
+    inside = path.removeprefix(f"{WORLD}/")
+    if inside != path:
+        return inside in own_names()
+    return path in (PAGE, _CLAIMS, _TABLE, WORLD) or _FIGURE.fullmatch(path) is not None
 
 
 def _count_steps(seeds: int) -> int:

@@ -1,29 +1,21 @@
-"""A world with its history: what happened, what was shown, the truth; and the folder that it is kept in."""
+"""A world with its history: what happened, what was shown, the truth."""
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 import unskew
 from unskew.data.log import Log
-from unskew.errors import FileError, InputError, function, render
-from unskew.files import check_readable, read_metadata, read_parquet, write_parquet
+from unskew.errors import InputError, render
 from unskew.reading.reader import read_log
-from unskew.worlds.recipe import Recipe, check_recommenders
-
-_TABLES = ("log", "exposures", "truth", "holdout")
-_ROUNDS = "rounds"
-_ABOUT = "world.json"
+from unskew.worlds.recipe import Recipe
+from unskew.worlds.world_files import ABOUT, ROUNDS, read_world, write_world
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -70,7 +62,7 @@ class World:
     @property
     def rounds(self) -> pa.Table | None:
         """Of a closed loop: the scores of every candidate at every evaluation; else None."""
-        return self.tables.get(_ROUNDS)
+        return self.tables.get(ROUNDS)
 
     @property
     def campaigns(self) -> list[Any]:
@@ -94,34 +86,15 @@ class World:
         try:
             return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when loaded
         except InputError as error:  # what is wrong there is no option of whoever reads it
-            raise type(error)(f"{_ABOUT}: {render(error.message)}", remedy=error.remedy) from None
+            raise type(error)(f"{ABOUT}: {render(error.message)}", remedy=error.remedy) from None
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the tables (Parquet) and world.json into a folder; returns the paths.
 
-        A world that is there already is replaced as a whole, once all of the new one is written. Other files are
-        left alone; one that is in the way and does not belong to a world is an error.
+        A world that is there already is replaced as a whole, in one step, once all of the new one is written.
+        Other files are left alone; one that is in the way and does not belong to a world is an error.
         """
-        target = Path(folder)
-        check_folder(target)
-        tables = {name: self.tables[name] for name in (*_TABLES, _ROUNDS) if name in self.tables}
-        names = [*(f"{name}.parquet" for name in tables), _ABOUT]
-        try:
-            target.mkdir(parents=True, exist_ok=True)
-            with TemporaryDirectory(prefix=".unskew-", dir=target) as temporary:
-                for name, table in tables.items():
-                    write_parquet(Path(temporary) / f"{name}.parquet", table, _kind(name), {})
-                about = json.dumps(self.about, indent=2) + "\n"
-                (Path(temporary) / _ABOUT).write_text(about, encoding="utf-8")
-                for name in (_ABOUT, f"{_ROUNDS}.parquet"):  # a killed run must not leave a mix of two worlds
-                    (target / name).unlink(missing_ok=True)
-                for name in names:
-                    (Path(temporary) / name).replace(target / name)
-        except FileError:
-            raise
-        except OSError as error:
-            raise FileError(f"cannot write to {folder}: {error.strerror or error}") from error
-        return [target / name for name in names]
+        return write_world(self.tables, self.about, Path(folder))
 
     @classmethod
     def load(cls, folder: str | Path) -> World:
@@ -136,66 +109,13 @@ class World:
         ...     us.World.load(folder).tables["log"].equals(world.tables["log"])
         True
         """
-        source = Path(folder)
-        about = _read_about(source)
-        try:
-            check_recommenders(about)
-        except InputError as error:
-            raise error.with_context(str(source / _ABOUT)) from None
-        names = [*_TABLES, *([_ROUNDS] if (source / f"{_ROUNDS}.parquet").exists() else [])]
-        tables = {name: read_parquet(source / f"{name}.parquet")[0] for name in names}
-        return cls({name: table.replace_schema_metadata(None) for name, table in tables.items()}, about)
+        return cls(*read_world(Path(folder)))
 
     def _read(self, name: str, exposed: str | None = None) -> Log:
         unit = self.about.get("time_unit")  # of a base log whose times are whole numbers
         return read_log(self.tables[name], *self.columns, exposed=exposed, time_unit=unit)
 
 
-def check_folder(folder: str | Path) -> None:
-    """Refuse a folder where a world cannot be written, or would replace files of somebody else."""
-    folder = Path(folder)
-    if (folder / _ABOUT).exists():
-        _read_about(folder)
-    for name in (*_TABLES, _ROUNDS):
-        path = folder / f"{name}.parquet"
-        if path.exists() and _read_kind(path) != _kind(name):
-            raise FileError(
-                f"{folder} holds a file {path.name} that is not of a simulated world and would be lost",
-                remedy="give another folder",
-            )
-    there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
-    if not there.is_dir():
-        raise FileError(f"cannot write to {folder}: {there} is a file", remedy="give the name of a folder")
-    if not os.access(there, os.W_OK | os.X_OK):
-        raise FileError(f"cannot write to {folder}: permission denied")
-
-
 def describe_world(world: str, seed: int, parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """What world.json holds."""
     return {"world": world, "seed": seed, "version": unskew.__version__, **more, "parameters": dict(parameters)}
-
-
-def _read_about(folder: Path) -> dict[str, Any]:
-    path = folder / _ABOUT
-    check_readable(path)
-    try:
-        about = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, OSError) as error:
-        raise FileError(f"{path} cannot be read as JSON: {error}") from None
-    known = isinstance(about, dict) and {"world", "seed", "parameters"} <= about.keys()
-    if not known or not isinstance(about["parameters"], dict):
-        raise InputError(f"{path} does not describe a world", remedy=f"make one with {function('simulate')}")
-    return dict(about)
-
-
-def _kind(name: str) -> str:
-    """What unskew writes into the metadata of a table of a world."""
-    return f"world {name}"
-
-
-def _read_kind(path: Path) -> Any:
-    """What unskew says the file is; None if it did not write it."""
-    try:
-        return read_metadata(pq.read_schema(path)).get("kind")
-    except (pa.ArrowException, OSError, FileError):
-        return None

@@ -1,0 +1,101 @@
+"""How much memory DuckDB may take while it reads, and where it puts what does not fit.
+
+They hold for every table that is read within `limit_reading`, the log and what is read beside it; what nobody has
+said there is taken from the environment: ``UNSKEW_MEMORY_LIMIT`` and ``UNSKEW_TEMP_DIR``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import FileError, InputError, option
+from unskew.folders import temporary_folder
+
+_SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([KMGT])(i?)B", re.IGNORECASE)
+_LEAST = 50 * 10**6  # with less, DuckDB cannot even begin
+
+
+@dataclass(frozen=True)
+class ReadingLimits:
+    """What DuckDB may use.
+
+    Attributes
+    ----------
+    memory
+        As DuckDB writes it, such as ``4GB``; None for four fifths of that of the machine.
+    temp_dir
+        A folder for what does not fit; None for that of the system.
+    """
+
+    memory: str | None = None
+    temp_dir: str | None = None
+
+    def with_changes(self, memory_limit: Any, temp_dir: Any) -> ReadingLimits:
+        """The same with what is given; None leaves it as it is."""
+        found = self
+        if memory_limit is not None:
+            found = replace(found, memory=_check_size(memory_limit))
+        if temp_dir is not None:
+            found = replace(found, temp_dir=_check_folder(temp_dir))
+        return found
+
+    @contextlib.contextmanager
+    def settings(self) -> Iterator[dict[str, Any]]:
+        """Settings for a connection; the folder that they name is removed in the end."""
+        memory = {} if self.memory is None else {"memory_limit": self.memory}
+        with temporary_folder(Path(self.temp_dir or tempfile.gettempdir()) / "unskew-spill", mode=0o700) as spill:
+            yield {**memory, "temp_directory": str(spill)}
+
+
+_limits: ContextVar[ReadingLimits | None] = ContextVar("limits", default=None)
+
+
+def reading_limits(memory_limit: Any = None, temp_dir: Any = None) -> ReadingLimits:
+    """The limits that hold here, with changes."""
+    limits = _limits.get()
+    if limits is None:
+        wishes = (os.environ.get(name) or None for name in ("UNSKEW_MEMORY_LIMIT", "UNSKEW_TEMP_DIR"))
+        limits = ReadingLimits().with_changes(*wishes)
+    return limits.with_changes(memory_limit, temp_dir)
+
+
+@contextlib.contextmanager
+def limit_reading(memory_limit: Any = None, temp_dir: Any = None) -> Iterator[None]:
+    """Whatever is read inside keeps to these limits."""
+    before = _limits.set(reading_limits(memory_limit, temp_dir))
+    try:
+        yield
+    finally:
+        _limits.reset(before)
+
+
+def _check_size(given: Any) -> str:
+    """A size as DuckDB writes it.
+
+    >>> _check_size("1.5 gib")
+    '1.5GiB'
+    """
+    found = _SIZE.fullmatch(given.strip()) if isinstance(given, str) else None
+    if found is None:
+        raise InputError(f"{option('memory_limit')} is {given!r}", remedy="give a size such as 4GB or 500MB")
+    number, unit, binary = found[1], found[2].upper(), found[3].lower()
+    if float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1) < _LEAST:
+        raise InputError(f"{option('memory_limit')} is {given!r}", remedy="give at least 50MB")
+    return f"{number}{unit}{binary}B"
+
+
+def _check_folder(given: Any) -> str:
+    path = Path(given)
+    if not path.is_dir():
+        raise FileError(f"{option('temp_dir')} is {str(given)!r}, which is no folder", remedy="make it first")
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise FileError(f"{option('temp_dir')} is {str(given)!r}: permission denied", remedy="give another folder")
+    return str(path.resolve())
