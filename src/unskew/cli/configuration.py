@@ -18,7 +18,7 @@ import click
 
 from unskew.cli.configuration_keys import SHARED_KEYS, SPECS, displace, own_keys, shared_option
 from unskew.cli.configuration_values import WrongValue, convert_value, describe
-from unskew.errors import FileError, InputError, option
+from unskew.errors import FileError, InputError
 from unskew.text import did_you_mean, first_line
 
 NAME = "unskew.toml"
