@@ -153,8 +153,7 @@ class _Findings:
                 limits.max_left_out,
                 f"users left out {percent(max(now, then))}",
                 f"the weights leave out {percent(now)} of the users now and {percent(then)} of those at {since}, "
-                "so scores speak for the others only. Take a later reference date, keep new items, or ask for "
-                "fewer items a user",
+                f"so scores speak for the others only. {self._advise_on_users()}",
                 show=percent,
             )
         if limits.max_unexplained is not None:
@@ -175,6 +174,18 @@ class _Findings:
                 least=True,
                 show=_count,
             )
+
+    def _advise_on_users(self) -> str:
+        """What leaves out fewer users, of the options with which these weights were fitted."""
+        policy, fit = self.weights.policy, self.weights.options
+        ways = [
+            "evaluate all users" * (policy.users == "both"),
+            "ask for fewer items a user" * (policy.min_items > 1),
+            "keep new items" * (fit.new_items == "drop" and self.weights.report.new_items.count > 0),
+            "take a later reference date",
+        ]
+        told = ", or ".join(filter(None, ways))
+        return told[0].upper() + told[1:]
 
     def _count_effective_pairs(self) -> float:
         """``(sum p)^2 / sum p^2`` over the pairs that are held out, of which p is the weighted probability."""
