@@ -23,6 +23,7 @@ with wandb.init(project="recommender", job_type="unskew") as run:
     if not found.passed:
         run.alert("unskew", "\n".join(found.lines))
 
+wandb.teardown()  # the file is whole once its writer has ended
 (kept,) = Path(store).glob("wandb/offline-run-*/run-*.wandb")
 written = kept.read_bytes()
 for name, value in found.metrics.items():
