@@ -9,7 +9,6 @@ import sys
 import sysconfig
 import venv
 import zipfile
-from collections.abc import Iterator
 from email.parser import Parser
 from pathlib import Path
 
@@ -23,11 +22,11 @@ LOG = "user,item,time\n1,a,0\n1,b,0\n2,a,0\n2,c,0\n3,b,0\n1,c,9\n3,c,9\n4,c,9\n"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dist")
     code = f"from hatchling.build import build_wheel; print(build_wheel({str(folder)!r}))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    yield folder / done.stdout.split()[-1]
+    return folder / done.stdout.split()[-1]
 
 
 def test_the_wheel_holds_every_file_of_the_package_and_nothing_else(wheel: Path) -> None:
