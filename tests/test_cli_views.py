@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -42,6 +43,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pq.write_table(log.select(["user", "item", "time"]), place / "plain.parquet")
     shown = world.exposures.select(["user", "item", "time"]).rename_columns(["a", "b", "c"])
     pq.write_table(shown, place / "abc.parquet")
+    gap = pa.table({"user": [1], "item": [1], "time": pa.array([None], pa.int64())})
+    shown = world.exposures.select(["user", "item", "time"])
+    pq.write_table(pa.concat_tables([shown, gap.cast(shown.schema)]), place / "gaps.parquet")
+    pq.write_table(pa.table({"user": ["1", "2"]}), place / "texts.parquet")
     return place
 
 
@@ -90,6 +95,12 @@ def test_exposures_and_a_column_of_marks_say_the_same(run: Run, options: list[st
     marks, table = (json.loads(run(*command, *known).stdout) for known in (["--exposed", "exposed"], options))
     assert marks["scores"] == table["scores"]
     assert marks["view"] == table["view"]
+
+
+def test_exposures_without_a_time_are_dropped_if_asked_for(run: Run) -> None:
+    whole = run("drift", "plain.parquet", *DATED, *KNOWN["organic"], "--json").stdout
+    gaps = run("drift", "plain.parquet", *DATED, "--exposures", "gaps.parquet", "--drop-nulls", "--json").stdout
+    assert gaps == whole
 
 
 def test_within_ends_what_an_exposure_counts_for(run: Run) -> None:
@@ -163,7 +174,15 @@ def test_without_knowledge_nothing_is_said_about_views(run: Run) -> None:
 BAD: list[tuple[list[str], str]] = [
     (["--exposures", "nowhere.parquet"], "nowhere.parquet"),
     (["--exposures", "plain.parquet?user=a&thing=b"], "names a column 'thing'"),
-    (["--exposures", "abc.parquet"], "no column 'user'"),
+    (
+        ["--exposures", "abc.parquet"],
+        "no column 'user'; it has 'a', 'b', 'c': name its columns as in FILE?user=A&item=B&time=C",
+    ),
+    (["--exposures", "gaps.parquet"], "drop these rows with --drop-nulls"),
+    (
+        ["--holdout", "texts.parquet", "--production", "popular"],
+        "the users of --holdout are text, those of the log integers: make them the same type",
+    ),
     (
         ["--exposures", "abc.parquet?user=a&item=b"],
         "no column 'time'; it has 'a', 'b', 'c': name its columns as in FILE?",

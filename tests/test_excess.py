@@ -155,6 +155,7 @@ def test_the_command_prints_a_sentence_and_json(tmp_path: Path) -> None:
         (("--production", "popular", "--campaign", "350:330"), "ends at its start or before it"),
         (("--production", "popular", "--holdout", "nowhere.csv", "--campaign", "330:"), "nowhere.csv"),
         (("--production", "popular", "--campaign", "330:350", "--level", "2"), "between 0 and 1"),
+        (("--production", "popular", "--campaign", "330:350", "--until", "200"), "check --campaign and --until"),
     ],
 )
 def test_bad_input_is_one_line(tmp_path: Path, arguments: tuple[str, ...], message: str) -> None:

@@ -96,12 +96,16 @@ class ColumnError(InputError):
     """A column is missing or holds what it should not."""
 
 
-def missing_column(where: str, name: str, have: Iterable[str], remedy: str) -> ColumnError:
+class MissingColumnError(ColumnError):
+    """A table has other columns than the one that is wanted."""
+
+
+def missing_column(where: str, name: str, have: Iterable[str], remedy: str) -> MissingColumnError:
     """The error about a table that has other columns than the one that is wanted."""
     names = list(have)
     some = ", ".join(map(repr, names[:_MOST_COLUMNS])) or "no columns"
     columns = some + (f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else "")
-    return ColumnError(f"{where} has no column {name!r}; it has {columns}", remedy=remedy)
+    return MissingColumnError(f"{where} has no column {name!r}; it has {columns}", remedy=remedy)
 
 
 class TimeError(InputError):

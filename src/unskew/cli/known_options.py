@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -98,13 +98,15 @@ class KnownOptions:
 
             recommender(self.production)
 
-    def take(self, log: Log, since: Any, until: Any, *, draws: int = 1, seed: int = 0) -> list[Log]:
+    def take(
+        self, log: Log, since: Any, until: Any, *, draws: int = 1, seed: int = 0, drop_nulls: bool = False
+    ) -> list[Log]:
         """Draws of the best view that is possible, or of the one that is insisted on."""
         from unskew.views.take_view import take_draws
 
         return take_draws(
             log,
-            exposures=self._read_exposures(),
+            exposures=self._read_exposures(log, drop_nulls),
             within=self.within,
             campaigns=self.campaigns,
             holdout=self.holdout,
@@ -116,19 +118,22 @@ class KnownOptions:
             draws=draws,
         )
 
-    def _read_exposures(self) -> Any:
+    def _read_exposures(self, log: Log, drop_nulls: bool) -> Log | None:
+        """The exposures, their columns named as in FILE?user=A or else found by what they are called."""
         if self.exposures is None:
             return None
-        path, names = _split_source(self.exposures)
-        if not names:
-            return path
-        from unskew.errors import ColumnError
-        from unskew.reading.reader import read_log
+        from unskew.errors import MissingColumnError
+        from unskew.reading.reader import find_columns, read_log
 
+        path, names = _split_source(self.exposures)
         try:
-            return read_log(path, names.get("user"), names.get("item"), names.get("time"), repeats=True)
-        except ColumnError as error:  # whose remedy names options for the columns of the log
-            raise ColumnError(error.message, remedy="name its columns as in FILE?user=A&item=B&time=C") from None
+            if not names:
+                names = asdict(find_columns(path, log.columns, "exposures"))
+            user, item, time = (names.get(role) for role in ("user", "item", "time"))
+            return read_log(path, user, item, time, repeats=True, drop_nulls=drop_nulls)
+        except MissingColumnError as error:  # whose remedy names options for the columns of the log
+            remedy = "name its columns as in FILE?user=A&item=B&time=C"
+            raise MissingColumnError(error.message, remedy=remedy) from None
 
 
 def _split_source(text: str) -> tuple[str, dict[str, str]]:

@@ -288,7 +288,7 @@ class LogOptions:
         begin = since
         if since is not None and _is_reference_file(since):
             begin = self._date_of_file(since, log)
-        views = self.known.take(log, begin, until, draws=draws, seed=seed)
+        views = self.known.take(log, begin, until, draws=draws, seed=seed, drop_nulls=self.drop_nulls)
         progress().close()
         return views
 

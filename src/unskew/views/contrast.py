@@ -112,7 +112,7 @@ def set_up_contrast(
     if not windows:
         raise EmptyError(
             f"no window begins before {log.axis.show(last)}, up to which the log is used",
-            remedy=f"check {option('campaigns')} and {option('until')}",
+            remedy=f"check {option('since' if campaigns is None else 'campaigns')} and {option('until')}",
         )
     notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
     taken = find_taken(log, windows, windows[0], later=later and group is not None)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from unskew import frames
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.ids import Ids, ids_of_texts, kind_of
+from unskew.data.ids import Ids, are_comparable, ids_of_texts, kind_of
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
@@ -54,6 +54,12 @@ def find_holdout(log: Log, given: Any) -> Mask:
     first = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
     if is_text and kind_of(log.users.values.type) != "text":
         ids = ids_of_texts(ids, log.users)
+    elif isinstance(ids, pa.Array) and not are_comparable(ids.type, log.users.values.type):
+        raise InputError(
+            f"the users of {option('holdout')} are {kind_of(ids.type)}, those of the log "
+            f"{kind_of(log.users.values.type)}",
+            remedy="make them the same type",
+        )
     codes = log.users.codes(ids)
     found = np.zeros(len(log.users), dtype=np.bool_)
     found[codes[codes >= 0]] = True
