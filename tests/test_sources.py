@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tests.tables import held
 from unskew.errors import ColumnError, FileError, InputError, UnskewError
 from unskew.reading import formats
 from unskew.reading.formats import Format
+from unskew.reading.input_file import InputFile
 
 TABLE = {"user": ["ann", "ann", "bob"], "item": [1, 2, 1], "time": [3, 4, 5]}
 HELD = {"ann": {1, 2}, "bob": {1}}
@@ -173,11 +174,11 @@ def test_an_ending_must_not_contradict_the_first_bytes_and_may_be_missing(
 
 
 def test_a_format_is_added_with_one_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_pairs(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
-        rows = [line.split("=") for file in files for line in file.read_text().splitlines()[1:]]
+    def open_pairs(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> pa.Table:
+        rows = [line.split("=") for file in files for line in file.path.read_text().splitlines()[1:]]
         return pa.table(dict(zip(("user", "item", "time"), zip(*rows, strict=True), strict=True)))
 
-    pairs = Format("pairs", (".pairs",), open_pairs, typed_by="nothing", parse_once=False, magic=b"PAIRS")
+    pairs = Format("pairs", "pairs", (".pairs",), open_pairs, typed_by="nothing", parse_once=False, magic=b"PAIRS")
     monkeypatch.setattr(formats, "FORMATS", (*formats.FORMATS, pairs))
     for name, row in (("a.pairs", "ann=1=3\nann=2=4"), ("b.pairs", "bob=1=5")):
         (tmp_path / name).write_text(f"PAIRS\n{row}\n")

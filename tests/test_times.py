@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import held, late
 from unskew.data.times import TimeAxis
-from unskew.errors import EmptyError, TimeError, UnskewWarning
+from unskew.errors import EmptyError, ReadingNotice, TimeError, UnskewWarning
 
 PARIS = ZoneInfo("Europe/Paris")
 
@@ -319,7 +319,7 @@ def in_a_file(text: str) -> us.Log | None:
     """A log whose one time is this text, or None if it is refused or not read as a date."""
     try:
         log = read([text])
-    except TimeError:
+    except (TimeError, ReadingNotice):  # what only a file may have is not taken without being told
         return None
     return log if log.axis.is_calendar else None
 

@@ -14,6 +14,7 @@ from .errors import EmptyError as EmptyError
 from .errors import FileError as FileError
 from .errors import InputError as InputError
 from .errors import PolicyError as PolicyError
+from .errors import ReadingNotice as ReadingNotice
 from .errors import TimeError as TimeError
 from .errors import UnskewError as UnskewError
 from .errors import UnskewWarning as UnskewWarning

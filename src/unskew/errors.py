@@ -135,6 +135,10 @@ class UnskewWarning(UserWarning):
         return render(str(self.args[0]) if self.args else "", name_option)
 
 
+class ReadingNotice(UnskewWarning):
+    """What a file was taken for, where it does not say so itself; the command line prints it on standard error."""
+
+
 class Interruption(KeyboardInterrupt):
     """The work was interrupted; the message says what is left behind, and may name options."""
 

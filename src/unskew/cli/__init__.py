@@ -6,6 +6,7 @@
 - `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
   checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them
 - `shared_options`: options that commands share, and the log that they describe
+- `file_flags`: options that say how to read a file
 - `known_options`: what users know about recommendations, and the view that it allows
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
 - `detect_output`: likely campaigns as a table and as a chart

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import traceback
 import warnings
@@ -11,7 +12,7 @@ from typing import Any, TextIO
 import click
 
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.errors import Interruption, UnskewError, UnskewWarning
+from unskew.errors import Interruption, ReadingNotice, UnskewError, UnskewWarning
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
@@ -63,7 +64,7 @@ class CommandGroup(click.Group):
             progress().close()
             text = message.render(name_option) if isinstance(message, UnskewWarning) else message
             if str(text) not in said:  # the same may hold at both dates
-                click.echo(f"warning: {text}", err=True)
+                click.echo(text if issubclass(category, ReadingNotice) else f"warning: {text}", err=True)
             said.add(str(text))
 
         try:
@@ -105,7 +106,9 @@ def _write_flag(command: click.Command | None, name: str, value: Any) -> str:
     if name in _COMMANDS:
         return f"'{_COMMANDS[name]}'"
     own = [param for param in (command.params if command else []) if param.name == name]
+    if own and value is False and own[0].secondary_opts:
+        return own[0].secondary_opts[0]
     flag = own[0].opts[0] if own else _FLAGS.get(name, "--" + name.replace("_", "-"))
     if isinstance(value, list):
-        return " ".join(f"{flag} {one}" for one in value)
-    return flag if value is None or value is True else f"{flag} {value}"
+        return " ".join(f"{flag} {shlex.quote(str(one))}" for one in value)
+    return flag if value is None or value is True else f"{flag} {shlex.quote(str(value))}"

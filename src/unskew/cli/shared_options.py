@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.command_group import debug_option
+from unskew.cli.file_flags import FILE_OPTIONS, take_file_options
 from unskew.cli.known_options import KNOWN_OPTIONS, KnownOptions, print_view
 from unskew.errors import InputError
 from unskew.progress import progress
@@ -30,7 +31,7 @@ FILE = click.Path(readable=False)  # for tab completion; whether it can be used 
 
 _LOG_OPTIONS = [
     click.argument("log", type=FILE, metavar="LOG...", nargs=-1, required=True),
-    click.option("--user", metavar="COLUMN", help="Column of users.  [default: user]"),
+    click.option("--user", metavar="COLUMN", help="Column of users, by its name or its number.  [default: user]"),
     click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
     click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),
     click.option(
@@ -38,6 +39,8 @@ _LOG_OPTIONS = [
         type=click.Choice(["s", "ms", "us", "ns", "day"]),
         help="Treat integer times as counts of this unit since 1970, so that dates work on them.",
     ),
+    click.option("--time-format", metavar="FORMAT", help="How times are written, such as '%d/%m/%Y %H:%M'."),
+    *FILE_OPTIONS,
     click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
     click.option(
         "--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing the file."
@@ -212,15 +215,17 @@ class LogOptions:
     """Where the log is and how it is read; the same for every command."""
 
     log: tuple[str, ...]
-    user: str | None
-    item: str | None
-    time: str | None
-    time_unit: str | None
-    removed: str | None
-    drop_nulls: bool
-    p_user: str | None
-    p_item: str | None
+    user: str | None = None
+    item: str | None = None
+    time: str | None = None
+    time_unit: str | None = None
+    time_format: str | None = None
+    removed: str | None = None
+    drop_nulls: bool = False
+    p_user: str | None = None
+    p_item: str | None = None
     known: KnownOptions = KnownOptions()
+    file: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def path(self) -> str | list[str]:
@@ -242,9 +247,11 @@ class LogOptions:
             columns=by_column,
             labels=list(dict.fromkeys(labels)),
             time_unit=self.time_unit,
+            time_format=self.time_format,
             drop_nulls=self.drop_nulls,
             exposed=self.known.exposed,
             repeats=self.known.is_given,
+            **self.file,
         )
         progress().close()  # what follows stays on the terminal
         if log.reading.folded:
@@ -341,8 +348,9 @@ def log_options(function: Function) -> Function:
     @functools.wraps(function)
     def command(**given: Any) -> Any:
         known = KnownOptions(**{name: given.pop(name) for name in KnownOptions.__dataclass_fields__})
-        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__ if name != "known"}
-        return function(source=LogOptions(**mine, known=known), **given)
+        file = take_file_options(given)
+        mine = {name: given.pop(name) for name in LogOptions.__dataclass_fields__ if name not in ("known", "file")}
+        return function(source=LogOptions(**mine, known=known, file=file), **given)
 
     return limit_options(_decorate(command, _LOG_OPTIONS))
 

@@ -106,7 +106,7 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
 
 
 def _read_base(base: str, reading: dict[str, Any]) -> Any:
-    return LogOptions(log=(base,), **reading, removed=None, p_user=None, p_item=None).read()
+    return LogOptions(log=(base,), **reading).read()
 
 
 def _check_base(base: str, folder: Path) -> None:

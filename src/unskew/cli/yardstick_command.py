@@ -142,7 +142,7 @@ def yardstick(
 
 
 def _read_base(base: str, reading: dict[str, Any]) -> Any:
-    return LogOptions(log=(base,), **reading, removed=None, p_user=None, p_item=None).read()
+    return LogOptions(log=(base,), **reading).read()
 
 
 def _show(found: Yardstick, output: str | None) -> None:

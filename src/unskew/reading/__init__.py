@@ -2,10 +2,13 @@
 
 - `reader`: `read_log`, which finds the columns
 - `sources`: the files or the frame, as one DuckDB relation; `limits`: the memory and the disk that it may use
+- `file_options`: how a file is to be read where it does not say so; `input_file`: a file with these options
+- `unpacking`: packed files, archives, standard input, other encodings
 - `formats`: the file formats and how to tell them apart
-- `csv_files`, `json_files`, `columnar_files`: how files of each format are opened
-- `column_types`, `column_times`: what a column holds, decided from its type or from all its values
-- `column_synonyms`: what columns are often called
+- `csv_files`, `json_files`, `columnar_files`, `excel_files`, `database_files`: how files of each format are opened
+- `text_sniffing`, `text_encodings`: separator, quotes, header and encoding, told from the first lines
+- `column_types`, `column_times`, `time_formats`: what a column holds, decided from its type or from all its values
+- `column_guesses`, `column_synonyms`: which columns are users, items and times
 - `exposures`: who was shown what when, marked in a log
 - `encoder`: from rows to arrays
 - `sql`: names and texts inside SQL, and errors of DuckDB in one line

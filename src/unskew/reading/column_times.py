@@ -7,9 +7,10 @@ since it would also round "1.5" to an integer, drop the name of a zone, and take
 from __future__ import annotations
 
 from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
-from unskew.errors import TimeError
+from unskew.errors import TimeError, option
 from unskew.reading.sources import Source
 from unskew.reading.sql import quote_name, quote_text
+from unskew.reading.time_formats import find_format, read_as_format
 
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
@@ -17,8 +18,12 @@ _SPACES = f"[{SPACE}]*"
 _BELOW_MICROSECONDS = r".*\.[0-9]{7,}\D*"
 
 
-def read_text_times(source: Source, short: str, name: str) -> tuple[str, str, str | None]:
+def read_text_times(
+    source: Source, short: str, name: str, format_: str | None = None
+) -> tuple[str, str, str | None]:
     """The type that all texts of a column can be read as, the SQL that does it, and their zone."""
+    if format_ is not None:
+        return read_as_format(source, short, name, format_)
     for form, kind in ((_WHOLE, "HUGEINT"), (_NUMBER, "DOUBLE")):
         total, n = _count(source, short, number=_matches(short, form))
         if n["number"] == total:
@@ -27,6 +32,9 @@ def read_text_times(source: Source, short: str, name: str) -> tuple[str, str, st
         found = _read_calendar_times(source, short, text, name)
         if found is not None:
             return found
+    other = find_format(source, short, name)
+    if other is not None:
+        return other
     raise _explain(source, name)
 
 
@@ -103,5 +111,6 @@ def _explain(source: Source, name: str) -> TimeError:
     if value is None:
         return TimeError(f"column {name!r} mixes numbers and dates", remedy="give all times in one form")
     return TimeError(
-        f"column {name!r} holds {value!r} in {where}, which is neither a number nor a date", remedy=HOW_TO_WRITE
+        f"column {name!r} holds {value!r} in {where}, which is neither a number nor a date",
+        remedy=f"{HOW_TO_WRITE}, or say how they are written with {option('time_format')}",
     )

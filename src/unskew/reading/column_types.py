@@ -11,6 +11,7 @@ from unskew.errors import ColumnError, TimeError, option
 from unskew.reading.column_times import read_text_times
 from unskew.reading.sources import Source
 from unskew.reading.sql import find_types, quote_name
+from unskew.reading.time_formats import TimeReading
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
@@ -19,6 +20,7 @@ _STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _NOTHING = '"NULL"'  # the type of a column in which there is no value at all
 _MOST = 9.2e18  # decimal numbers up to this become 64-bit integers
+_AS_WRITTEN = TimeReading()
 
 
 @dataclass(frozen=True)
@@ -152,13 +154,20 @@ def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
     raise ColumnError(f"column {name!r} holds {kind.lower()} values: exposed must be true or false")
 
 
-def time_column(source: Source, kind: str, short: str, name: str, unit: str | None) -> TimeColumn:
+def time_column(source: Source, kind: str, short: str, name: str, how: TimeReading = _AS_WRITTEN) -> TimeColumn:
     """How to read a column of times."""
-    zone = source.zone(name)
+    zone, unit = source.zone(name), how.unit
     if kind == _NOTHING:
         return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
+    if how.format is not None and kind in (*_INTEGERS, *_WIDE):
+        kind, short = "VARCHAR", f"{short}::VARCHAR"
     if kind == "VARCHAR":
-        kind, short, zone = read_text_times(source, short, name)
+        kind, short, zone = read_text_times(source, short, name, how.format)
+    elif how.format is not None:
+        raise TimeError(
+            f"{option('time_format', how.format)} reads texts, but column {name!r} holds {kind.lower()} values",
+            remedy=f"leave out {option('time_format')}",
+        )
     if kind in _INTEGERS:
         return _read_integers(f"{short}::BIGINT", unit)
     if kind in _WIDE:

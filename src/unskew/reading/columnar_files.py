@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Hashable, Sequence
 
 import duckdb
 import pyarrow as pa
 
 from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
+from unskew.reading.input_file import InputFile
 from unskew.reading.sql import quote_paths
 from unskew.text import first_line
 
 
-def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
+def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> str:
     """SQL for Parquet files; a column that some of them lack is null there, and folders give no columns."""
-    return f"read_parquet({quote_paths(files)}, union_by_name=true, hive_partitioning=false)"
+    return (
+        f"read_parquet({quote_paths([file.path for file in files])}, union_by_name=true, hive_partitioning=false)"
+    )
 
 
-def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> pa.Table:
+def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> pa.Table:
     """The table in an Arrow file, mapped into memory."""
-    (path,) = files
-    if is_saved_log(path):
-        raise InputError(f"{path} is a saved log, which cannot be joined with other files", remedy="give it alone")
+    (file,) = files
+    if is_saved_log(file.path):
+        raise InputError(
+            f"{file.name} is a saved log, which cannot be joined with other files", remedy="give it alone"
+        )
     try:
-        table = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
         table.validate(full=True)  # DuckDB would follow a damaged offset anywhere
         return table
     except (pa.ArrowException, OSError) as error:
-        raise FileError(f"cannot read {path}: {first_line(error)}") from None
+        raise FileError(f"cannot read {file.name}: {first_line(error)}") from None

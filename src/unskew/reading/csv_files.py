@@ -1,28 +1,24 @@
-"""CSV files as a DuckDB relation, without guessing.
+"""Text files as a DuckDB relation: CSV and what is like it.
 
-A file is cut by the delimiter of its header line and every value is text; what a column holds is found out from
-all of its values in `unskew.reading.column_types`, never from a sample of them.
+How a file is cut is told from its first lines in `unskew.reading.text_sniffing`, and every value is text; what a
+column holds is found out from all of its values in `unskew.reading.column_types`, never from a sample of them.
 """
 
 from __future__ import annotations
 
 import csv
-import io
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 
 import duckdb
-import pyarrow as pa
 
-from unskew.errors import ColumnError, EmptyError, FileError
+from unskew.errors import EmptyError, FileError
+from unskew.reading.input_file import InputFile, name_columns
 from unskew.reading.sql import quote_paths, quote_text
-from unskew.text import first_line
+from unskew.reading.text_sniffing import describe_text, sniff_text
+from unskew.reading.unpacking import read_head
 
-_DELIMITERS = ",\t;|"
-_HEAD = 2**20  # a header is not longer than this
-_GZIP = b"\x1f\x8b"
+_SNIFFED = 2**18  # characters; more would only take longer
 
 
 @dataclass(frozen=True)
@@ -32,72 +28,38 @@ class CsvForm:
     delimiter: str
     columns: tuple[str, ...]
     blank: int = 0
-    """Empty lines before the header."""
+    """Empty lines before the first that is read."""
+    header: bool = True
+    quote: str = '"'
+    said: str = field(default="", compare=False)
+    """What the file was taken for, where it does not make that clear by itself."""
 
     @classmethod
-    def of(cls, path: Path) -> CsvForm:
-        """From the header line of the file."""
-        head = _read_head(path).removeprefix("\ufeff")
-        text = head.lstrip("\r\n")
-        if not text.strip():
-            raise EmptyError(f"{path} has no header line", remedy="name the columns in its first line")
-        delimiter = _find_delimiter(re.split(r"[\r\n]", text, maxsplit=1)[0])
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    def of(cls, file: InputFile) -> CsvForm:
+        """From the first lines of the file."""
+        head, whole = read_head(file.path, file.name)
+        text = head.decode(errors="replace").removeprefix("\ufeff")
+        shown = text.lstrip("\r\n")
+        if not shown.strip():
+            raise EmptyError(f"{file.name} has no header line", remedy="name the columns in its first line")
         try:
-            names = [name.strip() for name in next(reader)]
+            form = sniff_text(shown[:_SNIFFED], file.options, whole=whole and len(shown) <= _SNIFFED)
         except csv.Error as error:
-            raise FileError(f"cannot read {path}: line 1: {error}") from None
-        twice = next((n for n in names if n and names.count(n) > 1), None)
-        if twice is not None:
-            raise ColumnError(f"{path} has two columns {twice!r} in its first line, which must name the columns")
-        blank = len(head[: len(head) - len(text)].splitlines())
-        return cls(delimiter, _tell_apart(names), blank)
+            raise FileError(f"cannot read {file.name}: line 1: {error}") from None
+        blank = len(text[: len(text) - len(shown)].splitlines())
+        said = describe_text(form, file.notes)
+        return cls(
+            form.sep, name_columns(file, form.rows[0], header=form.header), blank, form.header, form.quote, said
+        )
 
 
-def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[Path]) -> str:
-    """SQL for CSV files that all have the form of the first."""
-    form = CsvForm.of(files[0])
+def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable) -> str:
+    """SQL for CSV files that all have the same form."""
+    assert isinstance(form, CsvForm)
     columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in form.columns)
     return (
-        f"read_csv({quote_paths(files)}, auto_detect=false, header=true, skip={form.blank}, "
-        f"delim={quote_text(form.delimiter)}, quote='\"', escape='\"', columns={{{columns}}}, "
+        f"read_csv({quote_paths([file.path for file in files])}, auto_detect=false, "
+        f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.delimiter)}, "
+        f"quote={quote_text(form.quote)}, escape={quote_text(form.quote)}, columns={{{columns}}}, "
         "hive_partitioning=false)"
     )
-
-
-def _tell_apart(names: list[str]) -> tuple[str, ...]:
-    """Names that differ even without regard to case, which SQL does not tell; a column without a name gets one."""
-    taken: set[str] = set()
-    columns = []
-    for k, name in enumerate(names):
-        shown = name or f"column {k + 1}"
-        while shown.lower() in taken:
-            shown += "_"
-        taken.add(shown.lower())
-        columns.append(shown)
-    return tuple(columns)
-
-
-def _read_head(path: Path) -> str:
-    with path.open("rb") as file:
-        is_gzip = file.read(2) == _GZIP
-    if is_gzip and path.suffix != ".gz":
-        raise FileError(f"{path} is packed with gzip", remedy=f"give it the ending {path.suffix}.gz")
-    try:
-        with pa.input_stream(str(path)) as stream:
-            head: bytes = stream.read(_HEAD)
-    except (pa.ArrowException, OSError) as error:
-        raise FileError(f"cannot read {path}: {first_line(error)}") from None
-    line = re.split(rb"[\r\n]", head.lstrip(b"\r\n"), maxsplit=1)[0]
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        raise FileError(f"cannot read {path}: line 1: it is not UTF-8", remedy="save it as UTF-8") from None
-    if b"\0" in line:
-        raise FileError(f"cannot read {path}: it is not text")
-    return head.decode(errors="replace")
-
-
-def _find_delimiter(header: str) -> str:
-    bare = re.sub(r'"[^"]*"', "", header)
-    return max(_DELIMITERS, key=bare.count)

@@ -34,6 +34,7 @@ from unskew.reading.column_types import (
 )
 from unskew.reading.sources import Source
 from unskew.reading.sql import quote_name
+from unskew.reading.time_formats import TimeReading
 from unskew.text import count
 
 NO_LABEL = "(none)"
@@ -49,7 +50,7 @@ class Encoder:
     exposed: str | None
     extra: tuple[str, ...]
     labels: tuple[str, ...]
-    time_unit: str | None
+    times: TimeReading
     drop_nulls: bool
     repeats: bool = False
 
@@ -89,14 +90,14 @@ class Encoder:
 
     def _read_types(self, types: dict[str, str]) -> TimeColumn:
         """Make `typed`, as the types of the columns say: ids as they are, times as ticks."""
-        when = time_column(self.source, types["t"], "t", self.names.time, self.time_unit)
+        when = time_column(self.source, types["t"], "t", self.names.time, self.times)
         chosen = [
             f"{id_expression(self.source, types['u'], 'u', self.names.user)} AS u",
             f"{id_expression(self.source, types['i'], 'i', self.names.item)} AS i",
             f"{when.expression} AS t",
         ]
         if self.removed:
-            left = time_column(self.source, types["r"], "r", self.removed, self.time_unit)
+            left = time_column(self.source, types["r"], "r", self.removed, self.times)
             chosen.append(f"{align_times(self.source, left, self.removed, when, self.names.time)} AS r")
         if self.exposed:
             chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
@@ -143,7 +144,7 @@ class Encoder:
             try:
                 when.axis.show(tick)
             except OverflowError:
-                unit = self.time_unit
+                unit = self.times.unit
                 raise TimeError(
                     f"column {name!r} holds {tick}, which is beyond the years 1 to 9999",
                     remedy=f"is {option('time_unit', unit)} right?" if unit else "are these dates?",

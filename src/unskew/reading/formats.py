@@ -15,19 +15,25 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unskew.errors import FileError
+from unskew.errors import FileError, option
 from unskew.files import ARROW_MAGIC
 from unskew.reading.columnar_files import open_arrow, open_parquet
 from unskew.reading.csv_files import CsvForm, open_csv
+from unskew.reading.database_files import DUCKDB_MAGIC, DUCKDB_MAGIC_AT, SQLITE_MAGIC, open_duckdb, open_sqlite
+from unskew.reading.excel_files import open_excel
+from unskew.reading.input_file import InputFile
 from unskew.reading.json_files import open_json
+from unskew.reading.text_encodings import find_encoding
+from unskew.reading.unpacking import read_head, strip_packing
 from unskew.text import with_article
 
-COMPRESSED = (".gz", ".zst")
-"""Endings that may follow that of a format."""
 
-
-def _any_form(_: Path) -> Hashable | None:
+def _any_form(_: InputFile) -> Hashable | None:
     return ()
+
+
+def _by_itself(_: InputFile) -> Hashable | None:
+    return None
 
 
 @dataclass(frozen=True)
@@ -38,10 +44,12 @@ class Format:
     ----------
     name
         As people say it.
+    key
+        What it is called in options; see `unskew.reading.file_options`.
     endings
         Of the names of its files, in lower case.
     open_files
-        Makes some files readable that have the same form: SQL for a relation, or an Arrow table.
+        Makes some files readable that have the same form, and is given that: SQL, or an Arrow table.
     typed_by
         What says of which type a value is: its ``column``, the ``value`` itself (so that a column may mix types),
         or ``nothing``. In the last case every value is text, times included, and what a column holds is found out
@@ -49,7 +57,7 @@ class Format:
     parse_once
         Whether reading a file twice means parsing it twice, so that it is kept in a temporary table.
     magic
-        The bytes with which every file begins; empty if it is text, which may begin with anything.
+        The bytes that every file has at `magic_at`; empty if it is text, which may begin with anything.
     form_of
         What files must have in common to be read in one scan; None for a file that is read by itself.
     read_schema
@@ -58,17 +66,20 @@ class Format:
     """
 
     name: str
+    key: str
     endings: tuple[str, ...]
-    open_files: Callable[[duckdb.DuckDBPyConnection, Sequence[Path]], str | pa.Table]
+    open_files: Callable[[duckdb.DuckDBPyConnection, Sequence[InputFile], Hashable], str | pa.Table]
     typed_by: Literal["column", "value", "nothing"]
     parse_once: bool
     magic: bytes = b""
-    form_of: Callable[[Path], Hashable | None] = _any_form
+    magic_at: int = 0
+    form_of: Callable[[InputFile], Hashable | None] = _any_form
     read_schema: Callable[[Path], pa.Schema] | None = None
 
 
 PARQUET = Format(
     name="Parquet",
+    key="parquet",
     endings=(".parquet", ".pq"),
     open_files=open_parquet,
     typed_by="column",
@@ -78,7 +89,8 @@ PARQUET = Format(
 )
 CSV = Format(
     name="CSV",
-    endings=(".csv", ".tsv", ".txt"),
+    key="csv",
+    endings=(".csv", ".tsv", ".txt", ".dat", ".data", ".tab", ".psv", ".ssv"),
     open_files=open_csv,
     typed_by="nothing",
     parse_once=True,
@@ -86,6 +98,7 @@ CSV = Format(
 )
 JSON_LINES = Format(
     name="JSON lines",
+    key="json",
     endings=(".jsonl", ".ndjson", ".json"),
     open_files=open_json,
     typed_by="value",
@@ -93,41 +106,118 @@ JSON_LINES = Format(
 )
 ARROW = Format(
     name="Arrow",
+    key="arrow",
     endings=(".arrow", ".feather"),
     open_files=open_arrow,
     typed_by="column",
     parse_once=False,
     magic=ARROW_MAGIC,
-    form_of=lambda _: None,
+    form_of=_by_itself,
 )
 
-FORMATS = (PARQUET, CSV, JSON_LINES, ARROW)
+EXCEL = Format(
+    name="Excel",
+    key="excel",
+    endings=(".xlsx", ".xlsm"),
+    open_files=open_excel,
+    typed_by="column",
+    parse_once=False,
+    magic=b"PK\x03\x04",
+    form_of=_by_itself,
+)
+SQLITE = Format(
+    name="SQLite",
+    key="sqlite",
+    endings=(".sqlite", ".sqlite3", ".db", ".db3"),
+    open_files=open_sqlite,
+    typed_by="column",
+    parse_once=False,
+    magic=SQLITE_MAGIC,
+    form_of=_by_itself,
+)
+DUCKDB = Format(
+    name="DuckDB",
+    key="duckdb",
+    endings=(".duckdb", ".ddb"),
+    open_files=open_duckdb,
+    typed_by="column",
+    parse_once=False,
+    magic=DUCKDB_MAGIC,
+    magic_at=DUCKDB_MAGIC_AT,
+    form_of=_by_itself,
+)
+
+FORMATS = (PARQUET, CSV, JSON_LINES, ARROW, EXCEL, SQLITE, DUCKDB)
+
+_MAGIC_BYTES = max(one.magic_at + len(one.magic) for one in FORMATS)
+_SHARED_ENDINGS = (".db",)  # of several databases: what the file begins with decides
+_FOREIGN = {
+    ".xls": "pd.read_excel",
+    ".ods": "pd.read_excel",
+    ".xml": "pd.read_xml",
+    ".html": "pd.read_html",
+    ".orc": "pd.read_orc",
+    ".h5": "pd.read_hdf",
+    ".hdf5": "pd.read_hdf",
+    ".pkl": "pd.read_pickle",
+    ".pickle": "pd.read_pickle",
+    ".dta": "pd.read_stata",
+    ".sav": "pd.read_spss",
+    ".sas7bdat": "pd.read_sas",
+}
+"""Files that other libraries read, and with what."""
 
 
 def find_ending(path: Path) -> str:
-    """The ending that says the format of a file: in lower case, without .gz or .zst; empty if there is none."""
-    endings = [ending.lower() for ending in path.suffixes]
-    if endings and endings[-1] in COMPRESSED:
-        endings.pop()
-    return endings[-1] if endings else ""
+    """The ending that says the format of a file: in lower case, without .gz and the like; it may be empty."""
+    return Path(strip_packing(path.name)).suffix.lower()
 
 
-def find_format(path: Path) -> Format:
-    """The format of a file: its ending says it, and its first bytes must not contradict."""
-    ending = find_ending(path)
-    named = next((one for one in FORMATS if ending in one.endings), None)
-    with path.open("rb") as file:
-        head = file.read(max(len(one.magic) for one in FORMATS))
+def find_format(file: InputFile) -> Format:
+    """The format of a file: what was asked for, else its ending says it, and its first bytes must not contradict.
+
+    Text with any other ending is JSON if it begins so, else it is cut like CSV.
+    """
+    with file.path.open("rb") as stream:
+        head = stream.read(_MAGIC_BYTES)
     if not head:
-        raise FileError(f"{path} is empty")
-    real = next((one for one in FORMATS if one.magic and head.startswith(one.magic)), None)
+        raise FileError(f"{file.name} is empty")
+    real = next((one for one in FORMATS if one.magic and head.startswith(one.magic, one.magic_at)), None)
+    ending = find_ending(file.path)
+    if file.options.format is not None:
+        asked = next(one for one in FORMATS if one.key == file.options.format)
+        named: Format | None = asked
+        said = f"is to be read as {with_article(f'{asked.name} file')}"
+        remedy = f"leave out {option('format')}"
+    else:
+        named = next((one for one in FORMATS if ending in one.endings and ending not in _SHARED_ENDINGS), None)
+        said, remedy = f"ends in {ending}", "rename it"
     if named is not None and real is not named and (real is not None or named.magic):
         content = ("not " if real is None else "") + with_article(f"{(real or named).name} file")
-        raise FileError(f"{path} ends in {ending} but is {content}", remedy="rename it")
+        raise FileError(f"{file.name} {said} but is {content}", remedy=remedy)
     found = named or real
-    if found is None:
-        known = ", ".join(ending for one in FORMATS for ending in one.endings)
-        raise FileError(
-            f"cannot tell the format of {path}", remedy=f"give it one of the endings {known} (also with .gz)"
-        )
-    return found
+    if found is not None:
+        return found
+    if ending in _FOREIGN:
+        raise FileError(f"unskew does not read {ending} files", remedy=_write_recipe(file.place.name, ending))
+    head, _ = read_head(file.path, file.name)
+    if find_encoding(head, whole=False) is not None:
+        return JSON_LINES if head.lstrip()[:1] in (b"{", b"[") else CSV
+    known = ", ".join(ending for one in FORMATS for ending in one.endings)
+    raise FileError(
+        f"cannot tell the format of {file.name}: it is not text, and its ending is none of {known}",
+        remedy=_write_recipe(file.place.name, ending),
+    )
+
+
+def _write_recipe(name: str, ending: str) -> str:
+    """How to make a file of another one that can be read."""
+    if ending in (".tar", ".tgz"):
+        return f"unpack it first: tar xf {name}"
+    reader = _FOREIGN.get(ending)
+    if reader is None:
+        return "save it as Parquet or CSV with the program that wrote it"
+    return (
+        f"make it a Parquet file in Python: import pandas as pd; {reader}({name!r})"
+        f".to_parquet({Path(name).stem + '.parquet'!r})"
+    )

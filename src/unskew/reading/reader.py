@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ from unskew.data.columns import Columns
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
-from unskew.errors import ColumnError, InputError, missing_column, option
+from unskew.errors import ColumnError, InputError, ReadingNotice, missing_column, option
 from unskew.progress import progress
-from unskew.reading.column_synonyms import OF_A_LOG
+from unskew.reading.column_guesses import find_by_words, find_place, guess_by_content
 from unskew.reading.column_types import family_of
 from unskew.reading.encoder import Encoder
+from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits
 from unskew.reading.sources import Part, Source, open_source
+from unskew.reading.time_formats import TimeReading
 from unskew.text import closest
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
@@ -26,17 +28,25 @@ _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")
 
 def read_log(
     source: Any,
-    user: str | None = None,
-    item: str | None = None,
-    time: str | None = None,
+    user: str | int | None = None,
+    item: str | int | None = None,
+    time: str | int | None = None,
     *,
-    removed: str | None = None,
-    exposed: str | None = None,
+    removed: str | int | None = None,
+    exposed: str | int | None = None,
     columns: Sequence[str] = (),
     labels: Sequence[str] = (),
     time_unit: str | None = None,
     drop_nulls: bool = False,
     repeats: bool = False,
+    format: str | None = None,
+    sep: str | None = None,
+    header: bool | None = None,
+    column_names: Sequence[str] | None = None,
+    encoding: str | None = None,
+    quote: str | None = None,
+    table: str | None = None,
+    time_format: str | None = None,
     memory_limit: str | None = None,
     temp_dir: str | Path | None = None,
 ) -> Log:
@@ -45,11 +55,13 @@ def read_log(
     Parameters
     ----------
     source
-        A path or glob of Parquet, CSV (also .gz), JSON lines or Arrow files, a folder of Parquet files,
-        a list of these; a file written by `Log.save`; or a pandas, polars, pyarrow or DuckDB table
-        (anything that narwhals knows), or a dict of columns.
+        A path or glob of Parquet, CSV or similar text, JSON lines, Arrow, Excel, SQLite or DuckDB files (text also
+        packed: .gz, .zst, .bz2, .xz, .zip), a folder of files of one format, ``"-"`` for standard input, a list of
+        these; a file written by `Log.save`; or a pandas, polars, pyarrow or DuckDB table (anything that narwhals
+        knows), or a dict of columns.
     user, item, time
-        The names of the columns; by default ``user``, ``item``, and ``time`` or ``timestamp``.
+        The names of the columns; by default ``user``, ``item``, and ``time`` or ``timestamp``. A number, from 1,
+        is a place; columns of a file without a header have no other names.
     removed
         Column with the time at which the item left the profile again (null: it is still there).
     exposed
@@ -65,6 +77,11 @@ def read_log(
     repeats
         Keep the later rows of a user and an item too. They count only in a view of the log that drops the first:
         the pair then counts from the next. With `exposed` they are kept in any case.
+    format, sep, header, column_names, encoding, quote, table
+        How to read a file that does not say so itself, or says it wrongly; see `FileOptions`. What is not given is
+        found out from the file, and a `ReadingNotice` says what was taken where that is not clear.
+    time_format
+        How times are written, in the codes of ``strftime``: ``"%d/%m/%Y %H:%M"``.
     memory_limit
         What reading may take before it puts the rest on the disk, such as ``4GB``; by default
         ``UNSKEW_MEMORY_LIMIT``, else four fifths of the memory of the machine. The log that results takes room
@@ -88,28 +105,50 @@ def read_log(
     check_time_unit(time_unit)
     columns = [columns] if isinstance(columns, str) else list(columns)
     labels = [labels] if isinstance(labels, str) else list(labels)
+    options = FileOptions.of(
+        format=format,
+        sep=sep,
+        header=header,
+        column_names=column_names,
+        encoding=encoding,
+        quote=quote,
+        table=table,
+    )
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
-        _refuse_options(user=user, item=item, time=time, removed=removed, exposed=exposed, time_unit=time_unit)
+        given = {"user": user, "item": item, "time": time, "removed": removed, "exposed": exposed}
+        _refuse_options(**given, time_unit=time_unit, time_format=time_format, **options.given())
         log = Log.load(source)
         for name in columns:
             log.column(name)
         for name in labels:
             log.label(name)
         return log
-    with open_source(source, reading_limits(memory_limit, temp_dir)) as opened:
+    asked = [user, item, time, removed, exposed, *columns, *labels]
+    options = options.expect(*asked, *(name for names in _DEFAULTS.values() for name in names))
+    with open_source(source, options, limits=reading_limits(memory_limit, temp_dir)) as opened:
         found = opened
         progress().stage(f"reading {found.name}")
-        for asked in dict.fromkeys([user, item, time, removed, exposed, *columns, *labels]):
-            if asked is not None and found.is_in_folders(asked):
-                found = found.with_folders(asked)
-        names = _choose_columns(found, {"user": user, "item": item, "time": time})
-        roles = [("removed", removed), ("exposed", exposed), *(("columns", name) for name in columns)]
-        roles += [("labels", name) for name in labels]
-        more = [_require(found, name, role) for role, name in roles if name is not None]
-        narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more])))
-        extra = tuple(dict.fromkeys(columns))
-        texts = tuple(dict.fromkeys(labels))
-        return Encoder(narrow, names, removed, exposed, extra, texts, time_unit, drop_nulls, repeats).log()
+        for one in dict.fromkeys(asked):
+            if isinstance(one, str) and found.is_in_folders(one):
+                found = found.with_folders(one)
+        names, guessed = _choose_columns(found, {"user": user, "item": item, "time": time})
+        give_notice(found, guessed)
+        removed, exposed = (
+            None if name is None else _require(found, name, role)
+            for role, name in (("removed", removed), ("exposed", exposed))
+        )
+        extra = tuple(dict.fromkeys(_require(found, name, "columns") for name in columns))
+        texts = tuple(dict.fromkeys(_require(found, name, "labels") for name in labels))
+        more = [name for name in (removed, exposed) if name is not None]
+        narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more, *extra, *texts])))
+        times = TimeReading(time_unit, time_format)
+        return Encoder(narrow, names, removed, exposed, extra, texts, times, drop_nulls, repeats).log()
+
+
+def give_notice(source: Source, more: str = "") -> None:
+    """Say what the files were taken for, if they do not make that clear by themselves."""
+    if source.said or more:
+        warnings.warn("; ".join(part for part in (source.said, more) if part), ReadingNotice, stacklevel=3)
 
 
 def find_columns(source: Any, like: Columns, what: str) -> Columns:
@@ -117,7 +156,7 @@ def find_columns(source: Any, like: Columns, what: str) -> Columns:
     with open_source(source) as found:
         chosen: dict[str, str] = {}
         for role, own in asdict(like).items():
-            names = [own, *_DEFAULTS[role], *_find_likely_all(role, found.columns)]
+            names = [own, *_DEFAULTS[role], *find_by_words(role, found.columns)]
             name = next((n for n in names if n in found.columns and n not in chosen.values()), None)
             if name is None:
                 remedy = f"rename it, or give {option(what)} as a table with columns user, item and time"
@@ -126,20 +165,44 @@ def find_columns(source: Any, like: Columns, what: str) -> Columns:
         return Columns(**chosen)
 
 
-def _choose_columns(source: Source, given: dict[str, str | None]) -> Columns:
+def _choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:
+    """The columns of users, items and times, and what is to be said about those that were guessed."""
+    guesses = _guess_columns(source, given) if source.has_no_names and None in given.values() else {}
     chosen = {}
     for role, name in given.items():
-        default = next((d for d in _DEFAULTS[role] if d in source.columns), _DEFAULTS[role][0])
-        chosen[role] = _require(source, name or default, role)
+        default = next((d for d in _DEFAULTS[role] if d in source.columns), guesses.get(role, _DEFAULTS[role][0]))
+        chosen[role] = _require(source, default if name is None else name, role)
     if len(set(chosen.values())) < 3:
         raise ColumnError(f"user, item and time must be three different columns, not {', '.join(chosen.values())}")
-    return Columns(**chosen)
+    guessed = ", ".join(guesses.values()), ", ".join(guesses)
+    many = len(guesses) > 1
+    said = f"column{'s' * many} {guessed[0]} {'are' if many else 'is'} {guessed[1]}" if guesses else ""
+    return Columns(**chosen), said
 
 
-def _require(source: Source, name: str, role: str) -> str:
+def _guess_columns(source: Source, given: dict[str, str | int | None]) -> dict[str, str]:
+    """The columns that were not named, of files that do not name them either: by what they hold."""
+    taken = {
+        role: find_place(source.columns, name) or str(name) for role, name in given.items() if name is not None
+    }
+    rows = source.sample()
+    found = guess_by_content(source.columns, rows, taken)
+    if found is None:
+        shown = ", ".join(map(repr, rows[0])) if rows else "nothing"
+        example = " ".join(option(role, str(k + 1)) for k, role in enumerate(given))
+        raise ColumnError(
+            f"{source.name} has no header, and it is not clear which of its columns is which (the first row is "
+            f"{shown})",
+            remedy=f"number the columns from 1, as in {example}, or name them with {option('column_names')}",
+        )
+    return {role: name for role, name in found.items() if role not in taken}
+
+
+def _require(source: Source, name: str | int, role: str) -> str:
     """The name of a column, once it is sure that every file has it and that it is of one kind in all of them."""
-    if not isinstance(name, str):
-        raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, which is text")
+    if not isinstance(name, str) and (isinstance(name, bool) or not isinstance(name, int)):
+        raise ColumnError(f"{option(role)} is {name!r}; it takes the name of a column, or its number")
+    name = find_place(source.columns, name) or str(name)
     if name not in source.columns:
         for part in source.parts:
             if part.schema is not None and name in part.schema.names:
@@ -148,6 +211,8 @@ def _require(source: Source, name: str, role: str) -> str:
         remedy = f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}"
         if source.is_in_folders(name):
             remedy = f"its folders are called so; to take that, ask for it with {option(role, name)}"
+        if source.has_no_names:
+            remedy = f"it has no header: number the columns from 1, or name them with {option('column_names')}"
         raise missing_column(source.name, name, source.columns, remedy)
     for part in source.parts:
         _refuse_twins(part, name)
@@ -183,17 +248,10 @@ def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:
     close = closest(name.lower(), lowered)
     if close is not None:
         return lowered[close]
-    return next(_find_likely_all(role, have, name.lower()), None)
+    return next(find_by_words(role, have, name.lower()), None)
 
 
-def _find_likely_all(role: str, have: Sequence[str], *more: str) -> Iterator[str]:
-    """The columns whose name has a word that is often used for this role."""
-    words = {role, *more, *OF_A_LOG.get(role, ())}
-    parts = {c: set(re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(c)).lower())) for c in have}
-    return (c for c in have if words & parts[c])
-
-
-def _refuse_options(**options: str | None) -> None:
+def _refuse_options(**options: Any) -> None:
     given = [option(name) for name, value in options.items() if value is not None]
     if given:
         raise InputError("a saved log has its columns already", remedy=f"leave out {', '.join(given)}")

@@ -20,14 +20,20 @@ import pyarrow as pa
 
 from unskew import frames
 from unskew.arrays.blocks import threads
-from unskew.errors import FileError, InputError
+from unskew.errors import FileError, InputError, option
 from unskew.files import check_readable, shorten_path
+from unskew.reading.file_options import FileOptions, split_parameters, take_file_options
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
+from unskew.reading.input_file import InputFile
 from unskew.reading.limits import ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
+from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
 
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
+
+
+_STDIN_NAME = "standard input"
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,8 @@ class Part:
         Its Arrow schema, where it has one: this tells zones and categoricals.
     folders
         What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
+    said
+        What it was taken for, where it does not make that clear by itself: "tab-separated text without a header".
     """
 
     name: str
@@ -59,6 +67,7 @@ class Part:
     kinds: Mapping[str, str] = field(default_factory=dict)
     schema: pa.Schema | None = None
     folders: Mapping[str, str] = field(default_factory=dict)
+    said: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,6 +124,26 @@ class Source:
         return self.parts[0].name + (f" and {len(self.parts) - 1} more" if len(self.parts) > 1 else "")
 
     @property
+    def has_no_names(self) -> bool:
+        """Whether its columns are called by numbers, since no file names them."""
+        return (
+            self.frame is None
+            and bool(self.parts)
+            and all(list(part.kinds) == [str(k + 1) for k in range(len(part.kinds))] for part in self.parts)
+        )
+
+    def sample(self, rows: int = 1000) -> list[tuple[str, ...]]:
+        """The first rows of the first file as texts, empty where there is no value."""
+        found = self.connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}")
+        return [tuple("" if value is None else str(value) for value in row) for row in found.fetchall()]
+
+    @property
+    def said(self) -> str:
+        """What its files were taken for, where they do not make that clear by themselves."""
+        told = {part.said: part.name for part in reversed(self.parts) if part.said}
+        return "; ".join(f"{name}: read as {said}" for said, name in reversed(told.items()))
+
+    @property
     def is_text(self) -> bool:
         """Whether values come as text whose type is still to be found out.
 
@@ -166,7 +195,9 @@ class Source:
 
 
 @contextlib.contextmanager
-def open_source(source: Any, limits: ReadingLimits | None = None) -> Iterator[Source]:
+def open_source(
+    source: Any, options: FileOptions | None = None, *, limits: ReadingLimits | None = None
+) -> Iterator[Source]:
     """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
     with contextlib.ExitStack() as stack:
         settings = stack.enter_context((limits or reading_limits()).settings())
@@ -175,7 +206,7 @@ def open_source(source: Any, limits: ReadingLimits | None = None) -> Iterator[So
         connection.execute("SET enable_progress_bar=false")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
-            yield _open(connection, source)
+            yield _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
 
 
 def names_files(source: Any) -> bool:
@@ -186,23 +217,36 @@ def names_files(source: Any) -> bool:
 
 
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files meant by a path, a glob, a folder, or a list of these.
+    """The files meant by a path, a glob, a folder, or a list of these; none for standard input."""
+    return [file.path for file in find_files(source) if file.name != _STDIN_NAME]
+
+
+def find_files(source: str | Path | Sequence[str | Path], options: FileOptions | None = None) -> list[InputFile]:
+    """The same with how each is to be read, which a path may say after a question mark.
 
     Of a folder these are its Parquet files; if it has none, its files of the one format that it has instead.
     """
+    options = options or FileOptions()
     if not isinstance(source, str | Path):
-        return [path for one in source for path in expand(one)]
+        return [file for one in source for file in find_files(one, options)]
     if str(source) == "":
         raise FileError("the name of a file is empty", remedy="is a shell variable unset?")
-    path = Path(source)
+    if str(source) == STANDARD_INPUT:
+        return [InputFile(Path(STANDARD_INPUT), _STDIN_NAME, options)]
+    text, given = split_parameters(str(source))
+    options = options.update(take_file_options(given, str(source)))
+    return [InputFile(path, str(path), options) for path in _expand_path(Path(text) if given else Path(source))]
+
+
+def _expand_path(path: Path) -> list[Path]:
     try:
         is_folder, exists = path.is_dir(), path.exists()
     except OSError:  # the name is too long for a file system
         is_folder = exists = False
     if is_folder:
         found = _files_in(path)
-    elif not exists and glob.has_magic(str(source)):
-        found = sorted(p for p in map(Path, glob.glob(str(source), recursive=True)) if p.is_file())
+    elif not exists and glob.has_magic(str(path)):
+        found = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())
         if not found:
             raise FileError(f"no file matches {shorten_path(path)}")
     else:
@@ -225,11 +269,17 @@ def _files_in(folder: Path) -> list[Path]:
     return others[0]
 
 
-def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:
+def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptions, folder: Path) -> Source:
     if isinstance(source, Mapping):
         source = frames.from_columns(source)
     if names_files(source):
-        return _open_files(connection, expand(source))
+        files = [_fetch(file) for file in find_files(source, options)]
+        return _open_files(connection, [one for file in files for one in unpack(file, folder)], folder)
+    if options.given():
+        raise InputError(
+            f"{option(next(iter(options.given())))} says how to read a file, and this is a table",
+            remedy="leave it out",
+        )
     if not frames.is_frame(source):
         raise InputError(
             f"cannot read a log from a {type(source).__name__}",
@@ -240,25 +290,39 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any) -> Source:
     return Source(connection, "frame", (part,), columns, frames.library_of(source), source)
 
 
-def _open_files(connection: duckdb.DuckDBPyConnection, files: list[Path]) -> Source:
+def _fetch(file: InputFile) -> InputFile:
+    """The file itself, or the one that holds what came on standard input."""
+    return replace(file, path=copy_standard_input()) if file.name == _STDIN_NAME else file
+
+
+def _open_files(connection: duckdb.DuckDBPyConnection, files: list[InputFile], folder: Path) -> Source:
     if not files:
         raise InputError("the list of files is empty")
-    parts = tuple(_open_file(connection, path, k) for k, path in enumerate(files))
-    relation = parts[0].relation if len(parts) == 1 else _join(connection, parts, files)
+    opened = [_open_file(connection, file, k, folder) for k, file in enumerate(files)]
+    parts = tuple(part for part, _ in opened)
+    relation = parts[0].relation if len(parts) == 1 else _join(connection, parts, [file for _, file in opened])
     columns = dict.fromkeys(column for part in parts for column in part.kinds)
     return Source(connection, relation, parts, tuple(columns))
 
 
-def _open_file(connection: duckdb.DuckDBPyConnection, path: Path, number: int) -> Part:
-    format_ = find_format(path)
-    with translate_errors(str(path)):
-        content = format_.open_files(connection, [path])
+def _open_file(
+    connection: duckdb.DuckDBPyConnection, file: InputFile, number: int, folder: Path
+) -> tuple[Part, InputFile]:
+    """A file, and the one that was read in its place."""
+    format_ = find_format(file)
+    if not format_.magic:
+        file = recode(file, folder)
+    form = format_.form_of(file)
+    with translate_errors(file.name):
+        content = format_.open_files(connection, [file], form)
         relation = _name_relation(connection, content, f"part_{number}")
         kinds = find_types(connection, f"SELECT * FROM {relation}")
     schema = content.schema if isinstance(content, pa.Table) else None
     if format_.read_schema is not None:
-        schema = format_.read_schema(path)
-    return Part(str(path), relation, format_, format_.form_of(path), kinds, schema, _read_folders(path))
+        schema = format_.read_schema(file.path)
+    said = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
+    part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said)
+    return part, file
 
 
 def _read_folders(path: Path) -> dict[str, str]:
@@ -267,12 +331,12 @@ def _read_folders(path: Path) -> dict[str, str]:
     return {unquote(name): unquote(value) for name, _, value in named if name and value}
 
 
-def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[Path]) -> str:
+def _join(connection: duckdb.DuckDBPyConnection, parts: tuple[Part, ...], files: list[InputFile]) -> str:
     """Files of one form in one scan, which DuckDB does in parallel; else one after the other."""
     format_, form = parts[0].format, parts[0].form
     alike = all((part.format, part.form) == (format_, form) for part in parts)
     if format_ is not None and form is not None and alike:
-        return _name_relation(connection, format_.open_files(connection, files), "together")
+        return _name_relation(connection, format_.open_files(connection, files, form), "together")
     return "(" + " UNION ALL BY NAME ".join(map(_select_text_for_json, parts)) + ")"
 
 

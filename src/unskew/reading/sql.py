@@ -16,8 +16,11 @@ from unskew.text import first_line
 _REASONS = (
     (r"CSV Error on Line: (\d+)", "line {}"),
     (r"Expected Number of Columns: (\d+) Found: (\d+)", "expected {} columns, found {}"),
-    (r"(unterminated quote)", "a quote is opened and never closed"),
-    (r"(not utf-8 encoded)", "it is not UTF-8: save it as UTF-8"),
+    (
+        r"(unterminated quote)",
+        f"a quote is opened and never closed: if quotes are plain characters there, say {option('quote', 'none')}",
+    ),
+    (r"(not utf-8 encoded)", f"it is not UTF-8: name its encoding, as in {option('encoding', 'latin-1')}"),
     (r"(Maximum line size of \d+ bytes exceeded)", "{}"),
     (r"(state machine reached an invalid state)", "its quotes or its line ends are not those of a CSV file"),
 )

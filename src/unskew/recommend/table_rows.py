@@ -163,7 +163,7 @@ def _collect(source: Source, given: Mapping[str, str], chosen: Mapping[str, str]
         if short in "rs":
             value = number_expression(source, kind, short, names[short])
         elif short == "d":
-            times = time_column(source, kind, short, names[short], None)
+            times = time_column(source, kind, short, names[short])
             value, axis = times.expression, times.axis
         elif kind == "VARCHAR" and source.is_text:
             value = short  # the log says what the ids are

@@ -1,0 +1,122 @@
+"""SQLite and DuckDB files: one table of a database.
+
+SQLite is read with Python's own library, row by row into a temporary table, each column in the type that all its
+values have. A DuckDB file is attached, read-only. Its views are not read: they may read other files.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from urllib.parse import quote
+
+import duckdb
+import pyarrow as pa
+
+from unskew.errors import ColumnError, FileError
+from unskew.reading.input_file import InputFile, choose_inside
+from unskew.reading.sql import quote_name, quote_text
+from unskew.text import first_line
+
+SQLITE_MAGIC = b"SQLite format 3\0"
+DUCKDB_MAGIC = b"DUCK"
+DUCKDB_MAGIC_AT = 8
+
+_ROWS = 100_000  # that are converted at once
+_ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
+
+
+@dataclass(frozen=True)
+class _Column:
+    name: str
+    expression: str
+    type: pa.DataType
+
+
+def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:
+    """The name of a temporary table with the rows of one table of a SQLite file."""
+    (file,) = files
+    name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
+    try:
+        with closing(_connect(file)) as database:
+            table = choose_inside(file, _list_sqlite(database), "table")
+            columns = _find_columns(database, table, file)
+            rows = pa.RecordBatchReader.from_batches(
+                pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
+            )
+            connection.register("sqlite_rows", rows)
+            connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
+            connection.unregister("sqlite_rows")
+    except sqlite3.Error as error:
+        raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
+    return name
+
+
+def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:
+    """The name of one table of a DuckDB file, attached to the connection."""
+    (file,) = files
+    name = f"attached_{zlib.crc32(str(file.path).encode()):08x}"
+    have = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
+    if name not in have:
+        connection.execute(f"ATTACH {quote_text(str(file.path))} AS {name} (READ_ONLY, TYPE duckdb)")
+    found = connection.execute(
+        f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = '{name}' AND NOT internal"
+    ).fetchall()
+    tables = {(table if schema == "main" else f"{schema}.{table}"): (schema, table) for schema, table in found}
+    schema, table = tables[choose_inside(file, sorted(tables), "table")]
+    return f"{name}.{quote_name(schema)}.{quote_name(table)}"
+
+
+def _connect(file: InputFile) -> sqlite3.Connection:
+    """The database, opened so that nothing is ever written to it and its views run no functions of others."""
+    database = sqlite3.connect(
+        f"file:{quote(str(file.path.absolute()))}?mode=ro", uri=True, check_same_thread=False
+    )
+    database.execute("PRAGMA trusted_schema = OFF")
+    database.text_factory = lambda raw: raw.decode(errors="replace")
+    return database
+
+
+def _list_sqlite(database: sqlite3.Connection) -> list[str]:
+    rows = database.execute(
+        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
+    )
+    return [row[0] for row in rows]
+
+
+def _find_columns(database: sqlite3.Connection, table: str, file: InputFile) -> list[_Column]:
+    """The columns of a table, each with the one type that holds all its values: SQLite lets each have its own."""
+    rows = database.execute(f"SELECT * FROM {quote_name(table)} LIMIT 0")
+    names = [one[0] for one in rows.description]
+    twice = next((n for n in names if [m.lower() for m in names].count(n.lower()) > 1), None)
+    if twice is not None:
+        raise ColumnError(f"{table!r} of {file.name} has two columns {twice!r}", remedy="rename one of them")
+    columns = []
+    for name in names:
+        own = quote_name(name)
+        kinds = {row[0] for row in database.execute(f"SELECT DISTINCT typeof({own}) FROM {quote_name(table)}")} - {
+            "null"
+        }
+        if kinds == {"integer", "real"}:
+            columns.append(_Column(name, f"CAST({own} AS REAL)", pa.float64()))
+        elif len(kinds) == 1:
+            columns.append(_Column(name, own, _ARROW[next(iter(kinds))]))
+        else:
+            columns.append(_Column(name, f"CAST({own} AS TEXT)" if kinds else own, pa.string()))
+    return columns
+
+
+def _read_batches(
+    database: sqlite3.Connection, table: str, columns: Sequence[_Column]
+) -> Iterator[pa.RecordBatch]:
+    chosen = ", ".join(column.expression for column in columns)
+    rows = database.execute(f"SELECT {chosen} FROM {quote_name(table)}")
+    names = [column.name for column in columns]
+    while some := rows.fetchmany(_ROWS):
+        arrays = [
+            pa.array(values, type=c.type) for c, values in zip(columns, zip(*some, strict=True), strict=True)
+        ]
+        yield pa.RecordBatch.from_arrays(arrays, names=names)

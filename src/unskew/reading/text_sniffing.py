@@ -1,0 +1,193 @@
+"""How a text file is cut into values, told from its first lines: separator, quotes, and whether it has a header.
+
+What the file says for sure is taken; what it does not say is decided as the functions here document, and
+`describe_text` puts it into words for whoever reads the file. Encodings are in `unskew.reading.text_encodings`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from unskew.data.date_grammar import parse_time
+from unskew.reading.file_options import FileOptions
+
+SEPARATORS = {
+    ",": "comma-separated text",
+    "\t": "tab-separated text",
+    "::": "text separated by '::'",
+    ";": "text separated by ';'",
+    "|": "text separated by '|'",
+    " ": "text separated by spaces",
+}
+_USUAL = ",\t;|"
+_LINES = 200  # that are looked at
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", r"\n"}
+_NUMBER = re.compile(r"[+-]?([0-9]+([.,][0-9]*)?|[.,][0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_SLASHED = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{1,4}([ T].*)?")
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How to cut the lines of a text file.
+
+    Attributes
+    ----------
+    sep, quote
+        What stands between values, and around those that contain it; quote is empty if there are none.
+    rows
+        The first lines, cut.
+    header
+        Whether the first of them names the columns.
+    guesses
+        What of this the file does not make clear by itself.
+    """
+
+    sep: str
+    quote: str
+    rows: tuple[tuple[str, ...], ...]
+    header: bool
+    guesses: tuple[str, ...] = ()
+
+
+def describe_text(form: TextForm, notes: Sequence[str] = ()) -> str:
+    """What a file was taken for, if it does not make that clear by itself; else empty.
+
+    `notes` are of what was found out about it before it was cut: its encoding.
+    """
+    if not form.guesses and not notes:
+        return ""
+    words = [SEPARATORS.get(form.sep, f"text separated by {form.sep!r}"), *notes]
+    words += [] if form.header else ["without a header"]
+    more = ["its header replaced"] if "header replaced" in form.guesses else []
+    more += ["quotes taken as plain characters"] if "quote" in form.guesses else []
+    return ", ".join([" ".join(words), *more])
+
+
+def sniff_text(text: str, options: FileOptions, *, whole: bool) -> TextForm:
+    """The form of a text that begins so (or is that, if `whole`); what the options say is not asked for."""
+    lines = [line for line in re.split(r"\r\n|\r|\n", text) if line.strip()]
+    lines = lines[: min(_LINES, len(lines) if whole or len(lines) == 1 else len(lines) - 1)]
+    sep = options.sep if options.sep is not None else find_separator(lines)
+    quote = options.quote if options.quote is not None else find_quote(text, sep, whole=whole)
+    rows = cut_lines(text, sep, quote, whole=whole)
+    evident = True if rows and options.expected & {name.strip() for name in rows[0]} else find_header(rows)
+    header = options.header
+    if header is None:
+        header = options.column_names is None if evident is None else evident
+    guesses = []
+    if options.sep is None and sep not in _USUAL:
+        guesses.append("sep")
+    if options.header is None and not header and options.column_names is None:
+        guesses.append("header")
+    if options.header is None and header and options.column_names is not None:
+        guesses.append("header replaced")
+    if options.quote is None and not quote and sep in ",;|":
+        guesses.append("quote")
+    return TextForm(sep, quote, rows, header, tuple(guesses))
+
+
+def find_separator(lines: Sequence[str]) -> str:
+    """What stands between values: it occurs equally often in every line; the most frequent such.
+
+    Where there is none, the most frequent in the first line. Spaces count only if nothing else does.
+    """
+    bare = [re.sub(r'"[^"]*"', "", line) for line in lines]
+    first = bare[0] if bare else ""
+    counts = {sep: {line.count(sep) for line in bare} for sep in SEPARATORS}
+    steady = {sep: next(iter(found)) for sep, found in counts.items() if len(found) == 1 and found != {0}}
+    spaces = steady.pop(" ", 0)
+    if steady:
+        return max(steady, key=lambda sep: (sep != "|", steady[sep]))
+    if spaces >= 2 and not any(sep in first for sep in _USUAL):
+        return " "
+    return max(_USUAL, key=first.count)
+
+
+def find_quote(text: str, sep: str, *, whole: bool) -> str:
+    """The quote, or nothing if quotes are characters like any other.
+
+    They are if one that begins a value does not end it, or if what it would join are whole lines. Values between
+    tabs, spaces or '::' are quoted only if the first lines show it: there a quote is mostly a part of a title.
+    """
+    found = _check_quotes(text, sep, whole=whole)
+    if found is None:
+        return '"' if sep in ",;|" else ""
+    return '"' if found else ""
+
+
+def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
+    """Whether every quote that begins a value ends it as well; None if there is none."""
+    begin = re.compile(rf'(?:\A|[\r\n]|{re.escape(sep)})"')
+    body = re.compile(r'[^"]*(?:""[^"]*)*"')
+    end = re.compile(rf"{re.escape(sep)}|[\r\n]|\Z")
+    width = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0].count(sep)
+    place, seen = 0, False
+    while (found := begin.search(text, place)) is not None:
+        inside = body.match(text, found.end())
+        if inside is None:  # it is never closed, as far as one can see
+            return seen if not whole and text.count("\n", found.end()) < 20 else False
+        if end.match(text, inside.end()) is None:
+            return False
+        if "\n" in inside[0]:
+            start = max(text.rfind("\n", 0, found.end()), text.rfind("\r", 0, found.end())) + 1
+            stop = text.find("\n", inside.end())
+            lines = text[start : stop if stop >= 0 else len(text)].split("\n")
+            if all(line.count(sep) == width for line in lines):
+                return False
+        place, seen = inside.end(), True
+    return True if seen else None
+
+
+def cut_lines(text: str, sep: str, quote: str, *, whole: bool) -> tuple[tuple[str, ...], ...]:
+    """The first lines as values; a last line that may not be whole is left out if there are others."""
+    lines: Iterable[list[str]]
+    if len(sep) == 1:
+        options: dict[str, Any] = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE, "quotechar": None}
+        lines = csv.reader(io.StringIO(text, newline=""), delimiter=sep, **options)
+    else:
+        lines = (line.split(sep) for line in re.split(r"\r\n|\r|\n", text))
+    rows = []
+    for row in lines:
+        if row and row != [""]:
+            rows.append(tuple(row))
+        if len(rows) > _LINES:
+            break
+    return tuple(rows[: _LINES if whole or len(rows) > _LINES else max(len(rows) - 1, 1)])
+
+
+def find_header(rows: Sequence[Sequence[str]]) -> bool | None:
+    """Whether the first row names the columns; None if it cannot be told.
+
+    It does if it has words where all the others have numbers or dates, and it is a row like the others if it has
+    numbers or dates where they have the same.
+    """
+    if not rows:
+        return None
+    first = [classify(value) for value in rows[0]]
+    words = alike = 0
+    for k, kind in enumerate(first):
+        below = {classify(row[k]) for row in rows[1:] if k < len(row)} - {None}
+        if kind == "text" and below and "text" not in below:
+            words += 1
+        if kind in ("number", "time") and below <= {kind}:
+            alike += 1
+    if words == alike:
+        return None if words == 0 else False
+    return words > alike
+
+
+def classify(value: str) -> str | None:
+    """Whether a value is written as a ``number``, as a ``time`` or as other ``text``; None if there is none."""
+    text = value.strip()
+    if text.lower() in _MISSING:
+        return None
+    if _NUMBER.fullmatch(text):
+        return "number"
+    if _SLASHED.fullmatch(text) or parse_time(text) is not None:
+        return "time"
+    return "text"
