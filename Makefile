@@ -28,9 +28,9 @@ docs: .venv/docs ## build the site of the documentation into site/, and fail on 
 	@$(BIN)/python -m zensical build --clean --strict
 	@echo "$(CURDIR)/site/index.html"
 
-RECIPES ?= lenskit rectools recbole torch mlflow wandb
+RECIPES ?= lenskit rectools recbole torch mlflow wandb airflow
 
-recipes: $(RECIPES:%=recipe-%) ## models of LensKit, RecTools, RecBole and PyTorch, jobs for MLflow and W&B, each in an environment of its own
+recipes: $(RECIPES:%=recipe-%) ## models of LensKit, RecTools, RecBole and PyTorch, jobs for MLflow, W&B and Airflow, each in an environment of its own
 
 recipe-%: .venv-recipes/%/installed
 	@echo "$*"

@@ -162,8 +162,10 @@ def test_the_lines_for_cron_print_something_only_where_something_is_wrong(
     assert done.stderr == ""
 
 
-@pytest.mark.parametrize("name", ["airflow", "mlflow", "wandb"])
-def test_the_lines_for_other_tools_are_those_that_make_recipes_runs(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "file"), [("airflow", "airflow_dag.py"), ("mlflow", "with_mlflow.py"), ("wandb", "with_wandb.py")]
+)
+def test_the_lines_for_other_tools_are_those_that_make_recipes_runs(name: str, file: str) -> None:
     (lines,) = [text for text in blocks("python") if f"import {name}" in text or f"from {name}" in text]
-    script = (ROOT / "recipes" / f"with_{name}.py").read_text()
+    script = (ROOT / "recipes" / file).read_text()
     assert all(part.strip() in script for part in lines.split("\n\n"))
