@@ -13,17 +13,17 @@ if (location.protocol === "file:") {
         this.dispatchEvent(message)
         if (this.onmessage) this.onmessage(message)
       }
-      inside.postMessage = data => setTimeout(answer, 0, data)
+      inside.postMessage = data => setTimeout(answer, 0, structuredClone(data))
       inside.importScripts = (...files) => Promise.all(files.map(file => load(inside, new URL(file, address))))
       this.ready = load(inside, new URL(address, location))
       this.frame = frame
     }
 
     postMessage(data) {
+      const copy = structuredClone(data)
       this.ready.then(() => {
         const inside = this.frame.contentWindow
-        const message = new MessageEvent("message", { data })
-        inside.dispatchEvent(message)
+        inside.dispatchEvent(new inside.MessageEvent("message", { data: copy }))
       })
     }
 
