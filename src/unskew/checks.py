@@ -15,11 +15,18 @@ Kind = TypeVar("Kind")
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
 
+MOST_REPEATS = 100_000
+"""Of one bootstrap."""
 
-def require_whole_number(name: str, value: Any, what: str, least: int = 1) -> int:
-    """`value` as an integer of at least `least`."""
+
+def require_whole_number(name: str, value: Any, what: str, least: int = 1, most: int | None = None) -> int:
+    """`value` as an integer of at least `least`, and at most `most`: beyond that it is taken for a mistake."""
+    if most is not None and isinstance(value, Integral) and int(value) > most:
+        raise PolicyError(f"{name} is {one_line(value, 200)}, but must be at most {most} ({what})")
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise PolicyError(f"{name} is {value!r}, but must be a whole number of at least {least} ({what})")
+        raise PolicyError(
+            f"{name} is {one_line(value, 200)}, but must be a whole number of at least {least} ({what})"
+        )
     return int(value)
 
 
@@ -28,27 +35,29 @@ def require_number(name: str, value: Any, what: str, low: float, high: float = m
     known = isinstance(value, Real) and not isinstance(value, bool)
     if not known or not math.isfinite(value) or not low <= value <= high:
         upper = "" if high == math.inf else f" and at most {high:g}"
-        raise PolicyError(f"{name} is {value!r}, but must be a finite number of at least {low:g}{upper} ({what})")
+        raise PolicyError(
+            f"{name} is {one_line(value, 200)}, but must be a finite number of at least {low:g}{upper} ({what})"
+        )
     return float(value)
 
 
 def require_one_of(name: str, value: Any, known: Collection[str]) -> str:
     """`value`, which must be one of the `known` names."""
     if not isinstance(value, str) or value not in known:
-        raise PolicyError(f"{name} is {value!r}, but must be one of {', '.join(known)}")
+        raise PolicyError(f"{name} is {one_line(value, 200)}, but must be one of {', '.join(known)}")
     return value
 
 
 def require_bool(name: str, value: Any) -> bool:
     """`value`, which must be one of the two."""
     if not isinstance(value, bool):
-        raise PolicyError(f"{name} is {value!r}, but must be true or false")
+        raise PolicyError(f"{name} is {one_line(value, 200)}, but must be true or false")
     return value
 
 
 def require_repeats(name: str, value: Any) -> int:
     """How many samples a bootstrap draws: none, or enough to show a spread."""
-    repeats = require_whole_number(name, value, "how many samples of users a bootstrap draws", 0)
+    repeats = require_whole_number(name, value, "how many samples of users a bootstrap draws", 0, MOST_REPEATS)
     if repeats == 1:
         raise PolicyError(f"{name} is 1, but a bootstrap needs at least 2 samples of users")
     return repeats
@@ -56,10 +65,7 @@ def require_repeats(name: str, value: Any) -> int:
 
 def require_sample_size(name: str, value: Any) -> int:
     """How many pairs to draw, as an integer that memory has room for."""
-    wanted = require_whole_number(name, value, "how many pairs to draw")
-    if wanted > MOST_DRAWS:
-        raise PolicyError(f"{name} is {value}, but must be at most {MOST_DRAWS} (how many pairs to draw)")
-    return wanted
+    return require_whole_number(name, value, "how many pairs to draw", most=MOST_DRAWS)
 
 
 def require_instance(kind: type[Kind], value: Any, what: str, remedy: str) -> Kind:

@@ -54,7 +54,10 @@ def render(text: str, name_option: NameOption = name_in_python) -> str:
     """A message in one line, with its options written in one way or another."""
 
     def write(found: re.Match[str]) -> str:
-        return name_option(found[1], ast.literal_eval(found[2]) if found[2] else None)
+        try:
+            return name_option(found[1], ast.literal_eval(found[2]) if found[2] else None)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):  # an id that has these signs in it
+            return f"{found[1]}={found[2]}"
 
     return shorten_quotes(escape_controls(_OPTION.sub(write, text)))
 

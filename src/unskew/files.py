@@ -35,6 +35,7 @@ _FORMAT = 3  # of the metadata; raised when a file that was written before canno
 _WITHOUT_CHECKSUMS = 2
 _MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
 _MOST_RATIO = 40
+_MOST_DEEP = 20  # levels of what we write
 _MOST_JSON = 2**28  # bytes that a JSON file of ours may have
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
 _MAKE_AGAIN = "make it again"
@@ -255,9 +256,16 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
 def parse_json(text: str | bytes) -> Any:
     """What JSON says; a ValueError if it is none, if it has what JSON does not have, or is nested too deeply."""
     try:
-        return json.loads(text, parse_constant=_refuse_constant)
+        found = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+    level, depth = [found], 0
+    while level:
+        if depth == _MOST_DEEP:
+            raise ValueError("it is nested too deeply")
+        inside = (one.values() if isinstance(one, dict) else one for one in level if isinstance(one, dict | list))
+        level, depth = [value for values in inside for value in values], depth + 1
+    return found
 
 
 def _refuse_constant(name: str) -> None:

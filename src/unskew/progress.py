@@ -37,7 +37,7 @@ class Progress:
 
     def compiling(self) -> None:
         """The first call is going to take some seconds."""
-        if sys.stderr.isatty():
+        if sys.stderr is not None and sys.stderr.isatty():
             print(f"unskew: {COMPILING}", file=sys.stderr)
 
     def close(self) -> None:

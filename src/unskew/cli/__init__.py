@@ -11,7 +11,7 @@
 - `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
 - `detect_output`: likely campaigns as a table and as a chart
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
-- `terminal_progress`: what a command is doing, on a terminal
+- `terminal_progress`: what a command is doing, on a terminal; `streams`: output that is closed, full or not UTF-8
 """
 
 from __future__ import annotations

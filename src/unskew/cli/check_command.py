@@ -21,6 +21,7 @@ from unskew.cli.shared_options import (
     reference_option,
     show_options,
 )
+from unskew.cli.streams import writing
 from unskew.progress import progress
 from unskew.text import escape_controls
 
@@ -138,6 +139,7 @@ def check(
     else:
         progress().close()
         for line in found.lines:
-            click.echo(escape_controls(line))
+            with writing():
+                click.echo(escape_controls(line))
     if not found.passed:
         click.get_current_context().exit(1)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import os
+import errno
 import shlex
 import sys
 import traceback
 import warnings
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from unskew.cli.streams import discard_output, prepare_streams, tell
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.errors import Interruption, ReadingNotice, UnskewError, UnskewWarning
+from unskew.errors import Interruption, ReadingNotice, UnskewError, UnskewWarning, render
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
@@ -45,6 +47,16 @@ debug_option = click.option(
 class CommandGroup(click.Group):
     """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug)."""
 
+    def main(self, *args: Any, **more: Any) -> Any:
+        """Run the group; see to it first that it can say something."""
+        prepare_streams()
+        try:
+            return super().main(*args, **more)
+        except OSError as error:  # of --help and --version
+            tell(f"error: cannot write to standard output: {error.strerror or error}")
+            discard_output()
+            raise SystemExit(2) from None
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
         reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
@@ -62,10 +74,10 @@ class CommandGroup(click.Group):
             line: str | None = None,
         ) -> None:
             progress().close()
-            text = message.render(name_option) if isinstance(message, UnskewWarning) else message
-            if str(text) not in said:  # the same may hold at both dates
-                click.echo(text if issubclass(category, ReadingNotice) else f"warning: {text}", err=True)
-            said.add(str(text))
+            text = message.render(name_option) if isinstance(message, UnskewWarning) else render(str(message))
+            if text not in said:  # the same may hold at both dates
+                tell(text if issubclass(category, ReadingNotice) else f"warning: {text}")
+            said.add(text)
 
         try:
             with warnings.catch_warnings(), reporting(reporter):
@@ -77,24 +89,47 @@ class CommandGroup(click.Group):
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:  # whoever read our output has seen enough
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            discard_output()
             raise SystemExit(0) from None
         except KeyboardInterrupt as stopped:
             reached = reporter.reached()
             lost = f"interrupted{' while ' + reached if reached else ''}: nothing was written"
             kept = stopped.render(name_option) if isinstance(stopped, Interruption) else str(stopped)
             _end(ctx, reporter, f"interrupted: {kept}" if kept else lost, 130)
+        except MemoryError as error:
+            told = str(error) or "there is not enough memory for this"
+            _end(ctx, reporter, f"error: {render(told)} (--debug shows where)", 2)
+        except OSError as error:  # the disk is full, a folder is gone, something may not be read
+            _end(ctx, reporter, f"error: {render(_describe(error))} (--debug shows where)", 2)
         except Exception as error:
-            _end(ctx, reporter, f"unexpected {type(error).__name__}: {error} (--debug shows where)", 1)
+            told = render(f"{type(error).__name__}: {error}")
+            _end(ctx, reporter, f"unexpected {told} (--debug shows where)", 1)
         finally:
             reporter.close()
+
+
+def _describe(error: OSError) -> str:
+    """What the system said, about which file."""
+    try:
+        Path.cwd()
+    except OSError:
+        return "the current directory does not exist any more: change to another"
+    told = f"{error.strerror or error}"
+    if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
+        return f"cannot write the output: {told}"
+    return told if error.filename is None else f"{told}: {error.filename}"
 
 
 def _end(ctx: click.Context, reporter: Progress, message: str, code: int) -> None:
     reporter.close()
     if ctx.meta.get(_DEBUG):
         traceback.print_exc()
-    click.echo(message, err=True)
+    tell(message)
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:
+        discard_output()
     raise SystemExit(code) from None
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from unskew.cli.configuration import Configuration, find_configuration, read_configuration
+from unskew.cli.streams import tell
 from unskew.errors import InputError, option
 
 
@@ -57,7 +58,7 @@ class ConfiguredCommand(click.Command):
             args = [*logs, *args]  # as the first arguments, so that no option takes them for its value
         ctx.default_map = values
         if values or logs:
-            click.echo(f"options from {found.file}", err=True)
+            tell(f"options from {found.file}")
         return super().parse_args(ctx, args)
 
     def _find(self, ctx: click.Context, opts: Mapping[str, Any]) -> Configuration | None:

@@ -97,6 +97,7 @@ def _compare(
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
     found = find_drift(now, before)
+    top = min(top, len(found))
     item_names = read_names(names, found.items.slice(0, top))
     if not as_json:
         source.print_view(log)

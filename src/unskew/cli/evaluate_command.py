@@ -21,6 +21,7 @@ from unskew.cli.shared_options import (
     score_options,
     show_options,
 )
+from unskew.cli.streams import tell
 
 
 @click.command(cls=ConfiguredCommand)
@@ -83,7 +84,7 @@ def evaluate(
     if chosen.folds is not None:
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
-        click.echo(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all", err=True)
+        tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
     since = reference if fitted is None else fitted.reference
     log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import click
 
+from unskew.cli.streams import is_utf8, writing
 from unskew.progress import progress
 from unskew.text import escape_controls, to_json_value
 
@@ -15,7 +17,9 @@ from unskew.text import escape_controls, to_json_value
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output; a number that JSON does not have becomes null."""
     progress().close()
-    click.echo(json.dumps(to_json_value(value), ensure_ascii=False, default=str, allow_nan=False))
+    with writing():
+        plain = not is_utf8(sys.stdout.encoding)
+        click.echo(json.dumps(to_json_value(value), ensure_ascii=plain, default=str, allow_nan=False))
 
 
 def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
@@ -31,9 +35,10 @@ def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
         grid.add_row(
             Text(escape_controls("  " + name)), Text(escape_controls(value)), Text(escape_controls(remark))
         )
-    console = _console()
-    console.print(Text(escape_controls(title), style="bold"))
-    console.print(grid)
+    with writing():
+        console = _console()
+        console.print(Text(escape_controls(title), style="bold"))
+        console.print(grid)
 
 
 _LEAST_NAME = 12  # to this a first column of text may shrink; others keep their width
@@ -61,14 +66,16 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int
         table.add_column(name, justify=side, no_wrap=True, overflow="ellipsis", width=widths[k])
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console.print(table)
+    with writing():
+        console.print(table)
 
 
 def print_line(text: str) -> None:
     """A sentence, wrapped to the terminal."""
     from rich.text import Text
 
-    _console().print(Text(escape_controls(text)))
+    with writing():
+        _console().print(Text(escape_controls(text)))
 
 
 def points(change: float) -> str:

@@ -13,6 +13,7 @@ import click
 from unskew.cli.command_group import debug_option
 from unskew.cli.file_flags import FILE_OPTIONS, take_file_options
 from unskew.cli.known_options import KNOWN_OPTIONS, KnownOptions, print_view
+from unskew.cli.streams import tell
 from unskew.errors import InputError
 from unskew.progress import progress
 
@@ -255,11 +256,9 @@ class LogOptions:
         )
         progress().close()  # what follows stays on the terminal
         if log.reading.folded:
-            click.echo(
-                f"merged {log.reading.folded} repeated rows into the first of the same user and item", err=True
-            )
+            tell(f"merged {log.reading.folded} repeated rows into the first of the same user and item")
         if log.reading.dropped:
-            click.echo(f"dropped {log.reading.dropped} rows with a null user, item or time", err=True)
+            tell(f"dropped {log.reading.dropped} rows with a null user, item or time")
         return log
 
     def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import click
-
+from unskew.cli.streams import tell
 from unskew.progress import COMPILING, Progress
+from unskew.text import escape_controls
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,7 +22,7 @@ class CountingProgress(Progress):
 
     def step(self, number: int, total: int, text: str) -> None:
         CountingProgress.stage(self, text)
-        click.echo(f"[{number}/{total}] {text}", err=True)
+        tell(f"[{number}/{total}] {text}")
 
     def stage(self, text: str) -> None:
         self._text, self._total, self._done = text, 0, 0
@@ -82,7 +82,7 @@ class TerminalProgress(CountingProgress):
             self._bar = None
 
     def _show(self, part: str) -> None:
-        text = ": ".join(filter(None, (self._step, part)))
+        text = escape_controls(": ".join(filter(None, (self._step, part))))
         from rich import progress
         from rich.console import Console
         from rich.markup import escape

@@ -94,7 +94,7 @@ class Drift:
             "items": len(self),
             "new_items": asdict(self.new_items),
             "vanished_items": asdict(self.vanished_items),
-            "top": self.to_arrow().slice(0, top).to_pylist(),
+            "top": self.to_arrow().slice(0, min(top, len(self))).to_pylist(),
         }
 
 

@@ -15,7 +15,11 @@ from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.quality import quality as named_quality
 from unskew.recommend import recommender
 from unskew.recommend.specs import require_shipped
+from unskew.text import one_line
 from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
+
+MOST = 10**9
+"""Users, items or days of a world, whatever a file says."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +60,12 @@ class Campaign:
         object.__setattr__(self, "day", _check_day(self.day))
         if not isinstance(self.recommender, str):
             raise InputError(
-                f"recommender is {self.recommender!r}", remedy="give the text of a spec, such as 'popular'"
+                f"recommender is {one_line(self.recommender, 200)}",
+                remedy="give the text of a spec, such as 'popular'",
             )
         recommender(self.recommender)
         require_number(option("reach"), self.reach, "a share of the users", 0, 1)
-        require_whole_number(option("shown"), self.shown, "the length of a list")
+        require_whole_number(option("shown"), self.shown, "the length of a list", most=MOST)
         require_number(option("acceptance"), self.acceptance, "a probability", 0, 1)
         require_number("catalogue", self.catalogue, "a share of the items", 0, 1)
         require_whole_number("excluded", self.excluded, "one in so many items", 0)
@@ -71,7 +76,9 @@ def _check_day(given: Any) -> Any:
     """A number as Python has it; a date as it is."""
     is_number = isinstance(given, Real)
     if given is None or isinstance(given, bool) or (is_number and not math.isfinite(given)):
-        raise InputError(f"day is {given!r}", remedy="give a day such as 330, or a time of the base log")
+        raise InputError(
+            f"day is {one_line(given, 200)}", remedy="give a day such as 330, or a time of the base log"
+        )
     if is_number:
         return int(given) if isinstance(given, Integral) else float(given)
     return given
@@ -120,16 +127,18 @@ class Loop:
             if not is_list(spec):
                 recommender(spec)
         if not isinstance(self.quality, str):
-            raise InputError(f"quality is {self.quality!r}", remedy="give its name, such as 'hit@5'")
+            raise InputError(f"quality is {one_line(self.quality, 200)}", remedy="give its name, such as 'hit@5'")
         named_quality(self.quality)
         require_one_of(option("chosen_by"), self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
             require_one_of("incumbent", self.incumbent, self.candidates)
-        require_whole_number("first", self.first, "days since the launch", 0)
-        require_whole_number("every", self.every, "a number of days")
-        require_whole_number("rounds", self.rounds, "a number of evaluations")
+        require_whole_number("first", self.first, "days since the launch", 0, MOST)
+        require_whole_number("every", self.every, "a number of days", most=MOST)
+        require_whole_number("rounds", self.rounds, "a number of evaluations", most=10_000)
         if not isinstance(self.campaign, Campaign):
-            raise InputError(f"campaign is {self.campaign!r}", remedy="give one such as Campaign(0, shown=5)")
+            raise InputError(
+                f"campaign is {one_line(self.campaign, 200)}", remedy="give one such as Campaign(0, shown=5)"
+            )
 
     @property
     def days(self) -> list[int]:
@@ -201,11 +210,11 @@ class Recipe:
     loop: Loop | None = None
 
     def __post_init__(self) -> None:
-        require_whole_number(option("users"), self.users, "how many people there are")
-        require_whole_number(option("items"), self.items, "how many items there are", 2)
-        require_whole_number("days", self.days, "how many days the log covers", 2)
-        require_whole_number("largest", self.largest, "the largest profile")
-        require_whole_number("topics", self.topics, "a number of topics")
+        require_whole_number(option("users"), self.users, "how many people there are", most=MOST)
+        require_whole_number(option("items"), self.items, "how many items there are", 2, MOST)
+        require_whole_number("days", self.days, "how many days the log covers", 2, MOST)
+        require_whole_number("largest", self.largest, "the largest profile", most=MOST)
+        require_whole_number("topics", self.topics, "a number of topics", most=MOST)
         require_number("organic", self.organic, "items a user, not more than the largest profile", 1, self.largest)
         require_number("tail", self.tail, "the exponent of profile sizes", 0.1)
         require_number("zipf", self.zipf, "the exponent of popularity", 0, 10)
@@ -216,7 +225,8 @@ class Recipe:
         object.__setattr__(self, "affinity", as_tuple("affinity", self.affinity))
         if len(self.affinity) != 3:
             raise InputError(
-                f"affinity is {self.affinity!r}", remedy="give three numbers, for two topics and all others"
+                f"affinity is {one_line(self.affinity, 200)}",
+                remedy="give three numbers, for two topics and all others",
             )
         for value in self.affinity:
             require_number("affinity", value, "how much a user likes an item", 0, 1)
@@ -226,7 +236,7 @@ class Recipe:
             require_number("anyway", self.anyway, "a probability", 0, 1)
         object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))
         if self.loop is not None and not isinstance(self.loop, Loop):
-            raise InputError(f"loop is {self.loop!r}", remedy="give one such as Loop(candidates)")
+            raise InputError(f"loop is {one_line(self.loop, 200)}", remedy="give one such as Loop(candidates)")
         if self.loop is not None and self.campaigns:
             raise PolicyError(
                 "a closed loop decides its campaigns by itself", remedy="give campaigns or a loop, not both"

@@ -8,12 +8,13 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from unskew.errors import InputError
+from unskew.text import one_line
 
 
 def read_fields(kind: type[Any], values: Any, what: str) -> dict[str, Any]:
     """Values for the fields of a class; an error if it has no such field, or needs one that is missing."""
     if not isinstance(values, Mapping):
-        raise InputError(f"{what} is described by {values!r}", remedy="give its parameters by name")
+        raise InputError(f"{what} is described by {one_line(values, 200)}", remedy="give its parameters by name")
     known = {field.name: field.default is MISSING for field in fields(kind)}
     for name in values:
         if name not in known:
@@ -27,11 +28,11 @@ def read_fields(kind: type[Any], values: Any, what: str) -> dict[str, Any]:
 def as_tuple(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
     """Several values, all of one kind."""
     if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
-        raise InputError(f"{name} is {given!r}", remedy="give a list")
+        raise InputError(f"{name} is {one_line(given, 200)}", remedy="give a list")
     values = tuple(given)
     for value in values:
         if kind is not None and not isinstance(value, kind):
-            raise InputError(f"{name} has {value!r}, which is not a {kind.__name__}")
+            raise InputError(f"{name} has {one_line(value, 200)}, which is not a {kind.__name__}")
     return values
 
 
