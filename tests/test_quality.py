@@ -55,7 +55,10 @@ def trec(ranks: npt.NDArray[np.int64], measure: str, cut: int = DEEP) -> npt.NDA
 )
 def test_values_are_those_of_trec_eval(name: str, measure: str, k: int) -> None:
     ranks = runs(k)
-    np.testing.assert_array_equal(quality(f"{name}@{k}")(ranks), trec(ranks, f"{measure}.{k}"))
+    found = quality(f"{name}@{k}")(ranks)
+    np.testing.assert_array_max_ulp(
+        found, trec(ranks, f"{measure}.{k}"), maxulp=2
+    )  # log2 of NumPy 1.26 is not that of 2
 
 
 @pytest.mark.parametrize("k", [1, 4, 10])
@@ -68,7 +71,7 @@ def test_the_reciprocal_rank_is_that_of_trec_eval_on_lists_of_k(name: str, k: in
 @pytest.mark.parametrize(("name", "measure"), [("mrr", "recip_rank"), ("map", "map"), ("ndcg", "ndcg")])
 def test_without_a_cut_the_whole_list_counts(name: str, measure: str) -> None:
     ranks = runs(7)
-    np.testing.assert_array_equal(quality(name)(ranks), trec(ranks, measure))
+    np.testing.assert_array_max_ulp(quality(name)(ranks), trec(ranks, measure), maxulp=2)
 
 
 @pytest.mark.parametrize(
