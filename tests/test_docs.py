@@ -106,6 +106,7 @@ def test_the_page_of_commands_has_every_command() -> None:
         "weights LOG --reference 0 --at 9",
         "evaluate LOG --reference 0 --at 9 -r popular -r constant:a",
         "timeline LOG --reference 0 --every 9 -r popular --items a",
+        "report LOG --reference 0 --at 9 -r popular -r constant:a -o PAGE",
         "sample LOG --at 9 -n 5 -o FILE",
         "check LOG --reference 0 --at 9 --max-drift 1 --max-unexplained 1 -r popular",
         "excess LOG --campaign 9: --production popular",
@@ -115,14 +116,17 @@ def test_the_page_of_commands_has_every_command() -> None:
     ids=lambda arguments: arguments.split()[0],
 )
 def test_the_tables_of_json_have_every_key_that_a_command_prints(arguments: str, tmp_path: Path) -> None:
-    paths = {name: str(tmp_path / name) for name in ("LOG", "FILE", "FOLDER")}
+    paths = {name: str(tmp_path / name) for name in ("LOG", "FILE", "FOLDER", "PAGE")}
     paths["LOG"] += ".csv"
+    paths["PAGE"] += ".html"
     Path(paths["LOG"]).write_text(LOG)
     done = CliRunner().invoke(main, [*(paths.get(word, word) for word in arguments.split()), "--json"])
     assert done.exit_code == 0, done.output
     printed = json.loads(done.stdout)
     section = find_section(f"`unskew {arguments.split(maxsplit=1)[0]}`")
     described = section + find_section("Parts that come again")
+    if "timeline" in printed:
+        described += find_section("`unskew evaluate`") + find_section("`unskew timeline`")
     if isinstance(printed.get("weights"), dict):
         described += find_section("`unskew weights`")
     assert list_keys(printed) <= set(re.findall(r"`(\w+)`", described))

@@ -53,6 +53,7 @@ ROOMS = [
     "worlds",
     "known_truths",
     "reproduction",
+    "pages",
     "cli",
 ]
 """From the ground up: a room imports only what stands before it."""

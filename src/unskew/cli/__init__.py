@@ -8,7 +8,8 @@
 - `shared_options`: options that commands share, and the log that they describe
 - `file_flags`: options that say how to read a file
 - `known_options`: what users know about recommendations, and the view that it allows
-- `evaluate_output`: a report as tables and sentences; `held_out_words`: what was held out, in words
+- `report_command`: the page; `command_line`: the command that makes it again
+- `evaluate_output`: a report as tables and sentences
 - `detect_output`: likely campaigns as a table and as a chart
 - `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
 - `terminal_progress`: what a command is doing, on a terminal; `streams`: output that is closed, full or not UTF-8
@@ -25,6 +26,7 @@ from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
 from unskew.cli.excess_command import excess
 from unskew.cli.marginal_command import marginal
+from unskew.cli.report_command import report
 from unskew.cli.reproduce_command import reproduce
 from unskew.cli.sample_command import sample
 from unskew.cli.simulate_command import simulate
@@ -55,6 +57,7 @@ for command in (
     marginal,
     weights,
     evaluate,
+    report,
     sample,
     timeline,
     check,

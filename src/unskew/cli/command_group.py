@@ -18,6 +18,9 @@ from unskew.errors import Interruption, ReadingNotice, UnskewError, UnskewWarnin
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
+WARNINGS = "unskew.warnings"
+"""Where a command finds what it has warned of so far, for a page that repeats it."""
+
 _FLAGS = {"columns": "--p-user or --p-item", "labels": "--by or --margin column:NAME", "day": "--campaign-at"}
 """What options of Python are called on the command line, where no command has one of that name."""
 _COMMANDS = {
@@ -77,6 +80,8 @@ class CommandGroup(click.Group):
             text = message.render(name_option) if isinstance(message, UnskewWarning) else render(str(message))
             if text not in said:  # the same may hold at both dates
                 tell(text if issubclass(category, ReadingNotice) else f"warning: {text}")
+                if isinstance(message, UnskewWarning) and not issubclass(category, ReadingNotice):
+                    ctx.meta.setdefault(WARNINGS, []).append(text)
             said.add(text)
 
         try:

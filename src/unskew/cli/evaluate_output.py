@@ -2,76 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from unskew.cli.held_out_words import describe_held_out, describe_without_profile
 from unskew.cli.printing import print_line, print_table
+from unskew.evaluation.report_words import (
+    BIASED,
+    TOO_FEW_HITS,
+    describe_change_intervals,
+    describe_intervals,
+    describe_leaks,
+    describe_protocol,
+    describe_weights,
+)
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.changes import Change, Part
     from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
-    from unskew.weights.item_weights import ItemWeights
-
-TOO_FEW_HITS = (
-    "Too few hits: the score rests on fewer than 5 effective hits, and its interval is conservative. Take more "
-    "users or a longer list for a score that can be compared."
-)
-BIASED = (
-    "* Not a constant list: item weights do not remove from such a score what recommendations did to the log, and "
-    "can even reverse an order. It is no verdict; exposures, the dates of campaigns or a hold-out group would "
-    "remove the bias."
-)
-_INTERVALS = {
-    "users": "users are the independent units, weights and models taken as given",
-    "draws": "draws of a sample, about the score of all pairs",
-    "bootstrap": "weighted: users drawn again at both dates, weights fitted again, models not refitted",
-    "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the "
-    "target taken as known",
-}
-"""What the intervals of each method are about."""
 
 
 def print_report(report: Report) -> None:
     """Scores, what stands behind them, then what changed and what differs, in sentences."""
     _print_scores(report.scores)
-    methods = [meant for method, meant in _INTERVALS.items() if any(s.method == method for s in report.scores)]
-    print_line(f"Intervals of {100 * report.scores[0].level:g} %: {'; '.join(methods)}.")
-    for line in _describe_protocol(report):
+    print_line(describe_intervals(report))
+    for line in describe_protocol(report):
         print_line(line)
     _print_changes(report.changes)
-    weights = report.weights
-    if weights is not None and report.bound_holds:
-        print_line(
-            f"Weights: {weights.status}, the score of a constant algorithm is within "
-            f"{weights.bound:.4f} of its score at {weights.reference} "
-            f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}."
-        )
+    if report.weights is not None and report.bound_holds:
+        print_line(describe_weights(report.weights))
     for comparison in report.comparisons:
         print_line(str(comparison))
     for note in report.notes:
         print_line(f"Note: {note}.")
-
-
-def _describe_protocol(report: Report) -> Iterator[str]:
-    """What was held out, who could not be evaluated, and why some qualities have no weighted score."""
-    protocol = report.protocol
-    told = describe_held_out(protocol, report.at, report.after, report.reference, report.reference_after)
-    if told:
-        yield told
-    for at in dict.fromkeys(score.at for score in report.scores):
-        alone = next(score.users_without_profile for score in report.scores if score.at == at)
-        if alone.count:
-            yield f"At {at} {describe_without_profile(alone, protocol)}"
-    weighted = {score.quality for score in report.scores if score.weighting == "weighted"}
-    of_users = dict.fromkeys(score.quality for score in report.scores if score.quality not in weighted)
-    if of_users and report.weights is not None:
-        yield (
-            f"{', '.join(of_users)}: raw only, since one value stands for all held-out items of a user, and item "
-            "weights have nothing to choose from."
-        )
 
 
 def _print_scores(scores: list[Score]) -> None:
@@ -109,9 +72,9 @@ def _print_scores(scores: list[Score]) -> None:
         print_line(TOO_FEW_HITS)
     kinds = dict.fromkeys(s.left_out for s in scores)
     print_line("Left out: " + "; ".join(f"{kind}: {MEANINGS[kind]}" for kind in kinds) + ".")
-    leaking = dict.fromkeys(s.recommender for s in scores if s.left_out == "profile")
-    if leaking:
-        print_line(f"Scores of {', '.join(leaking)} are too high by an unknown amount; --folds 10 removes that.")
+    leaks = describe_leaks(scores)
+    if leaks:
+        print_line(leaks)
     behind = [
         [
             *describe(s),
@@ -141,19 +104,9 @@ def _print_changes(changes: list[Change]) -> None:
         print_table([*names, "points", "low", "high", "bound"], rows, left=len(names))
     for change in changes:
         print_line(f"{change}.")
-    if changes and changes[0].method == "bootstrap":
-        print_line(
-            f"Intervals of changes: users of both dates drawn together {changes[0].repeats} times, the weights "
-            f"fitted again each time; the recommenders were not.{_doubt_few(changes[0].repeats)}"
-        )
-
-
-_ENOUGH = 20
-
-
-def _doubt_few(repeats: int) -> str:
-    """A spread that is known from few draws is itself a matter of luck."""
-    return "" if repeats >= _ENOUGH else f" So few draws make rough intervals: take at least {_ENOUGH}."
+    again = describe_change_intervals(changes)
+    if again:
+        print_line(again)
 
 
 def _parts(change: Change) -> dict[str, Part]:
@@ -173,20 +126,3 @@ def _bound(change: Change, name: str) -> str:
 
 def _points(part: Part) -> list[str]:
     return [f"{100 * value:+z.2f}" for value in (part.value, part.low, part.high)]
-
-
-def _describe_new(weights: ItemWeights) -> str:
-    """How much of the item mix the weights have no target for."""
-    new = weights.report.new_items
-    if new.count == 0:
-        return ""
-    done = "dropped" if weights.options.new_items == "drop" else "kept"
-    return f"; {thousands(new.count)} new items, {done}, have {percent(new.mass)} of the mass now"
-
-
-def _describe_left_out(weights: ItemWeights) -> str:
-    """At whose cost the bound was bought: it is about the users who are left, at both dates."""
-    now, then = weights.report.users_left_out, weights.report.users_left_out_reference
-    if now.count + then.count == 0:
-        return ""
-    return f", with {percent(now.mass)} of the users left out now and {percent(then.mass)} then"

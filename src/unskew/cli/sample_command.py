@@ -5,7 +5,6 @@ from __future__ import annotations
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.held_out_words import describe_held_out, describe_without_profile
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FILE,
@@ -17,6 +16,7 @@ from unskew.cli.shared_options import (
     split_options,
     written_option,
 )
+from unskew.data.held_out_words import describe_held_out, describe_without_profile
 from unskew.text import percent, thousands
 
 

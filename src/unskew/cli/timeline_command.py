@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.evaluate_output import TOO_FEW_HITS
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FILE,
@@ -29,6 +28,7 @@ from unskew.cli.shared_options import (
 )
 from unskew.data.policy import DEBIASED_VIEWS
 from unskew.errors import InputError
+from unskew.evaluation.report_words import TOO_FEW_HITS
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:

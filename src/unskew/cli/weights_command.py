@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.held_out_words import describe_held_out
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
@@ -22,6 +21,7 @@ from unskew.cli.shared_options import (
     show_options,
     split_options,
 )
+from unskew.data.held_out_words import describe_held_out
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@
 - `priors`: P(u) and P(i|u); `policy`: how both and the users were chosen; `eligibility`: who is evaluated
 - `marginal`: the item mix of a date; `weighting`: weights as scoring sees them
 - `split_rule`: how items are held out; `held_out_split`: what that gives at one date
-- `last_items`: the last item of each profile
+- `held_out_words`: the same in words; `last_items`: the last item of each profile
 - `time_steps`: steps of time, such as 7d or 1mo; `time_windows`: windows of time, such as those of campaigns
 - `shares`: how many, and how much of the probability
 """

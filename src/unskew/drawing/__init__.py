@@ -6,5 +6,6 @@
 - `split_chart`: from one value to another, part by part; `rank_chart`: two orders side by side
 - `item_changes`: how far things moved between two times; `share_bars`: how much falls into each class
 - `burst_chart`: bursts over time; `chart_file`: a chart as a file of its own
+- `listing`: a table of any length, for a page
 - `page`: one page of text, tables and charts that works without a network
 """

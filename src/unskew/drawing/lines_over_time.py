@@ -133,11 +133,8 @@ def _kind_encoding(kinds: Mapping[str, tuple[int, ...]] | None, *, legend: bool)
     names = list(kinds)
     key = alt.Legend(title=None, symbolStrokeColor=GREY) if legend else None
     dashes = alt.StrokeDash("kind:N", legend=key).scale(domain=names, range=[list(kinds[n]) for n in names])
-    widths = [1.7] * (len(names) - 1) + [2.8]
-    return {
-        "strokeDash": dashes,
-        "strokeWidth": alt.StrokeWidth("kind:N", legend=None).scale(domain=names, range=widths),
-    }
+    widths = alt.when(f"datum.kind === '{names[-1]}'").then(alt.value(2.8)).otherwise(alt.value(1.7))
+    return {"strokeDash": dashes, "strokeWidth": widths}
 
 
 def _value_axis(rows: Sequence[Mapping[str, Any]], title: str, *, percent: bool, log: bool) -> Any:
@@ -152,5 +149,6 @@ def _value_axis(rows: Sequence[Mapping[str, Any]], title: str, *, percent: bool,
             .scale(type="log", domain=[low / 1.1, high * 1.1], nice=False)
             .axis(axis)
         )
-    y = y.scale(zero=low == 0, padding=0 if low == 0 else 8)
+    near = 0 <= low < 0.3 * (high - low)
+    y = y.scale(zero=near, padding=0 if near else 8)
     return y.axis(percent_axis(percent_digits(low, high))) if percent else y

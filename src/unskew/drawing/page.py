@@ -1,43 +1,110 @@
-"""One self-contained page: text, tables and charts, readable without a network."""
+"""One self-contained page: text, tables and charts, readable without a network.
+
+What comes from data is text everywhere: Jinja escapes it in the markup, JSON stands in blocks that nothing runs,
+and the policy of the page lets only the scripts run that were written into it here.
+"""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import jinja2
 import vl_convert
+from markupsafe import Markup, escape
 
-from unskew.drawing.theme import keep_numbers_whole
+from unskew.drawing.listing import Listing
+from unskew.drawing.theme import DARK, keep_numbers_whole
 from unskew.errors import InputError
-from unskew.files import replace_file
+from unskew.files import check_writable, replace_file
+from unskew.text import to_json_value
+
+_MARKS = {
+    "circle": "●",
+    "square": "■",
+    "triangle-up": "▲",
+    "diamond": "◆",
+    "cross": "✚",
+    "triangle-down": "▼",
+    "triangle-right": "▶",
+    "triangle-left": "◀",
+}
+_UNSAFE = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of a chart that can be switched off: its name there, its colour, its dash and its shape of point."""
+
+    name: str
+    colour: str
+    dash: str = ""
+    shape: str = ""
+
+    @property
+    def mark(self) -> str:
+        """A sign of the shape of its points."""
+        return _MARKS.get(self.shape, "")
+
+
+@dataclass(frozen=True)
+class Toggles:
+    """Boxes to tick, one for each of some lines of a chart."""
+
+    title: str
+    lines: Sequence[Line]
+
 
 _MARK = b'<meta name="generator" content="unskew">'  # in the head of every page
 
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a paragraph of plain text, and a chart or a table (rows of cells, the first its head).
+    """A heading, paragraphs of plain text, and a chart or a table (rows of cells, the first its head).
 
     Attributes
     ----------
     title, text
-        Of the section; each may be empty.
+        Of the section; each may be empty. Paragraphs are parted by empty lines.
     chart
         An altair chart.
     table
         Rows of cells.
     caption, number
-        Stand under the chart; the caption is read to those who cannot see it.
+        Stand under the chart.
+    label
+        What the chart shows, read to those who cannot see it; by default its caption.
     links
         Files beside the page, as words and addresses.
     text_columns
         How many columns of the table, from the left, hold words rather than numbers.
+    level
+        Of the heading, 2 or 3.
+    anchor
+        By which the contents of the page lead here; without one they do not.
+    tone
+        How it looks: ``answer`` stands out.
+    notes
+        Points of a list.
+    toggles
+        What of the chart can be switched off.
+    adapts
+        Whether the chart takes the width of the page and, where that is dark, other colours: it then uses those of
+        the theme alone.
+    listing
+        A table of any length, sorted and searched.
+    code
+        Something to be copied.
+    words
+        What words mean.
     """
 
     title: str
@@ -48,24 +115,65 @@ class Section:
     number: str = ""
     links: Sequence[tuple[str, str]] = ()
     text_columns: int = 1
+    level: int = 2
+    anchor: str = ""
+    tone: str = ""
+    notes: Sequence[str] = ()
+    toggles: Sequence[Toggles] = ()
+    adapts: bool = False
+    listing: Listing | None = None
+    code: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    label: str = ""
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
     """Write the page; the chart library is embedded once, whatever the number of charts."""
-    source = files("unskew.drawing").joinpath("templates/page.html").read_text(encoding="utf-8")
+    html = render_page(title, lead, sections)
+    with replace_file(path) as temporary:
+        temporary.write_text(html, encoding="utf-8", newline="\n")
+
+
+def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+    """The page as text. Words that some section explains lead to it wherever they are used."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["keep_numbers_whole"] = keep_numbers_whole
-    specs = [_escape_script(s.chart.to_json(indent=None)) if s.chart is not None else None for s in sections]
-    bundle = vl_convert.javascript_bundle() if any(specs) else ""  # type: ignore[call-arg]
-    pairs = list(zip(sections, specs, strict=True))
     for section in sections:
         for _, address in section.links:
             _require_local(address)
-    html = environment.from_string(source).render(title=title, lead=lead, sections=pairs, bundle=bundle)
-    with replace_file(path) as temporary:
-        temporary.write_text(html, encoding="utf-8")
+    words = {word: meaning for s in sections for word, meaning in s.words.items()}
+    environment.filters |= {
+        "keep_numbers_whole": _keep_numbers_whole,
+        "anchor": _name_anchor,
+        "as_json": lambda listing: escape_json(listing.to_dict()),
+    }
+    specs = [None if s.chart is None else escape_json(json.loads(s.chart.to_json(indent=None))) for s in sections]
+    bundle = _bundle() if any(specs) else ""
+    scripts = [bundle, _read("page.js")] if bundle else [_read("page.js")] if any(s.code for s in sections) else []
+    scripts += [_read("listing.js")] if any(s.listing for s in sections) else []
+    return environment.from_string(_read("page.html")).render(
+        title=title,
+        lead=lead,
+        sections=list(zip(sections, specs, strict=True)),
+        contents=[(s.anchor, s.title) for s in sections if s.anchor],
+        terms=_Terms(words),
+        style=_read("page.css") + _dark_rules(),
+        policy=_write_policy(scripts),
+        bundle=bundle,
+        scripts=scripts,
+    )
+
+
+def check_page_name(path: Path) -> None:
+    """Refuse a name that is not that of a page, and a file that somebody else made."""
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{path} is no name for a page", remedy="let it end in .html")
+    check_writable(path)
+    if path.exists() and path.stat().st_size and not is_page(path):
+        raise InputError(
+            f"{path} is there already and was not made by unskew", remedy="choose another name, or remove it first"
+        )
 
 
 def is_page(path: Path) -> bool:
@@ -83,6 +191,81 @@ def _require_local(address: str) -> None:
         raise InputError(f"a page cannot link to {address!r}", remedy="link to a file beside it")
 
 
-def _escape_script(spec: str) -> str:
-    """JSON that cannot end the script element in which it stands."""
-    return json.dumps(json.loads(spec)).replace("<", "\\u003c")
+def escape_json(value: Any) -> str:
+    r"""JSON that cannot end the script element in which it stands, whatever texts are in it.
+
+    >>> escape_json({"name": "</script>"})
+    '{"name":"\\u003c/script\\u003e"}'
+    """
+    text = json.dumps(to_json_value(value), ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.translate(_UNSAFE)
+
+
+def _write_policy(scripts: Sequence[str]) -> str:
+    """What the browser is told: run these scripts, and fetch nothing."""
+    hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
+    allowed = " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
+    )
+
+
+@cache
+def _bundle() -> str:
+    """The chart library, which takes seconds to put together."""
+    found: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    return found
+
+
+def _read(name: str) -> str:
+    return files("unskew.drawing").joinpath(f"templates/{name}").read_text(encoding="utf-8")
+
+
+def _dark_rules() -> str:
+    """Other colours for charts on a dark page; on paper they stay as they are."""
+    rules = [
+        f'  .adapts svg [{kind}="{light}"], .swatch [{kind}="{light}"] {{ {kind}: {dark}; }}'
+        for light, dark in DARK.items()
+        for kind in ("fill", "stroke")
+    ]
+    return "@media screen and (prefers-color-scheme: dark) {\n" + "\n".join(rules) + "\n}\n"
+
+
+def _keep_numbers_whole(text: str) -> str:
+    """The same for text that is markup already: neither adds any."""
+    kept = keep_numbers_whole(text)
+    return Markup(kept) if isinstance(text, Markup) else kept
+
+
+class _Terms:
+    """Words that are explained at the end: where one first stands under a heading, it leads there."""
+
+    def __init__(self, meanings: Mapping[str, str]) -> None:
+        self._meanings = {str(escape(word)): meaning for word, meaning in meanings.items()}
+        self._seen: set[str] = set()
+
+    def begin(self, section: Section) -> str:
+        """Under a new heading words may be new to the reader again."""
+        if section.title and section.level == 2:
+            self._seen.clear()
+        return ""
+
+    def explain(self, text: str) -> Markup:
+        """The text, escaped, with links."""
+        escaped = str(escape(text))
+        if self._meanings:
+            pattern = "|".join(sorted(map(re.escape, self._meanings), key=len, reverse=True))
+            escaped = re.sub(rf"\b(?:{pattern})\b", self._link, escaped)
+        return Markup(escaped)
+
+    def _link(self, found: re.Match[str]) -> str:
+        word = found[0]
+        if word in self._seen:
+            return word
+        self._seen.add(word)
+        return f'<a class="term" href="#{_name_anchor(word)}" title="{escape(self._meanings[word])}">{word}</a>'
+
+
+def _name_anchor(word: str) -> str:
+    return "word-" + re.sub(r"\W+", "-", word)

@@ -9,7 +9,7 @@ import altair as alt
 
 from unskew.drawing.theme import Stroke, colour_by, inline_data, shape_by
 
-WIDTH, _LINE = 640, 34
+WIDTH, _LINE = 640, 46
 
 
 def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], columns: Sequence[str]) -> Any:
@@ -25,7 +25,7 @@ def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke],
         What the two orders are called.
     """
     places = max(row["place"] for row in rows)
-    x = alt.X("column:N", title=None).scale(type="point", domain=list(columns), padding=0.62)
+    x = alt.X("column:N", title=None).scale(type="point", domain=list(columns), padding=0.5)
     x = x.axis(orient="top", domain=False, ticks=False, labelFontSize=12.5, labelFontWeight="bold", labelAngle=0)
     y = alt.Y("place:Q", axis=None).scale(domain=[places + 0.6, 0.4], nice=False, zero=False)
     base = alt.Chart(inline_data(dict(row) for row in rows)).encode(
@@ -36,12 +36,5 @@ def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke],
         shape=shape_by("name", dict(strokes)),
         tooltip=[alt.Tooltip("name:N", title="name"), alt.Tooltip("shown:N", title="place and score")],
     )
-    words = [
-        _draw_words(base.transform_filter(alt.datum.column == column), align, dx)
-        for column, align, dx in ((columns[0], "right", -12), (columns[1], "left", 12))
-    ]
-    return alt.layer(lines, marks, *words).properties(width=WIDTH, height=_LINE * (places + 0.4))
-
-
-def _draw_words(base: Any, align: str, dx: int) -> Any:
-    return base.mark_text(align=align, dx=dx, fontSize=12, limit=170).encode(text="shown:N")
+    words = base.mark_text(dy=-15, fontSize=12, limit=230).encode(text="shown:N")
+    return alt.layer(lines, marks, words).properties(width=WIDTH, height=_LINE * (places + 0.4))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,24 +24,26 @@ def draw_split(
     start, end
         `name` and `value` of what was, and of what is.
     parts
-        `name`, `value`, `low`, `high` and `colour` (the number of one) of each part, in this order; they add up.
+        `name`, `value`, `low`, `high` (NaN where nothing is known of them) and `colour` (the number of one) of
+        each part, in this order; they add up.
     title
         Of the axis: what the values are.
     """
     lines, reached = [], start["value"]
     for part in parts:
         begin, reached = reached, reached + part["value"]
+        low, high = (part["value"] if math.isnan(part[end]) else part[end] for end in ("low", "high"))
         lines.append(
             {
                 "name": part["name"],
                 "from": begin,
                 "to": reached,
-                "low": begin + part["low"],
-                "high": begin + part["high"],
+                "low": begin + low,
+                "high": begin + high,
                 "colour": _COLOURS[part["colour"] % len(_COLOURS)],
                 "added": f"{part['value']:+z.2f}".replace("-", "−"),
-                "shown": f"{part['value']:+z.2f}, between {part['low']:+z.2f} and {part['high']:+z.2f}",
-                "edge": max(begin, reached, begin + part["high"]),
+                "shown": f"{part['value']:+z.2f}, between {low:+z.2f} and {high:+z.2f}",
+                "edge": max(begin, reached, begin + high),
             }
         )
     ends = [{"name": one["name"], "value": one["value"], "shown": f"{one['value']:.2f}"} for one in (start, end)]

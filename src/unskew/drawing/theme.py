@@ -170,6 +170,12 @@ def apply_theme(chart: Any, title: str, subtitle: str | Sequence[str], descripti
     return chart.properties(title=head, padding=8, config=_CONFIG, **described)
 
 
+def adapt_chart(chart: Any, description: str = "") -> Any:
+    """The chart in the common look, without a title and as wide as the page that it is put on."""
+    described = {"description": description} if description else {}
+    return chart.properties(width="container", padding=4, background="transparent", config=_CONFIG, **described)
+
+
 def save_png(chart: Any, path: Path) -> None:
     """Write a chart as a picture, twice the nominal size."""
     with replace_file(path) as temporary:

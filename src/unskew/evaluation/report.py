@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -75,6 +77,40 @@ class Report:
         and those of `changes` and `comparisons`.
         """
         return self.scores.to_frame()
+
+    def save(
+        self,
+        path: str | Path,
+        *,
+        timeline: Any = None,
+        campaigns: Any = (),
+        names: Mapping[Any, str] | None = None,
+    ) -> None:
+        """Write the report as one page that opens without a network: words, charts and all items.
+
+        Parameters
+        ----------
+        path
+            An ``.html`` file. One that is there is replaced if it is such a page, and refused otherwise.
+        timeline
+            A `Timeline` of the same recommenders, to be shown as well.
+        campaigns
+            When something was recommended, as for `unskew.outside`: marked in the charts over time.
+        names
+            What items are called, where their ids do not say it.
+        """
+        from unskew.drawing.page import check_page_name
+        from unskew.evaluation.report_page import ReportPage  # a drawing library is loaded when it draws
+
+        check_page_name(Path(path))
+        over_time = () if timeline is None else timeline.page_sections(campaigns=campaigns, names=names)
+        ReportPage(report=self, over_time=over_time, names=names or {}).write(Path(path))
+
+    def _repr_html_(self) -> str:
+        """The report in a notebook: the answer, what the changes come from, and the scores."""
+        from unskew.evaluation.report_html import render_report
+
+        return render_report(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""

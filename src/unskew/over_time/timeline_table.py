@@ -13,14 +13,17 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from unskew.arrays.types import Floats
 from unskew.data.date_columns import restore_dates
 from unskew.data.time_windows import Windows
 from unskew.data.times import Label
-from unskew.errors import InputError, function
+from unskew.errors import FileError, InputError, function
 from unskew.files import (
+    is_file,
     read_arrays,
+    read_metadata,
     read_parquet,
     report_damage,
     require_entries,
@@ -128,6 +131,12 @@ class Timeline:
 
         return plot_timeline(self, quality, campaigns=campaigns, names=names or {})
 
+    def page_sections(self, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None) -> list[Any]:
+        """The same charts as sections of a page, which `Report.save` takes."""
+        from unskew.over_time.timeline_page import timeline_sections
+
+        return timeline_sections(self, campaigns=campaigns, names=names or {})
+
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew timeline --json`` prints."""
         return {
@@ -193,6 +202,16 @@ class Timeline:
             at, item = (table.schema.field(name).type for name in ("at", "item"))
             _require_columns(table, probabilities_table([], at, item))
         return table
+
+
+def is_timeline(path: str) -> bool:
+    """Whether a file holds a timeline that `Timeline.save` wrote."""
+    if not is_file(path):
+        return False
+    try:
+        return read_metadata(pq.read_schema(path)).get("kind") == "timeline"
+    except (pa.ArrowException, OSError, FileError):
+        return False  # some other file, about which whoever reads it will say more
 
 
 def _require_columns(table: pa.Table, like: pa.Table) -> None:

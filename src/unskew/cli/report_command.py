@@ -1,0 +1,202 @@
+"""``unskew report``: one page about some recommenders between two dates, to be sent to a team."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from unskew.cli.command_group import WARNINGS
+from unskew.cli.command_line import write_command
+from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.item_names import read_names
+from unskew.cli.printing import print_json, print_line
+from unskew.cli.shared_options import (
+    FILE,
+    FitChoice,
+    LogOptions,
+    check_specs,
+    level_option,
+    log_options,
+    names_option,
+    qualities_option,
+    recommenders_option,
+    require_once,
+    sample_option,
+    seed_option,
+    shared_fit_options,
+    show_options,
+    split_options,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from unskew.over_time.timeline_table import Timeline
+
+_DEFAULT = "report.html"
+
+
+@click.command(cls=ConfiguredCommand)
+@log_options
+@click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
+@click.option("--at", metavar="T1", help="Date of the profiles; a bare date is the end of that day.")
+@recommenders_option
+@qualities_option
+@click.option(
+    "--baseline",
+    multiple=True,
+    metavar="SPEC",
+    callback=lambda _context, _option, given: require_once("--baseline", given),
+    help="What ran at the date of --reference, if it was another recommender.",
+)
+@click.option("--every", metavar="STEP", help="Step of the charts over time.  [default: one for about 16 dates]")
+@click.option(
+    "--timeline",
+    "saved",
+    type=FILE,
+    metavar="FILE",
+    help="Scores over time from 'unskew timeline -o', instead of computing them.",
+)
+@names_option
+@split_options
+@sample_option
+@seed_option
+@click.option(
+    "--draws",
+    default=5,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Average over so many draws of a view in which chance decides: thinned or kept.",
+)
+@click.option(
+    "--refit", type=int, metavar="N", help="Fit the weights again so often, for intervals.  [default: 50]"
+)
+@level_option
+@shared_fit_options
+@click.option(
+    "-o", "--output", type=FILE, default=_DEFAULT, show_default=True, metavar="FILE", help="The page to write."
+)
+@show_options
+def report(
+    source: LogOptions,
+    fit: FitChoice,
+    reference: str | None,
+    at: str | None,
+    recommenders: tuple[str, ...],
+    qualities: tuple[str, ...],
+    baseline: str | None,
+    every: str | None,
+    saved: str | None,
+    names: str | None,
+    draws: int,
+    refit: int | None,
+    seed: int,
+    level: float,
+    output: str,
+    as_json: bool,
+    **selection: Any,
+) -> None:
+    """Write a page: what changed since T0, how much of it is the item mix, how sure that is.
+
+    The page is one file that opens without a network, for people who have not read the paper: the answer in words,
+    scores over time, every item with its weight, what each change comes from, which recommender is best raw and
+    debiased, and what to beware of. LOG may also be a timeline that 'unskew timeline -o' wrote; then nothing is
+    computed.
+
+    \b
+    Examples:
+      unskew report events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular -r knn -o report.html
+      unskew report events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --campaign 2024-05-01:2024-05-20
+      unskew report timeline.parquet -o report.html
+    """
+    from unskew.drawing.page import check_page_name
+
+    context, path = click.get_current_context(), Path(output)
+    check_page_name(path)
+    command = write_command(context, leave_out=["as_json"])
+    made = _load_timeline(source)
+    if made is not None:
+        source.check_outputs(output)
+        _write_timeline(made, source, names, path, command, as_json=as_json)
+        return
+    for flag, given in (("--reference", reference), ("--at", at), ("-r", recommenders)):
+        if not given:
+            raise click.UsageError(f"Missing option '{flag}'.", context)
+    assert reference is not None and at is not None  # noqa: PT018
+    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.selection_options import SelectionOptions
+    from unskew.over_time.timeline_table import Timeline
+    from unskew.pages.log_page import Making, make_log_page
+
+    chosen = SelectionOptions(seed=seed, **selection)
+    check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
+    models = check_specs(recommenders, qualities)
+    ran = None if baseline is None else check_specs([baseline], qualities)
+    source.check_outputs(output, inputs=[reference, names, saved])
+    before = None if saved is None else Timeline.load(saved)
+    log = source.read()
+    views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed)
+    found = make_log_page(
+        views,
+        models,
+        at=at,
+        reference=source.reference_of(reference),
+        every=every,
+        made=before,
+        campaigns=source.known.campaigns,
+        names=_read_item_names(names, log.items.values),
+        making=Making(command=command, seed=seed),
+        warnings=context.meta.setdefault(WARNINGS, []),
+        baseline=ran,
+        qualities=qualities,
+        refit=refit,
+        seed=seed,
+        level=level,
+        **source.priors(),
+        **selection,
+        **fit.keywords(log),
+    )
+    found.page.write(path)
+    if as_json:
+        told = {"output": output, **found.report.to_dict(), "timeline": found.timeline.to_dict()}
+        print_json(told)
+        return
+    source.print_view(views[0])
+    for change in found.report.changes:
+        print_line(f"{change}.")
+    print_line(f"The page is {output} ({_size(path)}).")
+
+
+def _load_timeline(source: LogOptions) -> Timeline | None:
+    """The timeline that was given in place of a log, if it was."""
+    from unskew.over_time.timeline_table import Timeline, is_timeline
+
+    if len(source.log) != 1 or not is_timeline(source.log[0]):
+        return None
+    return Timeline.load(source.log[0])
+
+
+def _write_timeline(
+    made: Timeline, source: LogOptions, names: str | None, path: Path, command: str, *, as_json: bool
+) -> None:
+    from unskew.pages.timeline_alone import make_timeline_page
+
+    items = made.probabilities.column("item").combine_chunks()
+    called = _read_item_names(names, items) if len(items) else None
+    make_timeline_page(made, campaigns=source.known.campaigns, names=called, command=command).write(path)
+    if as_json:
+        print_json({"output": str(path), "timeline": made.to_dict()})
+        return
+    print_line(f"The page is {path} ({_size(path)}).")
+
+
+def _read_item_names(path: str | None, items: pa.Array) -> dict[Any, str] | None:
+    called = read_names(path, items)
+    return None if called is None else dict(zip(items.to_pylist(), called, strict=True))
+
+
+def _size(path: Path) -> str:
+    return f"{path.stat().st_size / 1e6:.1f} MB"

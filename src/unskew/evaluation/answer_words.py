@@ -1,0 +1,263 @@
+"""The answer in plain words, for somebody who has not read the paper: what changed, why, how sure that is.
+
+Every word comes from the figures of a report. What is said on terminals too stands in `report_words`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from unskew.data.policy import DEBIASED_VIEWS
+from unskew.evaluation.report_words import (
+    TOO_FEW_HITS,
+    describe_change_intervals,
+    describe_intervals,
+    describe_leaks,
+    describe_protocol,
+)
+from unskew.text import enumerate_words, percent, thousands
+
+if TYPE_CHECKING:
+    from unskew.evaluation.changes import Change
+    from unskew.evaluation.comparison import Comparison
+    from unskew.evaluation.report import Report
+    from unskew.weights.item_weights import ItemWeights
+
+
+def explain_quality(name: str) -> str:
+    """What a quality measures, in words; of one's own, only its name.
+
+    >>> explain_quality("hit@5")
+    'hit@5 is how often the item that was held out is among the first 5 recommended.'
+    """
+    found = re.fullmatch(r"(user-)?([a-z]+)(?:\([^)]*\))?(?:@(\d+))?", name)
+    whole, kind, depth = found.groups() if found else (None, "", None)
+    first = f"the first {depth or 100} recommended"
+    if whole:
+        told = {
+            "hit": f"how often any of a user's held-out items is among {first}",
+            "recall": f"how many of a user's held-out items are among {first}, as a share",
+            "precision": f"how many of {first} are held-out items of the user, as a share",
+            "ndcg": f"how many of a user's held-out items are among {first}, those higher up counting more",
+            "map": f"how many of a user's held-out items are among {first}, and how high up",
+        }
+    else:
+        told = {
+            "hit": f"how often the item that was held out is among {first}",
+            "mrr": f"1 where the held-out item comes first, 1/2 where second, and so on among {first}, on average",
+            "ndcg": f"1 where the held-out item comes first, less the further down among {first}, on average",
+            "rbp": f"how soon a user who reads down {first} finds the held-out item",
+        }
+    return f"{name} is {told[kind]}." if kind in told else f"{name} is a quality of your own."
+
+
+def headline_change(change: Change) -> str:
+    """What happened to a score, in one sentence."""
+    whose, then, now = change.recommender, percent(change.score_reference), percent(change.score)
+    if change.baseline is not None:
+        whose = f"{change.recommender}, beside {change.baseline} then,"
+    if not change.comparable:
+        return f"{whose} cannot be compared with {change.reference}."
+    size = f"{100 * abs(change.change.value):.2f}"
+    if size == "0.00":
+        return f"{whose} scores as it did on {change.reference}: {now}."
+    more = "more" if change.change.value > 0 else "less"
+    told = f"{whose} scores {size} points {more} than on {change.reference}"
+    if change.change.low <= 0 <= change.change.high:
+        return f"{told}, which can be chance: {then} then, {now} now."
+    return f"{told}: {then} then, {now} now."
+
+
+def split_words(change: Change) -> str:
+    """What the change of a score comes from, in sentences."""
+    if not change.comparable:
+        return f"{change}."
+    told = [f"{_points(change.item_mix.value)} from the item mix"]
+    if abs(change.users_left_out.value) >= 5e-5:
+        told.insert(0, f"{_points(change.users_left_out.value)} from users left out")
+    if change.algorithm is not None:
+        told.append(f"{_points(change.algorithm.value)} from the algorithm")
+    rest = "from the algorithm and all else" if _holds_both(change) else "not explained"
+    told.append(f"{_points(change.rest.value)} {rest}")
+    return f"Of the change, in points: {enumerate_words(told)}. {_name_main_part(change)}"
+
+
+def _name_main_part(change: Change) -> str:
+    sizes = {
+        "item mix": abs(change.item_mix.value),
+        "users": abs(change.users_left_out.value),
+        "algorithm": 0.0 if change.algorithm is None else abs(change.algorithm.value),
+        "rest": abs(change.rest.value),
+    }
+    total, main = sum(sizes.values()), max(sizes, key=lambda name: sizes[name])
+    if total < 5e-5:
+        return "Nothing moved."
+    if sizes[main] < 0.55 * total:
+        return "No part of it outweighs the others."
+    most = "Nearly all" if sizes[main] > 0.9 * total else "Most"
+    return {
+        "item mix": f"{most} of what moved is the item mix: other items have to be found than then, which says "
+        "nothing about how well they are found.",
+        "users": f"{most} of what moved comes from users who cannot be compared: ask about those of both dates.",
+        "algorithm": f"{most} of what moved is the algorithm.",
+        "rest": f"{most} of what moved is the algorithm and all else together."
+        if _holds_both(change)
+        else f"{most} of what moved is not the item mix.",
+    }[main]
+
+
+def certainty_words(change: Change) -> str:
+    """How sure the part is that is left, and what it may be."""
+    if not change.comparable:
+        return ""
+    rest = change.rest
+    between = f"between {_points(rest.low)} and {_points(rest.high)}"
+    if math.isnan(rest.low):
+        return "How sure that is cannot be told: there are too few users."
+    sure = f"at {100 * change.level:g} % confidence"
+    told = f"What is not explained is {_points(rest.value)} points, {between} {sure}"
+    biased = not change.bound_holds and change.view not in DEBIASED_VIEWS
+    if abs(rest.value) < 5e-5 and (change.bound or 0.0) < 1e-3:
+        return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
+    if change.is_within_bound and change.bound is not None:
+        return (
+            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, which is more: whether "
+            "anything is left, the data cannot tell."
+        )
+    if rest.low <= 0 <= rest.high:
+        return f"{told}: it may well be nothing but chance."
+    if biased:
+        return (
+            f"{told}: more than chance. It need not be the algorithm: one that learns from the log learns from "
+            "what was recommended as well, and item weights do not undo that."
+        )
+    return f"{told}: more than chance."
+
+
+def limit_words(report: Report) -> list[str]:
+    """What the data cannot tell, and what would; a sentence or two each."""
+    found: list[str] = []
+    weights = report.weights
+    weighted = [s for s in report.scores if s.weighting == "weighted"]
+    biased = list(dict.fromkeys(s.recommender for s in weighted if s.biased))
+    if biased:
+        found.append(
+            f"Whether {enumerate_words(biased)} would score the same had nothing been recommended. Item weights "
+            "repair lists that are the same for everybody; an algorithm that learns from the log keeps most of "
+            "the bias. Say what you know: who was shown what (--exposures), when campaigns ran (--campaign), or "
+            "who was never shown anything (--holdout)."
+        )
+    found.append(
+        "Why the item mix changed. Recommendations change it, and so do seasons, news and new users; what is "
+        "taken out here is the change, whatever brought it."
+    )
+    if weights is not None:
+        r = weights.report
+        if r.users_left_out.mass > 0.005 or r.users_left_out_reference.mass > 0.005:
+            found.append(
+                f"Anything about {percent(r.users_left_out.mass)} of the users now and "
+                f"{percent(r.users_left_out_reference.mass)} then: they hold nothing that can be compared, and "
+                "are left out. --users both asks about those who are there at both dates."
+            )
+        if r.new_items.mass > 0.005 and weights.options.drops_new:
+            found.append(
+                f"How well new items are recommended: {thousands(r.new_items.count)} items that nobody had on "
+                f"{weights.reference} hold {percent(r.new_items.mass)} of the item mix now, and are left out."
+            )
+        if r.vanished_items.mass > 0.005:
+            found.append(
+                f"What {thousands(r.vanished_items.count)} items that nobody has any more would score: they held "
+                f"{percent(r.vanished_items.mass)} of the item mix on {weights.reference}."
+            )
+    return found
+
+
+def diagnostic_words(report: Report) -> list[str]:
+    """What a careful reader should know, and what to do about it; a sentence or two each."""
+    found: list[str] = []
+    few = list(dict.fromkeys(f"{s.recommender} ({s.quality})" for s in report.scores if s.too_few_hits))
+    if few:
+        found.append(f"{enumerate_words(few)}: {TOO_FEW_HITS[0].lower()}{TOO_FEW_HITS[1:]}")
+    leaks = describe_leaks(report.scores)
+    found += [leaks] if leaks else []
+    weights = report.weights
+    if weights is not None:
+        found += _weight_warnings(report, weights)
+    found += list(describe_protocol(report))
+    found.append(describe_intervals(report))
+    again = describe_change_intervals(report.changes)
+    found += [again] if again else []
+    found += [f"{note[0].upper()}{note[1:]}." for note in report.notes]
+    view = report.view_report
+    if view is not None:
+        found += [f"{note[0].upper()}{note[1:]}." for note in view.notes]
+        found += [f"Better: {advice}." for advice in view.advice]
+    return found
+
+
+def _weight_warnings(report: Report, weights: ItemWeights) -> Iterator[str]:
+    if weights.status == "unfinished":
+        yield "The fit of the weights ran out of passes: allow more with --max-passes, or a larger --tol."
+    if not report.bound_holds:
+        yield f"The weights were fitted at {weights.at}, not at {report.at}: their bound does not hold here."
+    thin = [s for s in report.scores if s.weighting == "weighted" and s.pairs and s.segment is None]
+    if thin:
+        s = thin[0]
+        share = s.effective_pairs / s.pairs
+        hint = " That is little: intervals are wide; fewer weights (--top) keep more." if share < 0.1 else ""
+        yield (
+            f"Weights cost certainty: {thousands(s.pairs)} weighted pairs tell as much as "
+            f"{thousands(round(s.effective_pairs))} equal ones.{hint}"
+        )
+        if s.largest_item > 0.1:
+            yield f"One item alone is {percent(s.largest_item)} of what has to be found."
+
+
+def comparison_words(comparison: Comparison) -> str:
+    """Which of two recommenders is better, and whether that is more than chance."""
+    if not comparison.comparable:
+        return f"{comparison}."
+    c = comparison
+    better, worse = (c.a, c.b) if c.difference >= 0 else (c.b, c.a)
+    low, high = sorted((abs(c.low), abs(c.high)))
+    size = f"{100 * abs(c.difference):.2f}"
+    if c.low <= 0 <= c.high or c.p_holm > 1 - c.level:
+        return f"{c.quality}, {_kind(c.weighting)}: no clear difference between {c.a} and {c.b} ({size} points)."
+    return (
+        f"{c.quality}, {_kind(c.weighting)}: {better} is better than {worse} by {size} points (between "
+        f"{100 * low:.2f} and {100 * high:.2f})."
+    )
+
+
+def places_words(raw: Sequence[str], debiased: Sequence[str]) -> str:
+    """What changed places between two orders of the same names, best first.
+
+    >>> places_words(["a", "b", "c"], ["b", "a", "c"])
+    'Raw, a leads; debiased, b does. Their places change: b from 2 to 1 and a from 1 to 2.'
+    """
+    moved = [
+        f"{name} from {raw.index(name) + 1} to {k}"
+        for k, name in enumerate(debiased, start=1)
+        if raw.index(name) + 1 != k
+    ]
+    if not moved:
+        return f"The order is the same raw and debiased; {raw[0]} leads."
+    if raw[0] == debiased[0]:
+        return f"{raw[0]} leads either way. Places change below: {enumerate_words(moved)}."
+    return f"Raw, {raw[0]} leads; debiased, {debiased[0]} does. Their places change: {enumerate_words(moved)}."
+
+
+def _kind(weighting: str) -> str:
+    return "debiased" if weighting == "weighted" else weighting
+
+
+def _holds_both(change: Change) -> bool:
+    """Whether what is left holds the algorithm too, since what ran then cannot be scored now."""
+    return change.baseline is not None and change.algorithm is None
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+z.2f}".replace("-", "−")

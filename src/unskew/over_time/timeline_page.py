@@ -1,0 +1,95 @@
+"""A timeline as sections of a page: scores over time and shares of items, with lines that can be switched off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from unskew.data.time_windows import Windows
+from unskew.drawing.page import Line, Section, Toggles
+from unskew.drawing.theme import GREY, adapt_chart, assign_strokes
+from unskew.over_time.timeline_chart import (
+    DEBIASED,
+    RAW,
+    draw_item_shares,
+    draw_scores,
+    label_items,
+    name_weighting,
+    place_windows,
+    qualities_of,
+    recommenders_of,
+)
+from unskew.text import percent, show_name, thousands
+
+if TYPE_CHECKING:
+    from unskew.over_time.timeline_table import Timeline
+
+_DASHES = {RAW: "6 4", DEBIASED: ""}
+
+
+def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[Any, str]) -> list[Section]:
+    """A chart for each quality, then one of the items whose shares were recorded."""
+    windows = place_windows(timeline.dates, campaigns)
+    shaded = " Shaded: campaigns." if windows else ""
+    dates = timeline.dates
+    text = (
+        f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: raw, and debiased to the "
+        f"item mix of the reference date. Bands are intervals.{shaded} Point at a line for its values."
+    )
+    found = [Section("Scores over time", text, anchor="time")]
+    for quality in qualities_of(timeline):
+        chart = adapt_chart(draw_scores(timeline, quality, windows, legend=False))
+        caption = describe_series(timeline, quality)
+        toggles = _make_toggles(timeline, quality)
+        found.append(Section(quality, "", chart, level=3, caption=caption, adapts=True, toggles=toggles))
+    if len(timeline.probabilities):
+        items = dict.fromkeys(timeline.probabilities.column("item").to_pylist())
+        labels = label_items(items, names)
+        text = "The share of the item mix that each of the items has whose share changed most."
+        chart = adapt_chart(draw_item_shares(timeline, windows, names, legend=False))
+        found.append(
+            Section(
+                "Items that moved most",
+                text,
+                chart,
+                anchor="moved",
+                caption=_describe_items(timeline, labels),
+                adapts=True,
+                toggles=[Toggles("Items", _make_lines(labels.values()))],
+            )
+        )
+    return found
+
+
+def describe_series(timeline: Timeline, quality: str) -> str:
+    """From where to where each line goes, in words."""
+    ends: dict[tuple[str, str], list[float]] = {}
+    for row in timeline.rows.to_pylist():
+        if row["quality"] == quality and row["top"] is None:
+            kind = name_weighting(row["weighting"], None)
+            ends.setdefault((show_name(row["recommender"]), kind), []).append(row["value"])
+    told = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
+    return f"{'; '.join(told)}."
+
+
+def _make_toggles(timeline: Timeline, quality: str) -> Sequence[Toggles]:
+    rows = timeline.rows.to_pylist()
+    kinds = dict.fromkeys(name_weighting(r["weighting"], r["top"]) for r in rows if r["quality"] == quality)
+    return [
+        Toggles("Recommenders", _make_lines(recommenders_of(timeline))),
+        Toggles("Kinds", [Line(kind, GREY, _DASHES.get(kind, "2 3")) for kind in kinds]),
+    ]
+
+
+def _make_lines(names: Iterable[str]) -> list[Line]:
+    strokes = assign_strokes(map(show_name, names))
+    return [Line(name, stroke.colour, shape=stroke.shape) for name, stroke in strokes.items()]
+
+
+def _describe_items(timeline: Timeline, labels: Mapping[Any, str]) -> str:
+    ends: dict[Any, list[float]] = {}
+    for row in timeline.probabilities.to_pylist():
+        if row["weighting"] == RAW:
+            ends.setdefault(row["item"], []).append(row["probability"])
+    told = [f"{labels[item]}: {percent(v[0], 3)} to {percent(v[-1], 3)}" for item, v in ends.items()]
+    return f"{'; '.join(told)}."

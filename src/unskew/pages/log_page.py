@@ -1,0 +1,160 @@
+"""The page of a log: a report at one date, a timeline up to it, and how both were made."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from unskew.data.fingerprint import fingerprint_log
+from unskew.data.log import Log
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
+from unskew.data.time_windows import Windows
+from unskew.drawing.page import Section
+from unskew.errors import InputError
+from unskew.evaluation.evaluate_report import report
+from unskew.evaluation.report import Report
+from unskew.evaluation.report_page import ReportPage, made_section
+from unskew.over_time.timeline import timeline
+from unskew.over_time.timeline_table import Timeline
+from unskew.pages.dates_between import choose_step
+from unskew.pages.profile_section import profile_section
+from unskew.progress import progress
+from unskew.recommend.specs import AnyRecommenders
+from unskew.weights.drift import drift
+
+MOVED = 8
+"""Items whose shares are followed over time."""
+
+_SHARED = ("qualities", "sample", "seed", "after", "leave_last_out", "level", "p_user", "p_item")
+_FIT = ("tol", "max_passes", "new_items", "min_items", "users")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogPage:
+    """What is known about some recommenders between two dates of a log.
+
+    Attributes
+    ----------
+    report, timeline
+        At the later date, and from the earlier one to it.
+    log
+        What was scored: a view of a log, or all of it.
+    page
+        Both as a page.
+    """
+
+    report: Report
+    timeline: Timeline
+    log: Log
+    page: ReportPage
+
+
+@dataclass(frozen=True, kw_only=True)
+class Making:
+    """How a page is made again: the command, what was said to be known, and the seed of all that is random."""
+
+    command: str = ""
+    seed: int = 0
+    known: Sequence[tuple[str, str]] = field(default_factory=list)
+
+
+def make_log_page(
+    draws: Sequence[Log],
+    recommenders: AnyRecommenders,
+    *,
+    at: Any,
+    reference: Any,
+    every: Any = None,
+    made: Timeline | None = None,
+    campaigns: Windows = (),
+    names: Mapping[Any, str] | None = None,
+    making: Making | None = None,
+    warnings: Sequence[str] = (),
+    **options: Any,
+) -> LogPage:
+    """Score at a date and up to it, and put all of it on a page.
+
+    Parameters
+    ----------
+    draws
+        A log or a view of it; several draws of a view in which chance decides.
+    recommenders, at, reference
+        As for `report`; the reference is a date, or a marginal that has one.
+    every
+        The step of the timeline; by default one that gives about sixteen dates.
+    made
+        A timeline that was made before, in place of a new one.
+    campaigns
+        When something was recommended: marked in the charts.
+    names
+        What items are called.
+    making
+        How the page is made again.
+    warnings
+        A list to which others may still add: what was warned of on the way.
+    **options
+        As for `report`; those that `timeline` takes as well are given to both.
+    """
+    log, steps = draws[0], 2 if made is not None else 3
+    progress().step(1, steps, "scores at both dates")
+    found = report(draws, recommenders, at=at, reference=reference, **options)
+    before = _find_reference(log, reference, options)
+    if made is None:
+        progress().step(2, steps, "scores over time")
+        made = _make_timeline(log, recommenders, at, reference, before, every, options)
+    progress().step(steps, steps, "drawing the page")
+    now = log.at(at, p_user=options.get("p_user"), p_item=options.get("p_item"))
+    page = ReportPage(
+        report=found,
+        over_time=made.page_sections(campaigns=campaigns, names=names),
+        profiles=[profile_section(before, now)],
+        made=[_describe_making(found, log, making or Making())],
+        warnings=warnings,
+        names=names or {},
+    )
+    return LogPage(report=found, timeline=made, log=log, page=page)
+
+
+def _find_reference(log: Log, reference: Any, options: Mapping[str, Any]) -> Snapshot | None:
+    """The profiles of the reference date; None where only its item mix is known."""
+    if isinstance(reference, Slice) or hasattr(reference, "probabilities"):
+        return None
+    return log.at(reference, p_user=options.get("p_user"), p_item=options.get("p_item"))
+
+
+def _make_timeline(
+    log: Log,
+    recommenders: AnyRecommenders,
+    at: Any,
+    reference: Any,
+    before: Snapshot | None,
+    every: Any,
+    options: Mapping[str, Any],
+) -> Timeline:
+    now = log.at(at)
+    moved = drift(now, reference if before is None else before)
+    held = log.items.codes(moved.items) >= 0
+    items = [item for item, here in zip(moved.items.to_pylist(), held.tolist(), strict=True) if here][:MOVED]
+    start = moved.reference
+    if start is None:
+        raise InputError("the reference has no date", remedy="give a date, from which scores are followed")
+    if every is None:
+        every = choose_step(log, start, at)
+    shared = {name: options[name] for name in (*_SHARED, *_FIT) if options.get(name) is not None}
+    return timeline(
+        log, recommenders, reference=reference, start=start, end=at, every=every, items=items, **shared
+    )
+
+
+def _describe_making(found: Report, log: Log, making: Making) -> Section:
+    print_ = fingerprint_log(log)
+    data = ", ".join(f"{print_[name]} {name}" for name in ("users", "items", "interactions"))
+    rows = [
+        ("data", f"{data}, from {print_['first']} to {print_['last']}"),
+        ("fingerprint", str(print_["hash"])),
+        ("seed", str(making.seed)),
+        *making.known,
+    ]
+    return made_section(found, rows, making.command)

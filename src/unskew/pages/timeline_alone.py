@@ -1,0 +1,80 @@
+"""The page of a saved timeline: what it holds, with no log beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from unskew import __version__
+from unskew.data.time_windows import Windows
+from unskew.drawing.page import Section
+from unskew.evaluation.answer_words import explain_quality
+from unskew.evaluation.report_page import ReportPage
+from unskew.over_time.timeline_chart import qualities_of
+from unskew.over_time.timeline_table import Timeline
+from unskew.text import percent, show_name
+
+
+def make_timeline_page(
+    made: Timeline, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None, command: str = ""
+) -> ReportPage:
+    """The scores over time, and what can be said without the log: no split of changes, and no weights."""
+    reference = str(made.options.get("reference", "")).partition(" ")[0]
+    quality = qualities_of(made)[0]
+    answer = Section(
+        "The answer",
+        f"{explain_quality(quality)}\n\nThis page is made from a saved timeline. A report on the log itself also "
+        "says how sure a change is and what it comes from.",
+        anchor="answer",
+    )
+    cards = [
+        Section(headline, text, tone="answer", level=3) for headline, text in _describe_changes(made, quality)
+    ]
+    options = [[name, str(value)] for name, value in made.options.items() if value not in (None, [], "")]
+    rows = [["", ""], ["unskew", __version__], *options]
+    text = "This command makes the page again:" if command else ""
+    making = Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=command)
+    warnings = []
+    if not made.complete:
+        warnings.append("the timeline is not complete: some of the dates that were asked for are missing")
+    if made.unfinished:
+        warnings.append(
+            f"at {len(made.unfinished)} of {len(made.dates)} dates a fit ran out of passes; the first is "
+            f"{made.unfinished[0]}"
+        )
+    return ReportPage(
+        report=None,
+        answers=[answer, *cards],
+        over_time=made.page_sections(campaigns=campaigns, names=names),
+        made=[making],
+        warnings=warnings,
+        names=names or {},
+        title=f"Offline scores over time, compared with {reference}",
+    )
+
+
+def _describe_changes(made: Timeline, quality: str) -> list[tuple[str, str]]:
+    """From the first date to the last: how far each recommender's score moved, raw and debiased."""
+    series: dict[str, dict[str, list[Any]]] = {}
+    for row in made.rows.to_pylist():
+        if row["quality"] == quality and row["top"] is None:
+            series.setdefault(row["recommender"], {}).setdefault(row["weighting"], []).append(row)
+    found = []
+    for name, by_weighting in series.items():
+        raw, weighted = by_weighting["raw"], by_weighting.get("weighted", [])
+        moved = raw[-1]["value"] - raw[0]["value"]
+        more = "more" if moved > 0 else "less"
+        headline = (
+            f"{show_name(name)} scores {100 * abs(moved):.2f} points {more} at {raw[-1]['at']} than at "
+            f"{raw[0]['at']}: {percent(raw[0]['value'])} then, {percent(raw[-1]['value'])} now."
+        )
+        text = ""
+        if weighted:
+            left = weighted[-1]["value"] - weighted[0]["value"]
+            text = (
+                f"Debiased, at the item mix of the reference date, the change is {100 * left:+z.2f} points: "
+                f"{percent(weighted[0]['value'])} then, {percent(weighted[-1]['value'])} now. The difference "
+                "comes from the item mix, and from users and items that can be compared at one date only."
+            )
+        found.append((headline, text))
+    return found
