@@ -64,10 +64,15 @@ def open_browser() -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def visit(browser: Any, path: Path, *, width: int = 1000, dark: bool = False) -> Iterator[Visit]:
+def visit(
+    browser: Any, path: Path, *, width: int = 1000, dark: bool = False, zone: str = "UTC"
+) -> Iterator[Visit]:
     """Open a file, and wait until its charts and tables stand."""
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", offline=True
+        viewport={"width": width, "height": 900},
+        color_scheme="dark" if dark else "light",
+        timezone_id=zone,
+        offline=True,
     )
     page = context.new_page()
     seen = Visit(page)

@@ -13,8 +13,7 @@ import pytest
 
 import unskew as us
 from unskew.data.date_columns import restore_dates
-from unskew.drawing.lines_over_time import HIDDEN
-from unskew.drawing.theme import DARK, SERIES
+from unskew.drawing.theme import DARK, HIDDEN, SERIES
 
 HOSTILE = "</script><script>alert(1)</script>"
 

@@ -10,10 +10,14 @@ import numpy as np
 import pytest
 
 import unskew as us
+from tests import reproducing
 from tests.browser import Visit, open_browser, visit
 from unskew.drawing.listing import NUMBER, SHARE, TEXT, Column, Listing
 from unskew.drawing.page import Section, write_page
 from unskew.drawing.theme import DARK, INK
+from unskew.pages.profile_section import profile_section
+from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
+from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
 
 HOSTILE = (
     "<script>alert(1)</script>",
@@ -188,6 +192,49 @@ def test_the_page_on_paper_is_light_and_whole(browser: Any, page_path: Path) -> 
         assert ink == _rgb(INK)
         assert page.evaluate("getComputedStyle(document.querySelector('.listing .window')).overflowY") == "visible"
         assert page.pdf().startswith(b"%PDF")
+
+
+def test_dates_stand_apart_on_a_chart_whatever_the_zone_of_the_reader(browser: Any, tmp_path: Path) -> None:
+    times = [f"2024-{month:02}-01" for month in range(1, 10)]
+    log = us.read_log({"user": ["a", "a", "b"] * 3, "item": [1, 2, 1, 3, 1, 2, 4, 5, 6], "time": times})
+    made = us.timeline(log, "popular", reference="2024-03-01", end="2024-09-01", every="1mo", items=[1])
+    path = tmp_path / "dated.html"
+    sections = [
+        *made.page_sections(campaigns="2024-04-01:2024-05-15"),
+        profile_section(log.at("2024-03-01"), log.at("2024-09-01")),
+    ]
+    write_page(path, "t", "", sections)
+    with visit(browser, path, zone="America/Los_Angeles") as seen:
+        chart = seen.page.locator(".chart").nth(0)
+        places = chart.locator(".mark-symbol path").evaluate_all(
+            "all => all.map(one => one.getBoundingClientRect().x)"
+        )
+        assert len({round(place) for place in places}) == 7  # one for each date
+        assert "May" in chart.inner_text()
+        boxes, bars = seen.page.locator("[data-for=chart-4] input"), seen.page.locator("#chart-4 .mark-rect path")
+        before = bars.count()
+        boxes.nth(0).uncheck()
+        seen.page.wait_for_function(
+            "n => document.querySelectorAll('#chart-4 .mark-rect path').length < n", arg=before
+        )
+        seen.require_quiet()
+
+
+def test_the_figures_of_the_reproduction_are_drawn_by_the_same_page(browser: Any, tmp_path: Path) -> None:
+    figures = [
+        draw_items(reproducing.items_table(), reproducing.CAMPAIGNS),
+        draw_sizes(reproducing.sizes_table()),
+        draw_score(reproducing.score_table(), reproducing.CAMPAIGNS),
+        draw_weighted_score(reproducing.weighted_table(), reproducing.CAMPAIGNS),
+        draw_cost(reproducing.cost_table()),
+        draw_algorithms(reproducing.algorithms_table()),
+    ]
+    path = tmp_path / "figures.html"
+    write_page(path, "t", "", [Section("", "", figure.chart, caption=figure.sentence) for figure in figures])
+    with visit(browser, path) as seen:
+        assert seen.page.locator(".failed").count() == 0
+        assert seen.page.locator(".chart svg").count() == len(figures)
+        seen.require_quiet()
 
 
 def test_the_command_is_copied_or_selected(browser: Any, tmp_path: Path) -> None:

@@ -15,10 +15,12 @@ import altair as alt
 from unskew.drawing.labels import log_ticks
 from unskew.drawing.theme import (
     GREY,
+    HIDDEN,
     Stroke,
     colour_by,
     dash_by,
     inline_data,
+    is_shown,
     percent_axis,
     percent_digits,
     shape_by,
@@ -27,9 +29,6 @@ from unskew.drawing.theme import (
 from unskew.drawing.time_axis import mark_windows, place_time, time_axis
 
 WIDTH, HEIGHT = 640, 320
-HIDDEN = "hidden"
-"""The parameter of a chart that lists what is switched off."""
-
 _FAR = 30.0
 """Shares that span this factor or more are shown on an axis of orders of magnitude."""
 
@@ -94,9 +93,7 @@ def draw_lines_over_time(
     drawn = [{**row, "at": place_time(row["at"]), "when": str(row["at"])} for row in rows]
     x = time_axis(times)
     y = _value_axis(drawn, title, percent=percent, log=log)
-    hidden = alt.param(name=HIDDEN, value=[])
-    shown = f"indexof({HIDDEN}, datum.name) < 0 && indexof({HIDDEN}, datum.kind) < 0"
-    base = alt.Chart(inline_data(drawn)).transform_filter(shown)
+    base = alt.Chart(inline_data(drawn)).transform_filter(is_shown("name", "kind"))
     own = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other must not share their choice
     chosen = alt.selection_point(name=own, fields=["name"], bind="legend") if legend else None
     colour: Any = colour_by("name", dict(strokes))
@@ -121,7 +118,9 @@ def draw_lines_over_time(
         x=x, y=y, shape=shape_by("name", dict(strokes)), tooltip=tooltip, **encode
     )
     layers.append(points)
-    chart = alt.layer(*(layer for layer in layers if layer is not None)).add_params(hidden)
+    chart = alt.layer(*(layer for layer in layers if layer is not None)).add_params(
+        alt.param(name=HIDDEN, value=[])
+    )
     if chosen is not None:
         chart = chart.add_params(chosen)
     return chart.properties(width=WIDTH, height=HEIGHT)

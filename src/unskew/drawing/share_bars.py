@@ -7,7 +7,7 @@ from typing import Any
 
 import altair as alt
 
-from unskew.drawing.theme import BLUE, GREEN, INK, Stroke, colour_by, inline_data, percent_axis
+from unskew.drawing.theme import BLUE, GREEN, HIDDEN, INK, Stroke, colour_by, inline_data, is_shown, percent_axis
 
 WIDTH, HEIGHT = 640, 190
 
@@ -44,7 +44,7 @@ def draw_share_groups(
     across: str,
     legend: bool = True,
 ) -> Any:
-    """Bars side by side in each class, one for each of a few groups.
+    """Bars side by side in each class, one for each of a few groups, which can be switched off.
 
     Parameters
     ----------
@@ -62,7 +62,8 @@ def draw_share_groups(
     if legend:
         colour = colour.legend(title=None)
     x = alt.X("name:N", title=across).scale(domain=names, paddingInner=0.25)
-    chart = alt.Chart(inline_data(dict(row) for row in rows)).encode(
+    chart = alt.Chart(inline_data(dict(row) for row in rows)).transform_filter(is_shown("group"))
+    chart = chart.encode(
         x=x.axis(labelAngle=0, ticks=False, labelOverlap="greedy"),
         xOffset=alt.XOffset("group:N").scale(domain=groups),
         y=alt.Y("share:Q", title=title).scale(domainMin=0, nice=True).axis(percent_axis(0, ticks=4)),
@@ -73,7 +74,8 @@ def draw_share_groups(
             alt.Tooltip("shown:N", title=title),
         ],
     )
-    return alt.layer(chart.mark_bar(opacity=0.9)).properties(width=WIDTH, height=HEIGHT)
+    bars = alt.layer(chart.mark_bar(opacity=0.9)).add_params(alt.param(name=HIDDEN, value=[]))
+    return bars.properties(width=WIDTH, height=HEIGHT)
 
 
 def _write_share(share: float) -> str:

@@ -92,7 +92,7 @@ def dash_by(field: str, strokes: dict[str, Stroke]) -> Any:
 def width_by(field: str, strokes: dict[str, Stroke]) -> Any:
     """The width of line of each name."""
     shown = [stroke.width for stroke in strokes.values()]
-    return alt.StrokeWidth(f"{field}:N", legend=None).scale(domain=list(strokes), range=shown)
+    return alt.StrokeWidth(f"{field}:O", legend=None, sort=None).scale(domain=list(strokes), range=shown)
 
 
 def shape_by(field: str, strokes: dict[str, Stroke]) -> Any:
@@ -117,6 +117,15 @@ SERIES = (
 def assign_strokes(names: Iterable[str]) -> dict[str, Stroke]:
     """A line for each name; those beyond the eighth begin again with the first."""
     return {name: SERIES[k % len(SERIES)] for k, name in enumerate(dict.fromkeys(names))}
+
+
+HIDDEN = "hidden"
+"""The parameter of a chart that lists what is switched off; see `is_shown`."""
+
+
+def is_shown(*fields: str) -> str:
+    """Whether none of these fields of a row is switched off, as a chart says it."""
+    return " && ".join(f"indexof({HIDDEN}, datum.{field}) < 0" for field in fields)
 
 
 def inline_data(rows: Iterable[dict[str, Any]]) -> Any:

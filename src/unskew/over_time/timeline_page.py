@@ -67,7 +67,7 @@ def describe_series(timeline: Timeline, quality: str) -> str:
     for row in timeline.rows.to_pylist():
         if row["quality"] == quality and row["top"] is None:
             kind = name_weighting(row["weighting"], None)
-            ends.setdefault((show_name(row["recommender"]), kind), []).append(row["value"])
+            ends.setdefault((show_name(row["recommender"], 28), kind), []).append(row["value"])
     told = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
     return f"{'; '.join(told)}."
 
