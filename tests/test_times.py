@@ -51,7 +51,7 @@ def test_decimal_numbers_are_asked_for_as_numbers_and_shown_as_such() -> None:
     "time", ["2013-06-01", date(2013, 6, 1), datetime(2013, 6, 1, 12), np.datetime64("2013-06-01")]
 )
 def test_a_date_on_plain_numbers_is_an_error_that_offers_the_unit(time: Any) -> None:
-    with pytest.raises(TimeError, match=r"plain numbers.*time_unit \(s, ms, us, ns, day\)"):
+    with pytest.raises(TimeError, match=r"plain numbers.*look like seconds since 1970, which time_unit='s' says"):
         read([1370044800]).at(time)
 
 
@@ -65,7 +65,7 @@ def test_what_is_no_time_is_an_error_on_every_axis(value: Any, times: list[Any])
 
 
 def test_a_number_on_a_log_of_dates_is_an_error() -> None:
-    with pytest.raises(TimeError, match="are dates: give a date such as 2013-06-01"):
+    with pytest.raises(TimeError, match=r"are dates .*: give a date such as 2013-06-01"):
         read([date(2013, 1, 1)]).at(330)
 
 
@@ -274,7 +274,6 @@ NO_DATES = [
     "2013-W05-1",
     "2013W051",
     "2013-152",
-    "2013-06",
     "13-06-01",
     "02013-06-01",
     "2013-06-001",
@@ -471,5 +470,5 @@ def test_what_is_no_length_of_time_is_an_error(value: Any) -> None:
 
 
 def test_a_timedelta_on_plain_numbers_is_an_error() -> None:
-    with pytest.raises(TimeError, match="plain numbers"):
+    with pytest.raises(TimeError, match=r"plain numbers"):
         TimeAxis("integer").duration(timedelta(days=1))

@@ -39,6 +39,7 @@ _MOST_DEEP = 20  # levels of what we write
 _MOST_JSON = 2**28  # bytes that a JSON file of ours may have
 _HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
 _MAKE_AGAIN = "make it again"
+_TABLE_ENDINGS = (".parquet", ".pq", ".csv")
 _KINDS = {
     "weights": "item weights",
     "marginal": "a marginal",
@@ -181,6 +182,8 @@ def write_table(
 
     CSV has no room for how a table was made, so unskew does not read such a file again. Lists are written as JSON.
     """
+    check_writable(path)
+    check_table_name(path)
     if not is_csv(path):
         write_parquet(path, table, kind, about, arrays)
         return
@@ -190,6 +193,14 @@ def write_table(
             table = table.set_column(k, field.name, pa.array(texts, type=pa.string()))
     with replace_file(path) as temporary:
         pc.write_csv(table, temporary)
+
+
+def check_table_name(path: Path, *, bare: bool = True) -> None:
+    """Refuse a name whose ending says neither Parquet nor CSV; one without an ending unless it may be `bare`."""
+    if path.suffix.lower() not in _TABLE_ENDINGS and (path.suffix or not bare):
+        raise FileError(
+            f"cannot tell from the name {path} what to write", remedy="end it in .parquet, or in .csv for CSV"
+        )
 
 
 def is_csv(path: Path) -> bool:

@@ -58,7 +58,7 @@ def drift(
       unskew drift events.parquet --detect -o bursts.html
     """
     _check(source.known, reference, at, detect, output)
-    source.check_outputs(output, inputs=[reference, names])
+    source.check_outputs(output, inputs=[reference, names], tables=False)
     whole = source.read()
     result: dict[str, Any] = {}
     if reference is not None and at is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from unskew.weights.groups import Margin
 
 Function = Callable[..., Any]
+
+_STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: so long before the end
 
 FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
 
@@ -254,6 +257,7 @@ class LogOptions:
             repeats=self.known.is_given,
             **self.file,
         )
+        log = self._count_since_1970(log)
         progress().close()  # what follows stays on the terminal
         if log.reading.folded:
             tell(f"merged {log.reading.folded} repeated rows into the first of the same user and item")
@@ -261,14 +265,36 @@ class LogOptions:
             tell(f"dropped {log.reading.dropped} rows with a null user, item or time")
         return log
 
-    def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = ()) -> None:
-        """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice."""
-        from unskew.files import check_writable, is_file
+    def _count_since_1970(self, log: Log) -> Log:
+        """The log with its numbers read as dates, if dates are given and it is plain what the numbers count."""
+        from unskew.data.epoch_units import find_epoch_unit
+        from unskew.data.relative_times import show_span
+        from unskew.data.times import UNIT_WORDS
+
+        first, last = (tick.item() for tick in log.span)
+        unit = None if log.axis.is_calendar else find_epoch_unit(first, last)
+        if unit is None or not dates_are_given():
+            return log
+        click.echo(
+            f"{log.source}: times read as {UNIT_WORDS[unit]} since 1970, {show_span(unit, first, last)} "
+            f"(--time-unit {unit} says so)",
+            err=True,
+        )
+        return log.count_since_1970(unit)
+
+    def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = (), tables: bool = True) -> None:
+        """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice.
+
+        Files of `tables` must say by their names what they are.
+        """
+        from unskew.files import check_table_name, check_writable, is_file
         from unskew.reading.sources import expand
 
         given = [Path(path) for path in outputs if path is not None]
         for path in given:
             check_writable(path)
+            if tables:
+                check_table_name(path, bare=False)
         if not given:
             return
         inputs = [*inputs, *self.known.files]
@@ -339,6 +365,18 @@ class LogOptions:
         from unskew.data.marginal import Marginal
 
         return Marginal.load(given) if _is_reference_file(given) else given
+
+
+def dates_are_given() -> bool:
+    """Whether the command under way was given a date, where a number or a file could stand."""
+    from unskew.data.date_grammar import parse_month, parse_time
+
+    context = click.get_current_context(silent=True)
+    given = context.params if context else {}
+    values = [given.get(name) for name in ("reference", "at", "start", "end", "after")]
+    windows = [part for one in given.get("campaigns") or () for part in re.split(r"[:/]", str(one))]
+    texts = [value for value in (*values, *windows) if isinstance(value, str)]
+    return any(parse_time(text) or parse_month(text) or _STEP.fullmatch(text.strip()) for text in texts)
 
 
 def log_options(function: Function) -> Function:

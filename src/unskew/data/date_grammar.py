@@ -5,6 +5,7 @@
 ``2013-06-01 10:30``                  a datetime; ``T`` may stand for the space
 ``2013-06-01T10:30:00.25``            seconds and a fraction of them may follow
 ``2013-06-01T10:30:00+02:00``         an offset from UTC may follow: ``Z``, ``UTC``, ``+02:00``, ``+0200``, ``+02``
+``2013-06``                           a month, for people alone: its last day, or its first where something begins
 ====================================  ===============================================================
 
 White space around it and one space before the offset do not matter, and 24:00 is midnight at the end of the day.
@@ -17,6 +18,7 @@ a day exists is checked by `parse_time` here and by a cast in DuckDB.
 
 from __future__ import annotations
 
+import calendar
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from typing import NamedTuple
@@ -34,6 +36,7 @@ HOW_TO_WRITE = "write dates as 2013-06-01 and datetimes as 2013-06-01T10:30:00"
 
 _TIME = re.compile(f"{DAY}({CLOCK}({OFFSET})?)?")
 _OFFSET = re.compile(OFFSET)
+_MONTH = re.compile("(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})")
 _COMPACT = re.compile("((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})")
 
 
@@ -58,6 +61,21 @@ def parse_time(text: str) -> WrittenTime | None:
         return _add_clock(day, found) if found["hour"] or found["midnight"] else WrittenTime(day)
     except (ValueError, OverflowError):  # there is no such day, or it is beyond the years 1 to 9999
         return None
+
+
+def parse_month(text: str) -> tuple[date, date] | None:
+    """The first and the last day of the month that a text says; None if it says none.
+
+    >>> parse_month("2012-2")
+    (datetime.date(2012, 2, 1), datetime.date(2012, 2, 29))
+    """
+    found = _MONTH.fullmatch(text.strip(SPACE))
+    if found is None:
+        return None
+    year, month = int(found["year"]), int(found["month"])
+    if not (year >= 1 and 1 <= month <= 12):
+        return None
+    return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
 
 
 def parse_compact_date(number: int | float | str) -> date | None:

@@ -20,15 +20,17 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Items, Mask, Offsets, Times
 from unskew.data.columns import Columns, Labels, Reading
+from unskew.data.epoch_units import find_epoch_unit
 from unskew.data.ids import Ids
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.relative_times import LogSpan, show_span
 from unskew.data.repeats import Repeats, keep_rows
 from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label, Moment, TimeAxis, refuse_compact_date
+from unskew.data.times import PER_SECOND, UNIT_WORDS, Label, Moment, TimeAxis, check_time_unit, refuse_compact_date
 from unskew.data.view_report import ViewReport
 from unskew.data.window import Window
-from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
+from unskew.errors import ColumnError, EmptyError, InputError, TimeError, UnskewWarning, option
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -151,7 +153,8 @@ class Log:
         ----------
         time
             A number for a log with numbers, a date or datetime (or text of one) for the others. A
-            bare date means the end of that day, in the log's zone.
+            bare date means the end of that day, in the log's zone, and a month (``"2013-06"``) the end of that;
+            ``"last"`` is the end of the log and ``"-30d"`` so long before it.
         p_user
             P(u): None for uniform, a mapping from user id to a number, the name of a column read with
             ``read_log(columns=...)``, or an array in the order of `users`. Any positive scale.
@@ -165,7 +168,7 @@ class Log:
         >>> log.at(4)
         Snapshot(at 4: 1 users, 2 items, 2 interactions)
         """
-        moment = self._moment(time)
+        moment = self.moment(time)
         self._check_range(moment)
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
@@ -186,9 +189,42 @@ class Log:
         last = end if isinstance(end, Snapshot) else self.at(end)
         if last.log.item is not self.item:
             raise InputError(f"{last} is of another log or view", remedy="give a time, or a snapshot of this log")
-        moment = self._moment(start)
+        moment = self.moment(start)
         window = Window.of(last, moment)
         return window.keep_known(self.at(moment)) if known else window
+
+    def count_since_1970(self, unit: str) -> Log:
+        """The same log with its numbers read as so many units since 1970, so that dates work.
+
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "b"], "item": [1, 2], "time": [1370044800, 1370131200]})
+        >>> log.count_since_1970("s").at("2013-06-01")
+        Snapshot(at 2013-06-01: 1 users, 1 items, 1 interactions)
+        """
+        check_time_unit(unit)
+        if self.axis.is_calendar:
+            raise TimeError("the times of this log are dates already", remedy="use it as it is")
+        axis = TimeAxis("epoch", unit, "UTC")
+        if self.axis.kind == "integer":
+            inner = None if self.unexposed is None else replace(self.unexposed, axis=axis)
+            return replace(self, axis=axis, unexposed=inner)
+        return self._round_to_microseconds(unit)
+
+    def _round_to_microseconds(self, unit: str) -> Log:
+        """The same for decimal numbers, as reading them with a unit does."""
+        factor, axis = 1.0, TimeAxis("epoch", "day", "UTC")
+        if unit != "day":
+            factor, axis = 10**6 / PER_SECOND[unit], TimeAxis("epoch", "us", "UTC")
+
+        def convert(times: Times) -> Times:
+            most = np.iinfo(np.int64).max  # when an item leaves that never leaves
+            ticks = np.floor(times * factor)
+            return np.where(np.isinf(ticks), most, np.where(np.isinf(ticks), 0, ticks).astype(np.int64))
+
+        repeats = None if self.repeats is None else replace(self.repeats, time=convert(self.repeats.time))
+        removed = None if self.removed is None else convert(self.removed)
+        inner = None if self.unexposed is None else self.unexposed.count_since_1970(unit)
+        return replace(self, axis=axis, time=convert(self.time), removed=removed, repeats=repeats, unexposed=inner)
 
     def column(self, name: str) -> Floats:
         """A further column that was read with the log."""
@@ -259,8 +295,18 @@ class Log:
         )
         return stop
 
-    def _moment(self, time: Any) -> Moment:
-        return time if isinstance(time, Moment) else self.axis.moment(time)
+    def moment(self, time: Any) -> Moment:
+        """A time of this log: a date or a number, ``"last"`` for its end, ``"-30d"`` for so long before that."""
+        return self._span.moment(time)
+
+    def begin(self, time: Any) -> Moment:
+        """The same where something begins: a bare date is the start of that day, a month that of its first."""
+        return self._span.begin(time)
+
+    @property
+    def _span(self) -> LogSpan:
+        first, last = (tick.item() for tick in self.span)
+        return LogSpan(self.axis, first, last)
 
     def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
         """The error about a time before the first interaction."""
@@ -269,12 +315,26 @@ class Log:
             remedy=remedy,
         )
 
+    def _refuse_wrong_unit(self, moment: Moment) -> None:
+        """Refuse a date outside the log if that comes from a unit of time which cannot be right."""
+        first, last = (tick.item() for tick in self.span)
+        unit = find_epoch_unit(first, last) if self.axis.kind == "epoch" else None
+        if unit is not None and unit != self.axis.unit:
+            raise TimeError(
+                f"{moment.label} is outside the log, which runs from {self.first} to {self.last} with "
+                f"{option('time_unit', self.axis.unit)}",
+                remedy=f"its times look like {UNIT_WORDS[unit]}: with {option('time_unit', unit)} it runs from "
+                f"{show_span(unit, first, last)}",
+            )
+
     def _what(self) -> str:
         return "the log" if self.view == "all" else f"the {self.view!r} view of the log"
 
     def _check_range(self, moment: Moment) -> None:
         first, last = self.span
         refuse_compact_date(self.axis, moment, self.span)
+        if not first <= moment.tick <= last:
+            self._refuse_wrong_unit(moment)
         if moment.tick < first:
             raise self.too_early_error(moment)
         same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))

@@ -5,7 +5,6 @@ Scores, weights and timelines all split by this, so that weights are fitted to e
 
 from __future__ import annotations
 
-import re
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,12 @@ from unskew.checks import require_instance
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
+from unskew.data.relative_times import LogSpan
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.time_steps import Step, label_of
 from unskew.data.times import Label, Moment
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
-
-_NUMBER = re.compile(r"-\s*(\d+(?:\.\d*)?|\.\d+)")
 
 
 @dataclass(frozen=True)
@@ -79,7 +77,7 @@ class SplitRule:
         step = self._step(log)
         if step is not None:
             return step.before(log.axis, Moment(snapshot.tick, snapshot.at))
-        return self.after if isinstance(self.after, Moment) else log.axis.moment(self.after)
+        return log.moment(self.after)
 
     def reference_start(self, reference: Snapshot, now: Snapshot) -> Moment:
         """With `after`: the time after which things are held out at the reference date."""
@@ -106,7 +104,7 @@ class SplitRule:
         after: Label | None = None
         if self.after is not None:
             relative = self._step(log) is not None
-            after = str(self.after).strip() if relative else label_of(log.axis, log.axis.moment(self.after).tick)
+            after = str(self.after).strip() if relative else label_of(log.axis, log.moment(self.after).tick)
         return {"after": after, "leave_last_out": self.leave_last_out}
 
     def is_relative(self, log: Log) -> bool:
@@ -119,9 +117,7 @@ class SplitRule:
         A negative number is a time where the log has such times.
         """
         text = self.after.strip() if isinstance(self.after, str) else ""
-        if not text.startswith("-"):
-            return None
-        if _NUMBER.fullmatch(text) and log.axis.kind in ("integer", "float", "epoch") and log.span[0] < 0:
+        if not LogSpan(log.axis, *log.span).is_relative(text):
             return None
         try:
             return Step.of(log.axis, text[1:].strip())

@@ -17,7 +17,7 @@ from itertools import count
 from typing import Any
 
 from unskew.data.date_grammar import parse_time
-from unskew.data.times import Label, Moment, TimeAxis, to_python_value
+from unskew.data.times import UNIT_WORDS, Label, Moment, TimeAxis, to_python_value
 from unskew.errors import TimeError, option
 
 _LENGTHS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1)}
@@ -150,6 +150,4 @@ def _remedy(axis: TimeAxis) -> str:
 
 
 def _name_ticks(axis: TimeAxis) -> str:
-    return {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds"}.get(
-        axis.unit or "s", "days"
-    )
+    return UNIT_WORDS[axis.unit or "s"]

@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from unskew.arrays.types import Mask, Times
-from unskew.data.times import Label, Moment, TimeAxis
+from unskew.data.times import Label, Moment
 from unskew.errors import InputError, TimeError, option
 
 _HOW = "write START:END, START: for one that goes on, or START/END where the times contain colons"
@@ -43,7 +43,14 @@ Windows = str | Sequence[Any] | Iterable[Any]
 """One window as text, or several, each a text, a pair (start, end) with None for no end, or a `TimeWindow`."""
 
 
-def read_windows(axis: TimeAxis, given: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
+class ReadsTimes(Protocol):
+    """What reads times that people give: a `TimeAxis`, or a `Log`, which knows its end as well."""
+
+    def begin(self, value: Any, /) -> Moment:
+        """A time where something begins."""
+
+
+def read_windows(axis: ReadsTimes, given: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
     """The windows that somebody gave, in the order of time; those that touch or overlap stay apart.
 
     >>> from unskew.data.times import TimeAxis
@@ -73,7 +80,7 @@ def _is_window(given: Any) -> bool:
     return isinstance(given, str) and ("/" in given or given.count(":") == 1)
 
 
-def _read_window(axis: TimeAxis, given: Any, name: str) -> TimeWindow:
+def _read_window(axis: ReadsTimes, given: Any, name: str) -> TimeWindow:
     if isinstance(given, TimeWindow):
         return given
     if isinstance(given, str):
@@ -94,7 +101,7 @@ def _read_window(axis: TimeAxis, given: Any, name: str) -> TimeWindow:
     return window
 
 
-def _begin(axis: TimeAxis, value: Any) -> Moment:
+def _begin(axis: ReadsTimes, value: Any) -> Moment:
     """Where a window begins or ends: the first tick that is not before the time."""
     moment = axis.begin(value)
     is_between = isinstance(moment.label, float) and isinstance(moment.tick, int) and moment.label > moment.tick

@@ -20,13 +20,14 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_offset, parse_time
+from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_month, parse_offset, parse_time
 from unskew.errors import InputError, TimeError, option
 
 Kind = Literal["integer", "float", "date", "datetime", "epoch"]
 Label = int | float | str
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
+UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "day": "days"}
 TIME_UNITS = ("s", "ms", "us", "ns", "day")
 _MICROSECOND = timedelta(microseconds=1)
 _DAY = timedelta(days=1)
@@ -87,7 +88,8 @@ class TimeAxis:
 
     def begin(self, value: Any) -> Moment:
         """The same where something begins: a bare date is the start of that day, not its end."""
-        moment = self.moment(value)
+        month = parse_month(value) if isinstance(value, str) and self.is_calendar else None
+        moment = self.moment(month[0] if month else value)
         day = parse_time(moment.label) if isinstance(moment.label, str) else None
         if day is None or isinstance(day.value, datetime) or self.unit == "day":
             return moment
@@ -167,6 +169,9 @@ class TimeAxis:
         written = parse_time(text)
         if written is not None:
             return written
+        month = parse_month(text)
+        if month is not None:
+            return month[1], 0
         if self.is_calendar:
             raise TimeError(f"{text!r} is not a date", remedy=HOW_TO_WRITE)
         raise TimeError(f"{text!r} is not a time of this log", remedy="give a number such as 330")

@@ -54,11 +54,11 @@ def grid_of(
         if start is not None or end is not None or every is not None:
             steps = f"{option('start')}, {option('end')} and {option('every')}"
             raise PolicyError(f"give {option('dates')}, or {steps}, not both")
-        found = _read_dates(log.axis, dates)
+        found = _read_dates(log, dates)
     else:
         first, last = (
-            log.axis.moment(_value_or(start, _value_or(otherwise, log.first))),
-            log.axis.moment(_value_or(end, log.last)),
+            log.moment(_value_or(start, _value_or(otherwise, log.first))),
+            log.moment(_value_or(end, log.last)),
         )
         for moment in (first, last):
             refuse_compact_date(log.axis, moment, log.span)
@@ -98,15 +98,15 @@ def _step_through(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> li
     return [Moment(tick, label_of(axis, tick)) for tick in (*found, last.tick)]
 
 
-def _read_dates(axis: TimeAxis, dates: Iterable[Any]) -> list[Moment]:
+def _read_dates(log: Log, dates: Iterable[Any]) -> list[Moment]:
     if isinstance(dates, str) or not isinstance(dates, Iterable):
         raise TimeError(f"{option('dates')}: {dates!r} is not a list of dates", remedy="put it into one")
-    ticks = {moment.tick for moment in map(axis.moment, dates)}
+    ticks = {moment.tick for moment in map(log.moment, dates)}
     if not ticks:
         raise TimeError(f"{option('dates')} is empty", remedy="give at least one date")
     if len(ticks) > MOST:
         raise TimeError(f"{option('dates')} holds {len(ticks)} dates, more than {MOST}", remedy="take fewer")
-    return [Moment(tick, label_of(axis, tick)) for tick in sorted(ticks)]
+    return [Moment(tick, label_of(log.axis, tick)) for tick in sorted(ticks)]
 
 
 def _check_range(log: Log, found: list[Moment]) -> None:

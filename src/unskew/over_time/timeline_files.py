@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unskew.errors import PolicyError, option
-from unskew.files import check_writable, is_csv
+from unskew.files import check_table_name, check_writable, is_csv
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class TimelineFiles:
         for path in files:
             if path is not None:
                 check_writable(path)
+                check_table_name(path)
         if files[0] is not None and files[1] is not None and files[0].resolve() == files[1].resolve():
             raise PolicyError(
                 f"rows and probabilities cannot both be written to {files[0]}", remedy="name two files"

@@ -16,9 +16,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.data.columns import Columns, Labels, Reading
+from unskew.data.epoch_units import find_epoch_unit
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.repeats import Repeats
+from unskew.data.times import UNIT_WORDS
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
 from unskew.frames import join_chunks
 from unskew.progress import progress
@@ -147,7 +149,7 @@ class Encoder:
                 unit = self.times.unit
                 raise TimeError(
                     f"column {name!r} holds {tick}, which is beyond the years 1 to 9999",
-                    remedy=f"is {option('time_unit', unit)} right?" if unit else "are these dates?",
+                    remedy=_explain_unit(unit, found[0], found[1]),
                 ) from None
 
     def _check_removed(self, when: TimeColumn) -> None:
@@ -294,6 +296,16 @@ class Encoder:
         if self._fold("unexposed", "folded_organic") == 0:
             return None
         return replace(self._collect("folded_organic", when), view="organic", reading=log.reading)
+
+
+def _explain_unit(unit: str | None, first: int, last: int) -> str:
+    """What to do about numbers that are no times in a unit."""
+    if unit is None:
+        return "are these dates?"
+    right = find_epoch_unit(first, last)
+    if right is None or right == unit:
+        return f"is {option('time_unit', unit)} right?"
+    return f"they look like {UNIT_WORDS[right]}: say {option('time_unit', right)}"
 
 
 def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> npt.NDArray[np.int64]:

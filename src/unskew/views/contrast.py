@@ -105,7 +105,7 @@ def set_up_contrast(
     Without `later`, what was taken after windows does not count with a hold-out group either.
     """
     require_instance(Log, log, "a log", "read one with read_log")
-    last = log.span[1] if until is None else min(log.axis.moment(until).tick, log.span[1])
+    last = log.span[1] if until is None else min(log.moment(until).tick, log.span[1])
     group = None if holdout is None else find_holdout(log, holdout)
     given = _find_time(log, campaigns, since, by_exposure=by_exposure, has_group=group is not None)
     windows = cut_windows(log, given, last)
@@ -143,7 +143,7 @@ def _find_time(
             remedy="say when something was recommended (START:END), or who was never shown anything",
         )
     if since is not None:
-        start = tick_after(log, log.axis.moment(since).tick)
+        start = tick_after(log, log.moment(since).tick)
     elif by_exposure and log.exposed is not None and log.exposed.any():
         start = log.time[log.exposed].min().item()
     else:

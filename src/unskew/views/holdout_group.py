@@ -144,7 +144,7 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     start
         When recommendations began; or the last moment before that, as a `Moment`.
     """
-    moment = start if isinstance(start, Moment) else _just_before(log, log.axis.begin(start))
+    moment = start if isinstance(start, Moment) else _just_before(log, log.begin(start))
     if moment.tick < log.span[0]:
         return []
     before = Snapshot.of(log, moment)

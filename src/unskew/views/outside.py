@@ -50,7 +50,7 @@ def outside(log: Log, campaigns: Windows) -> Log:
 
 def require_windows(log: Log, campaigns: Windows) -> tuple[TimeWindow, ...]:
     """The windows of campaigns on the time axis of a log; some must be given."""
-    windows = read_windows(log.axis, campaigns)
+    windows = read_windows(log, campaigns)
     if not windows:
         raise InputError(f"{option('campaigns')} is empty", remedy="say when they were: START:END")
     first, last = log.span

@@ -241,10 +241,10 @@ class _Known:
         """Whether something was recommended up to the date that is looked at."""
         if self.until is None:
             return True
-        until = self.log.axis.moment(self.until).tick
+        until = self.log.moment(self.until).tick
         if self.windows:
             return any(window.start <= until for window in self.windows)
-        return self.since is None or self.log.axis.moment(self.since).tick < until
+        return self.since is None or self.log.moment(self.since).tick < until
 
     def advise(self, view: str) -> Iterator[str]:
         """What would improve it, a sentence each."""
@@ -281,7 +281,7 @@ class _Known:
         """How much of the time up to `until` the windows cover."""
         first, last = (float(tick) for tick in self.log.span)
         if self.until is not None:
-            last = min(last, float(self.log.axis.moment(self.until).tick))
+            last = min(last, float(self.log.moment(self.until).tick))
         if last <= first:
             return 0.0
         covered, reached = 0.0, first
