@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,6 +14,7 @@ from pyarrow import feather
 
 import unskew as us
 from unskew.errors import ColumnError, FileError, InputError
+from unskew.reading import csv_files
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
 
@@ -124,3 +126,76 @@ def test_duckdb_fetches_nothing_by_itself() -> None:
             ).fetchall()
         )
     assert settings == {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+
+
+@pytest.fixture
+def short_lines(monkeypatch: pytest.MonkeyPatch) -> int:
+    """A smaller limit for lines, so that tests need not write the real one."""
+    monkeypatch.setattr(csv_files, "_LONGEST", 2**20)
+    return 2**20
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "csv.zst"])
+@pytest.mark.parametrize("place", [1, 2])
+@pytest.mark.parametrize("length", [3.5, 1.5, 0.5])
+def test_a_line_that_is_too_long_is_refused_and_never_dropped(
+    tmp_path: Path, ending: str, place: int, length: float, short_lines: int
+) -> None:
+    lines = ["1,a,1", "2,b,2"] * 50_000
+    lines.insert(len(lines) // 2 if place == 1 else len(lines), f"3,{'c' * int(length * short_lines)},3")
+    path = tmp_path / f"log.{ending}"
+    with pa.output_stream(str(path), compression="detect") as sink:
+        sink.write("\n".join(["user,item,time", *lines]).encode())
+    if length < 1:
+        assert len(us.read_log(path).items) == 3
+        return
+    with pytest.raises(
+        FileError, match=r"it has a line of more than 1 MB|line \d+: it is longer than 1048576 bytes"
+    ):
+        us.read_log(path)
+
+
+@pytest.mark.parametrize("cell", ["y" * 5_000_000, ("y" * 80 + "\n") * 1000])
+def test_a_large_cell_in_quotes_is_read(tmp_path: Path, cell: str) -> None:
+    (tmp_path / "log.csv").write_text(f'user,item,time\n1,a,1\n2,"{cell}",2\n3,c,3\n')
+    assert sorted(map(len, us.read_log(tmp_path / "log.csv").items.to_list())) == [1, 1, len(cell)]
+
+
+def test_a_first_line_without_end_is_said(tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text(f"user,item,{'x' * 2_000_000},time\n1,a,1,1\n")
+    with pytest.raises(FileError, match=r"log\.csv: its first line is longer than 131072 characters$"):
+        us.read_log(tmp_path / "log.csv")
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_nanoseconds_with_a_zone_are_kept(tmp_path: Path, zone: str) -> None:
+    ticks = np.array([1_600_000_000_000_000_001, 1_600_000_000_000_000_000, 1_600_000_000_000_000_002])
+    table = pa.table({"user": [1, 2, 3], "item": [1, 1, 1], "time": pa.array(ticks, pa.timestamp("ns", tz=zone))})
+    pq.write_table(table, tmp_path / "log.parquet")
+    frame = table.to_pandas()
+    assert str(frame["time"].dtype) == f"datetime64[ns, {zone}]"
+    for source in (table, frame, tmp_path / "log.parquet"):
+        log = us.read_log(source)
+        assert (log.axis.unit, log.axis.zone) == ("ns", zone)
+        assert log.time.tolist() == ticks.tolist()
+        assert log.at(log.axis.show(ticks[0])).n_users == 2
+    written = [f"2020-09-13T14:26:40.{k:09d}+02:00" for k in (1, 0, 2)]
+    rows = "".join(f"{k},1,{time}\n" for k, time in enumerate(written))
+    (tmp_path / "log.csv").write_text(f"user,item,time\n{rows}")
+    assert us.read_log(tmp_path / "log.csv").time.tolist() == ticks.tolist()
+
+
+def test_nanoseconds_and_microseconds_with_a_zone_go_together(tmp_path: Path) -> None:
+    for name, unit, tick in (("a", "ns", 5_000), ("b", "us", 7)):
+        time = pa.array([tick], pa.timestamp(unit, tz="UTC"))
+        pq.write_table(pa.table({"user": [name], "item": [1], "time": time}), tmp_path / f"{name}.parquet")
+    assert us.read_log(tmp_path).time.tolist() == [5_000, 7_000]
+
+
+@pytest.mark.parametrize(
+    "address", ["http://127.0.0.1:9/log.parquet", "s3://bucket/log.parquet", "https://x/*.csv"]
+)
+def test_nothing_is_read_from_other_machines(address: str) -> None:
+    for given in (address, [address], Path(address)):
+        with pytest.raises(FileError, match=r"is on another machine.*: copy it here first$"):
+            us.read_log(given)

@@ -6,6 +6,8 @@ since it would also round "1.5" to an integer, drop the name of a zone, and take
 
 from __future__ import annotations
 
+import duckdb
+
 from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
 from unskew.errors import TimeError, option
 from unskew.reading.sources import Source
@@ -15,7 +17,10 @@ from unskew.reading.time_formats import find_format, read_as_format
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
 _SPACES = f"[{SPACE}]*"
-_BELOW_MICROSECONDS = r".*\.[0-9]{7,}\D*"
+_BELOW_MICROSECONDS = r".*\.[0-9]{7,}([^0-9].*)?"
+
+ZONED_NANOSECONDS = "TIMESTAMPTZ_NS"
+"""What DuckDB calls nanoseconds with a zone, from version 2 on; before, it reads them as microseconds."""
 
 
 def read_text_times(
@@ -51,10 +56,13 @@ def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tu
     if n["day"] == total:
         return "DATE", f"{text}::DATE", None
     if n["naive"] == total:
-        kind = "TIMESTAMP_NS" if n["fine"] and _fit_nanoseconds(source, short, text) else "TIMESTAMP"
+        kind = "TIMESTAMP_NS" if n["fine"] and _fit(source, short, text, "TIMESTAMP_NS") else "TIMESTAMP"
         return kind, f"{text}::{kind}", None
     if n["zoned"] == total:
-        return "TIMESTAMP WITH TIME ZONE", f"{text}::TIMESTAMPTZ", _common_zone(source, short)
+        zone = _common_zone(source, short)
+        if n["fine"] and _is_known(source, ZONED_NANOSECONDS) and _fit(source, short, text, ZONED_NANOSECONDS):
+            return ZONED_NANOSECONDS, f"{text}::{ZONED_NANOSECONDS}", zone
+        return "TIMESTAMP WITH TIME ZONE", f"{text}::TIMESTAMPTZ", zone
     if n["naive"] + n["zoned"] == total:
         raise TimeError(
             f"column {name!r} mixes times with and without a zone", remedy="give all of them one, or none"
@@ -86,10 +94,19 @@ def _count(source: Source, short: str, **tests: str) -> tuple[int, dict[str, int
     return total, dict(zip(tests, each, strict=True))
 
 
-def _fit_nanoseconds(source: Source, short: str, text: str) -> bool:
+def _fit(source: Source, short: str, text: str, kind: str) -> bool:
     """Whether all times are within the years that nanoseconds in 64 bits reach, 1677 to 2262."""
-    total, n = _count(source, short, fit=f"TRY_CAST({text} AS TIMESTAMP_NS) IS NOT NULL")
+    total, n = _count(source, short, fit=f"TRY_CAST({text} AS {kind}) IS NOT NULL")
     return n["fit"] == total
+
+
+def _is_known(source: Source, kind: str) -> bool:
+    """Whether this version of DuckDB has a type."""
+    try:
+        source.connection.execute(f"SELECT NULL::{kind}")
+    except duckdb.Error:
+        return False
+    return True
 
 
 def _common_zone(source: Source, short: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError, option
-from unskew.reading.column_times import read_text_times
+from unskew.reading.column_times import ZONED_NANOSECONDS, read_text_times
 from unskew.reading.sources import Source
 from unskew.reading.sql import find_types, quote_name
 from unskew.reading.time_formats import TimeReading
@@ -37,7 +37,9 @@ def family_of(kind: str) -> str:
         return "numbers"
     if kind in (*_STAMPS, "TIMESTAMP_NS", "DATE"):
         return "dates without a zone"
-    names = {"VARCHAR": "text", _ZONED: "dates with a zone", "BOOLEAN": "true or false", _NOTHING: "any"}
+    if kind in (_ZONED, ZONED_NANOSECONDS):
+        return "dates with a zone"
+    names = {"VARCHAR": "text", "BOOLEAN": "true or false", _NOTHING: "any"}
     return "any" if kind == "JSON" else names.get(kind, kind)
 
 
@@ -190,6 +192,8 @@ def time_column(source: Source, kind: str, short: str, name: str, how: TimeReadi
         return TimeColumn(_require_finite(source, moment, name, f"epoch_us({moment})"), TimeAxis("datetime", "us"))
     if kind == "TIMESTAMP_NS":
         return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns"))
+    if kind == ZONED_NANOSECONDS:
+        return TimeColumn(f"epoch_ns({short})", TimeAxis("datetime", "ns", zone or "UTC"))
     if kind == _ZONED:
         axis = TimeAxis("datetime", "us", zone or "UTC")
         return TimeColumn(_require_finite(source, short, name, f"epoch_us({short})"), axis)

@@ -7,6 +7,9 @@ column holds is found out from all of its values in `unskew.reading.column_types
 from __future__ import annotations
 
 import csv
+import io
+import mmap
+import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
 
@@ -16,9 +19,10 @@ from unskew.errors import EmptyError, FileError
 from unskew.reading.input_file import InputFile, name_columns
 from unskew.reading.sql import quote_paths, quote_text
 from unskew.reading.text_sniffing import describe_text, sniff_text
-from unskew.reading.unpacking import read_head
+from unskew.reading.unpacking import open_unpacked, read_head
 
-_SNIFFED = 2**18  # characters; more would only take longer
+_SNIFFED = 2**17  # characters; more would only take longer, and csv.reader takes no longer value
+_LONGEST = 2**24  # bytes of a line: DuckDB looks at twice that at a time, and drops a last line that is longer
 
 
 @dataclass(frozen=True)
@@ -42,6 +46,10 @@ class CsvForm:
         shown = text.lstrip("\r\n")
         if not shown.strip():
             raise EmptyError(f"{file.name} has no header line", remedy="name the columns in its first line")
+        if not (whole and len(shown) <= _SNIFFED) and not re.search("[\r\n]", shown[:_SNIFFED]):
+            raise FileError(f"cannot read {file.name}: its first line is longer than {_SNIFFED} characters")
+        if not whole:
+            _refuse_long_lines(file)
         try:
             form = sniff_text(shown[:_SNIFFED], file.options, whole=whole and len(shown) <= _SNIFFED)
         except csv.Error as error:
@@ -61,5 +69,25 @@ def open_csv(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Has
         f"read_csv({quote_paths([file.path for file in files])}, auto_detect=false, "
         f"header={str(form.header).lower()}, skip={form.blank}, delim={quote_text(form.delimiter)}, "
         f"quote={quote_text(form.quote)}, escape={quote_text(form.quote)}, columns={{{columns}}}, "
-        "hive_partitioning=false)"
+        f"max_line_size={_LONGEST}, buffer_size={2 * _LONGEST}, hive_partitioning=false)"
     )
+
+
+def _refuse_long_lines(file: InputFile) -> None:
+    """Refuse a file with a line that is too long for DuckDB.
+
+    Of a line of twice the length, one of the blocks into which the file is cut holds nothing else. Of a file that
+    is not packed only the first line of each block is looked at.
+    """
+    with open_unpacked(file.path) as stream:
+        if isinstance(stream, io.BufferedReader):
+            with mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as text:
+                blocks = range(0, len(text) - _LONGEST, _LONGEST)
+                ends = (b"\n", b"\r")
+                too_long = any(all(text.find(end, k, k + _LONGEST) < 0 for end in ends) for k in blocks)
+        else:
+            too_long = False
+            while not too_long and len(block := stream.read(_LONGEST)) == _LONGEST:
+                too_long = b"\n" not in block and b"\r" not in block
+    if too_long:
+        raise FileError(f"cannot read {file.name}: it has a line of more than {_LONGEST >> 20} MB")

@@ -29,6 +29,7 @@ from unskew.reading.limits import ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
 
+_REMOTE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
 
@@ -233,6 +234,11 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
         raise FileError("the name of a file is empty", remedy="is a shell variable unset?")
     if str(source) == STANDARD_INPUT:
         return [InputFile(Path(STANDARD_INPUT), _STDIN_NAME, options)]
+    if _REMOTE.match(str(source)):
+        raise FileError(
+            f"{shorten_path(Path(source))} is on another machine, and unskew reads files of this one alone",
+            remedy="copy it here first",
+        )
     text, given = split_parameters(str(source))
     options = options.update(take_file_options(given, str(source)))
     return [InputFile(path, str(path), options) for path in _expand_path(Path(text) if given else Path(source))]

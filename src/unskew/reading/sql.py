@@ -18,10 +18,11 @@ _REASONS = (
     (r"Expected Number of Columns: (\d+) Found: (\d+)", "expected {} columns, found {}"),
     (
         r"(unterminated quote)",
-        f"a quote is opened and never closed: if quotes are plain characters there, say {option('quote', 'none')}",
+        "a quote is opened and not closed, at least not within 32 MB: if quotes are plain characters there, say "
+        f"{option('quote', 'none')}",
     ),
     (r"(not utf-8 encoded)", f"it is not UTF-8: name its encoding, as in {option('encoding', 'latin-1')}"),
-    (r"(Maximum line size of \d+ bytes exceeded)", "{}"),
+    (r"Maximum line size of (\d+) bytes exceeded", "it is longer than {} bytes"),
     (r"(state machine reached an invalid state)", "its quotes or its line ends are not those of a CSV file"),
 )
 

@@ -130,7 +130,7 @@ def _check_quotes(text: str, sep: str, *, whole: bool) -> bool | None:
     while (found := begin.search(text, place)) is not None:
         inside = body.match(text, found.end())
         if inside is None:  # it is never closed, as far as one can see
-            return seen if not whole and text.count("\n", found.end()) < 20 else False
+            return (seen or None) if not whole and text.count("\n", found.end()) < 20 else False
         if end.match(text, inside.end()) is None:
             return False
         if "\n" in inside[0]:
