@@ -99,6 +99,7 @@ def test_a_saved_timeline_is_shown_without_the_log(log: str, tmp_path: Path) -> 
     assert told["timeline"]["rows"] == made["rows"]
     raw = [row["value"] for row in made["rows"] if row["weighting"] == "raw"]
     assert f"{100 * raw[0]:.2f} % then, {100 * raw[-1]:.2f} % now" in _text(path)
+    assert "Whether popular would score the same had nothing been recommended" in _text(path)
     both = tmp_path / "both.html"
     with_log = answer(*_command(log, "--timeline", saved, "-o", str(both), "--refit", "0"))
     assert with_log["timeline"]["rows"] == made["rows"]
@@ -116,10 +117,10 @@ def test_names_stand_for_ids(log: str, tmp_path: Path) -> None:
     assert f"The \\u003cb\\u003e{items[0]}" in text
 
 
-@pytest.mark.parametrize("name", ["reference", "at", "recommender"])
+@pytest.mark.parametrize("name", ["reference", "recommender"])
 def test_what_a_log_needs_is_asked_for_by_name(log: str, name: str) -> None:
     words = _command(log)
-    flags = {"reference": ["--reference", "50"], "at": ["--at", "95"], "recommender": ["-r"]}[name]
+    flags = {"reference": ["--reference", "50"], "recommender": ["-r"]}[name]
     kept = [word for k, word in enumerate(words) if word not in flags and words[k - 1] != "-r"]
     kept = kept if name == "recommender" else [word for word in words if word not in flags]
     done = run(*kept)
@@ -183,6 +184,9 @@ def test_the_time_is_cut_into_about_sixteen_dates(times: list[Any], start: Any, 
     assert choose_step(log, start, end) == pytest.approx(expected)
 
 
-def test_json_is_one_object_and_nothing_else(log: str, tmp_path: Path) -> None:
-    done = run(*_command(log, "-o", str(tmp_path / "x.html"), "--refit", "0", "--every", "45", "--json"))
-    assert json.loads(done.stdout)["output"] == str(tmp_path / "x.html")
+def test_json_is_one_object_and_nothing_else_and_the_last_date_is_the_default(log: str, tmp_path: Path) -> None:
+    words = [word for word in _command(log) if word not in ("--at", "95")]
+    done = run(*words, *("-o", str(tmp_path / "x.html"), "--refit", "0", "--every", "45", "--json"))
+    told = json.loads(done.stdout)
+    assert told["output"] == str(tmp_path / "x.html")
+    assert told["at"] == max(table().column("time").to_pylist())

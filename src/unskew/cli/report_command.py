@@ -41,7 +41,13 @@ _DEFAULT = "report.html"
 @click.command(cls=ConfiguredCommand)
 @log_options
 @click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
-@click.option("--at", metavar="T1", help="Date of the profiles; a bare date is the end of that day.")
+@click.option(
+    "--at",
+    default="last",
+    show_default=True,
+    metavar="T1",
+    help="Date of the profiles; a bare date is the end of that day.",
+)
 @recommenders_option
 @qualities_option
 @click.option(
@@ -84,7 +90,7 @@ def report(
     source: LogOptions,
     fit: FitChoice,
     reference: str | None,
-    at: str | None,
+    at: str,
     recommenders: tuple[str, ...],
     qualities: tuple[str, ...],
     baseline: str | None,
@@ -119,13 +125,13 @@ def report(
     command = write_command(context, leave_out=["as_json"])
     made = _load_timeline(source)
     if made is not None:
-        source.check_outputs(output)
+        source.check_outputs(output, tables=False)
         _write_timeline(made, source, names, path, command, as_json=as_json)
         return
-    for flag, given in (("--reference", reference), ("--at", at), ("-r", recommenders)):
+    for flag, given in (("--reference", reference), ("-r", recommenders)):
         if not given:
             raise click.UsageError(f"Missing option '{flag}'.", context)
-    assert reference is not None and at is not None  # noqa: PT018
+    assert reference is not None
     from unskew.evaluation.evaluate_report import check_report_options
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.over_time.timeline_table import Timeline
@@ -135,7 +141,7 @@ def report(
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, qualities)
     ran = None if baseline is None else check_specs([baseline], qualities)
-    source.check_outputs(output, inputs=[reference, names, saved])
+    source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     log = source.read()
     views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed)

@@ -137,23 +137,31 @@ def certainty_words(change: Change) -> str:
     return f"{told}: more than chance."
 
 
+WHY_MIX = (
+    "Why the item mix changed. Recommendations change it, and so do seasons, news and new users; what is taken "
+    "out here is the change, whatever brought it."
+)
+"""What no log says by itself."""
+
+
+def bias_words(recommenders: Sequence[str]) -> str:
+    """Of whom the bias of the log is still in the scores, and what would remove it."""
+    return (
+        f"Whether {enumerate_words(list(recommenders))} would score the same had nothing been recommended. Item "
+        "weights repair lists that are the same for everybody; an algorithm that learns from the log keeps most "
+        "of the bias. Say what you know: who was shown what (--exposures), when campaigns ran (--campaign), or "
+        "who was never shown anything (--holdout)."
+    )
+
+
 def limit_words(report: Report) -> list[str]:
     """What the data cannot tell, and what would; a sentence or two each."""
     found: list[str] = []
     weights = report.weights
     weighted = [s for s in report.scores if s.weighting == "weighted"]
     biased = list(dict.fromkeys(s.recommender for s in weighted if s.biased))
-    if biased:
-        found.append(
-            f"Whether {enumerate_words(biased)} would score the same had nothing been recommended. Item weights "
-            "repair lists that are the same for everybody; an algorithm that learns from the log keeps most of "
-            "the bias. Say what you know: who was shown what (--exposures), when campaigns ran (--campaign), or "
-            "who was never shown anything (--holdout)."
-        )
-    found.append(
-        "Why the item mix changed. Recommendations change it, and so do seasons, news and new users; what is "
-        "taken out here is the change, whatever brought it."
-    )
+    found += [bias_words(biased)] if biased else []
+    found.append(WHY_MIX)
     if weights is not None:
         r = weights.report
         if r.users_left_out.mass > 0.005 or r.users_left_out_reference.mass > 0.005:

@@ -141,10 +141,10 @@ def _make_timeline(
     if start is None:
         raise InputError("the reference has no date", remedy="give a date, from which scores are followed")
     if every is None:
-        every = choose_step(log, start, at)
+        every = choose_step(log, start, now.at)
     shared = {name: options[name] for name in (*_SHARED, *_FIT) if options.get(name) is not None}
     return timeline(
-        log, recommenders, reference=reference, start=start, end=at, every=every, items=items, **shared
+        log, recommenders, reference=reference, start=start, end=now.at, every=every, items=items, **shared
     )
 
 

@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from unskew import __version__
+from unskew.data.policy import DEBIASED_VIEWS
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
-from unskew.evaluation.answer_words import explain_quality
+from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_quality
 from unskew.evaluation.report_page import ReportPage
-from unskew.over_time.timeline_chart import qualities_of
+from unskew.over_time.timeline_chart import qualities_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.text import percent, show_name
 
@@ -30,7 +31,8 @@ def make_timeline_page(
     cards = [
         Section(headline, text, tone="answer", level=3) for headline, text in _describe_changes(made, quality)
     ]
-    options = [[name, str(value)] for name, value in made.options.items() if value not in (None, [], "")]
+    cards.append(Section("What the data cannot tell", "", level=3, notes=_describe_limits(made)))
+    options = [[name, _write(value)] for name, value in made.options.items() if value not in (None, [], "", False)]
     rows = [["", ""], ["unskew", __version__], *options]
     text = "This command makes the page again:" if command else ""
     making = Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=command)
@@ -51,6 +53,21 @@ def make_timeline_page(
         names=names or {},
         title=f"Offline scores over time, compared with {reference}",
     )
+
+
+def _describe_limits(made: Timeline) -> list[str]:
+    """What may still be in the scores; a timeline does not know which of its recommenders are constant lists."""
+    views = set(made.rows.column("view").to_pylist())
+    learn = [name for name in recommenders_of(made) if not name.startswith("constant:")]
+    biased = bool(learn) and not views <= set(DEBIASED_VIEWS)
+    return [*([bias_words(list(map(show_name, learn)))] if biased else []), WHY_MIX]
+
+
+def _write(value: Any) -> str:
+    """An option as people write it."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_write(one)}" for name, one in value.items())
+    return ", ".join(map(_write, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def _describe_changes(made: Timeline, quality: str) -> list[tuple[str, str]]:
