@@ -74,6 +74,11 @@ def test_links_lead_to_files_and_headings_that_exist(page: Path) -> None:
         assert not anchor or anchor in list_anchors(target), link
 
 
+def test_every_page_has_its_place_on_the_site() -> None:
+    listed = re.findall(r"^ +- ([\w-]+\.md)$", (ROOT / "mkdocs.yml").read_text(), re.MULTILINE)
+    assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
+
+
 def test_the_readme_has_every_command_and_both_that_set_up() -> None:
     assert {name for name, _ in CALL.findall(extract_code(README))} == set(main.commands)
     assert set(re.findall(r"^make ([a-z]+)", README, re.MULTILINE)) == {"demo", "test"}
