@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import vl_convert
 from markupsafe import escape
 
-from unskew.evaluation.report_page import answer_sections, ranking_sections, split_sections
+from unskew.evaluation.report_sections import answer_sections, ranking_sections, split_sections
 
 if TYPE_CHECKING:
     from unskew.drawing.page import Section

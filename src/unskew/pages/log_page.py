@@ -15,7 +15,8 @@ from unskew.drawing.page import Section
 from unskew.errors import InputError
 from unskew.evaluation.evaluate_report import report
 from unskew.evaluation.report import Report
-from unskew.evaluation.report_page import ReportPage, made_section
+from unskew.evaluation.report_page import ReportPage
+from unskew.evaluation.report_sections import made_section
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
 from unskew.pages.dates_between import choose_step
