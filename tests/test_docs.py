@@ -123,6 +123,7 @@ def test_the_page_of_commands_has_every_command() -> None:
 def test_the_tables_of_json_have_every_key_that_a_command_prints(arguments: str, tmp_path: Path) -> None:
     paths = {name: str(tmp_path / name) for name in ("LOG", "FILE", "FOLDER", "PAGE")}
     paths["LOG"] += ".csv"
+    paths["FILE"] += ".parquet"
     paths["PAGE"] += ".html"
     Path(paths["LOG"]).write_text(LOG)
     done = CliRunner().invoke(main, [*(paths.get(word, word) for word in arguments.split()), "--json"])
