@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, TimeError, option
 from unskew.reading.column_times import ZONED_NANOSECONDS, read_text_times
-from unskew.reading.sources import Source
+from unskew.reading.sources import Part, Source
 from unskew.reading.sql import find_types, quote_name
 from unskew.reading.time_formats import TimeReading
 
@@ -103,8 +105,33 @@ def create_plain_view(source: Source, names: Mapping[str, str], table: str) -> d
         f"{json_expression(source, short, names[short], table)} AS {short}" if kind == "JSON" else short
         for short, kind in find_types(source.connection, table).items()
     ]
-    source.connection.execute(f"CREATE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM {table}")
+    source.connection.execute(f"CREATE OR REPLACE TEMP VIEW raw AS SELECT {', '.join(plain)} FROM {table}")
     return find_types(source.connection, "raw")
+
+
+def refuse_twins(part: Part, name: str) -> None:
+    """Refuse a column whose name another one has too, or has in other letters, which SQL does not tell apart."""
+    names = [] if part.schema is None else part.schema.names
+    if names.count(name) > 1:
+        raise ColumnError(f"{part.name} has two columns {name!r}", remedy="rename one of them")
+    twin = next((one for one in names if one != name and one.lower() == name.lower()), None)
+    if twin is not None:
+        raise ColumnError(
+            f"{part.name} has columns {name!r} and {twin!r}, which differ only in case",
+            remedy="rename one of them",
+        )
+
+
+def read_plain(source: Source, names: Sequence[str]) -> pa.Table:
+    """Some columns as they are, JSON as the values that it stands for."""
+    for name in names:
+        for part in source.parts:
+            refuse_twins(part, name)
+    short = {f"c{k}": name for k, name in enumerate(names)}
+    selected = ", ".join(f"{quote_name(name)} AS {column}" for column, name in short.items())
+    source.connection.execute(f"CREATE OR REPLACE TEMP VIEW parsed AS SELECT {selected} FROM {source.relation}")
+    create_plain_view(source, short, "parsed")
+    return source.connection.sql("SELECT * FROM raw").to_arrow_table().rename_columns(list(names))
 
 
 def id_expression(source: Source, kind: str, short: str, name: str) -> str:

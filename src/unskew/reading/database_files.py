@@ -42,6 +42,7 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
     try:
         with closing(_connect(file)) as database:
+            _refuse_damage(database, file)
             table = choose_inside(file, _list_sqlite(database), "table")
             columns = _find_columns(database, table, file)
             rows = pa.RecordBatchReader.from_batches(
@@ -78,6 +79,13 @@ def _connect(file: InputFile) -> sqlite3.Connection:
     database.execute("PRAGMA trusted_schema = OFF")
     database.text_factory = lambda raw: raw.decode(errors="replace")
     return database
+
+
+def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
+    """Refuse a file that SQLite would read in part, without a word about the rows that it cannot reach."""
+    found = database.execute("PRAGMA quick_check(1)").fetchone()
+    if found != ("ok",):
+        raise FileError(f"{file.name} is damaged ({found[0].splitlines()[-1]})", remedy="restore it")
 
 
 def _list_sqlite(database: sqlite3.Connection) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Hashable, Sequence
 from datetime import date, datetime, time
 from typing import Any
@@ -14,6 +15,9 @@ from unskew.errors import EmptyError, FileError, UnskewError
 from unskew.reading.input_file import InputFile, choose_inside, name_columns
 from unskew.reading.text_sniffing import find_header
 from unskew.text import first_line
+
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
+"""What unpacking raises."""
 
 _SAMPLE = 200  # rows that tell whether the first is a header
 
@@ -49,7 +53,7 @@ def _read_sheet(file: InputFile) -> list[tuple[Any, ...]]:
             book.close()
     except UnskewError:
         raise
-    except (zipfile.BadZipFile, OSError, LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:
+    except (*_DAMAGE, OSError, LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:
         raise FileError(f"cannot read {file.name}: {first_line(error) or 'it is damaged'}") from None
 
 

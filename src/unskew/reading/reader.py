@@ -15,11 +15,11 @@ from unskew.data.times import check_time_unit
 from unskew.errors import ColumnError, InputError, ReadingNotice, missing_column, option
 from unskew.progress import progress
 from unskew.reading.column_guesses import find_by_words, find_place, guess_by_content
-from unskew.reading.column_types import family_of
+from unskew.reading.column_types import family_of, refuse_twins
 from unskew.reading.encoder import Encoder
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits
-from unskew.reading.sources import Part, Source, open_source
+from unskew.reading.sources import Source, open_source
 from unskew.reading.time_formats import TimeReading
 from unskew.text import closest
 
@@ -206,7 +206,7 @@ def _require(source: Source, name: str | int, role: str) -> str:
     if name not in source.columns:
         for part in source.parts:
             if part.schema is not None and name in part.schema.names:
-                _refuse_twins(part, name)
+                refuse_twins(part, name)
         likely = _find_likely(name, role, source.columns)
         remedy = f"{f'did you mean {likely!r}? Name' if likely else 'name'} the right one with {option(role)}"
         if source.is_in_folders(name):
@@ -215,7 +215,7 @@ def _require(source: Source, name: str | int, role: str) -> str:
             remedy = f"it has no header: number the columns from 1, or name them with {option('column_names')}"
         raise missing_column(source.name, name, source.columns, remedy)
     for part in source.parts:
-        _refuse_twins(part, name)
+        refuse_twins(part, name)
     files = [part for part in source.parts if part.kinds]
     for part in files:
         if name not in part.kinds:
@@ -227,19 +227,6 @@ def _require(source: Source, name: str | int, role: str) -> str:
             told = " and ".join(f"{kind} in {file}" for kind, file in kinds.items())
             raise ColumnError(f"column {name!r} holds {told}", remedy="make them the same")
     return name
-
-
-def _refuse_twins(part: Part, name: str) -> None:
-    """Refuse a column whose name another one has too, or has in other letters, which SQL does not tell apart."""
-    names = [] if part.schema is None else part.schema.names
-    if names.count(name) > 1:
-        raise ColumnError(f"{part.name} has two columns {name!r}", remedy="rename one of them")
-    twin = next((one for one in names if one != name and one.lower() == name.lower()), None)
-    if twin is not None:
-        raise ColumnError(
-            f"{part.name} has columns {name!r} and {twin!r}, which differ only in case",
-            remedy="rename one of them",
-        )
 
 
 def _find_likely(name: str, role: str, have: Sequence[str]) -> str | None:

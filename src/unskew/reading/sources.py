@@ -28,6 +28,7 @@ from unskew.reading.input_file import InputFile
 from unskew.reading.limits import ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
+from unskew.text import first_line
 
 _REMOTE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -161,7 +162,7 @@ class Source:
 
     @property
     def parse_once(self) -> bool:
-        """Whether reading it twice means parsing it twice."""
+        """Whether it is read into a temporary table first; see `Format`."""
         return any(one.parse_once for one in self._formats)
 
     def zone(self, column: str) -> str | None:
@@ -325,7 +326,10 @@ def _open_file(
         kinds = find_types(connection, f"SELECT * FROM {relation}")
     schema = content.schema if isinstance(content, pa.Table) else None
     if format_.read_schema is not None:
-        schema = format_.read_schema(file.path)
+        try:
+            schema = format_.read_schema(file.path)
+        except (pa.ArrowException, OSError) as error:
+            raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     said = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
     part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said)
     return part, file

@@ -17,8 +17,8 @@ from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
 from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
+from unskew.reading.column_types import read_plain
 from unskew.reading.sources import open_source
-from unskew.reading.sql import quote_name
 from unskew.text import count, percent
 from unskew.views.short_windows import label_before, tick_before
 
@@ -89,11 +89,8 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
         with open_source(given) as source:
             column = _choose_column(source.columns, log.columns.user, source.name)
             text = source.is_text
-            cast = f"CAST({quote_name(column)} AS VARCHAR)" if text else quote_name(column)
-            rows = source.connection.sql(
-                f"SELECT {cast} FROM {source.relation} WHERE {quote_name(column)} IS NOT NULL"
-            )
-            ids = frames.join_chunks(rows.to_arrow_table().column(0))
+            ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
+            ids = ids.cast(pa.string()) if text else ids
             if text and list(source.columns) == [column] and _is_user(log, column):
                 ids = pa.concat_arrays(
                     [pa.array([column], type=ids.type), ids]
