@@ -28,6 +28,12 @@ docs: .venv/docs ## build the site of the documentation into site/, and fail on 
 	@$(BIN)/python -m zensical build --clean --strict
 	@echo "$(CURDIR)/site/index.html"
 
+CASES ?= 20000
+SEED ?= 0
+
+fuzz: .venv/test ## damage files, draw options, kill writers: CASES=20000 SEED=0
+	@$(BIN)/python -m fuzz --cases $(CASES) --seed $(SEED)
+
 RECIPES ?= lenskit rectools recbole torch mlflow wandb airflow
 
 recipes: $(RECIPES:%=recipe-%) ## models of LensKit, RecTools, RecBole and PyTorch, jobs for MLflow, W&B and Airflow, each in an environment of its own
@@ -37,7 +43,7 @@ recipe-%: .venv-recipes/%/installed
 	@.venv-recipes/$*/bin/python recipes/with_$*.py
 
 clean: ## remove what was installed and made
-	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache
+	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache fuzz-findings
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -70,4 +76,4 @@ clean: ## remove what was installed and made
 	@touch $@
 
 .PRECIOUS: .venv-recipes/%/installed
-.PHONY: help demo test check bench docs recipes clean
+.PHONY: help demo test check bench fuzz docs recipes clean

@@ -1,0 +1,98 @@
+"""What can be known about a damaged table without unskew: logs, exposures, hold-outs, lists, names.
+
+Each function says what is wrong with what unskew found; nothing if that is right. The log beside a table is
+small enough to be looked through pair by pair.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fuzz.plain_columns import Columns
+from fuzz.plain_log import describe_rows, find_difference, mix_items, show_id
+from fuzz.small_log import list_pairs
+
+
+def _name_columns(columns: Columns, names: tuple[str, ...]) -> Columns:
+    """The columns under these names; what is called otherwise takes the names that are left, in order."""
+    if len(columns) != len(names):
+        raise ValueError(f"these few lines know the columns {', '.join(names)} only")
+    others = iter(name for name in columns if name not in names)
+    return {name: columns[name if name in columns else next(others)] for name in names}
+
+
+Rows = list[tuple[str, str, int]]
+"""User, item and time of the log."""
+
+
+def confirm_log(
+    columns: Columns, found: Any, *, user: str = "user", item: str = "item", time: str = "time"
+) -> str:
+    """Compare the figures of a log."""
+    return find_difference(found, describe_rows(columns, user, item, time))
+
+
+def confirm_configuration(options: dict[str, Any], found: Any) -> str:
+    """The distance between the item mixes of the two dates that the file names."""
+    if set(options) != {"log", "reference", "at"}:
+        raise ValueError("these few lines know three options only")
+    dates = [int(options[name]) for name in ("reference", "at")]
+    mixes = [mix_items([(u, i) for u, i, t in list_pairs() if t <= date]) for date in dates]
+    distance = sum(abs(mixes[0].get(i, 0) - mixes[1].get(i, 0)) for i in {*mixes[0], *mixes[1]}) / 2
+    if [found["reference"], found["at"]] != dates or abs(found["bound"] - distance) > 1e-9:
+        return (
+            f"unskew found {found['bound']} from {found['reference']} to {found['at']}, a plain reader {distance}"
+        )
+    return ""
+
+
+def confirm_exposures(columns: Columns, found: Any, log: Rows) -> str:
+    """A pair is exposed if the same user was shown the same item at its time or before."""
+    named = _name_columns(columns, ("user", "item", "time"))
+    shown = [(show_id(u), show_id(i), int(t)) for u, i, t in zip(*named.values(), strict=True)]
+    plain = sorted([u, i] for u, i, t in log if any(s[:2] == (u, i) and s[2] <= t for s in shown))
+    return "" if found == plain else f"exposed pairs: unskew found {found}, a plain reader {plain}"
+
+
+def confirm_holdout(columns: Columns, found: Any, log: Rows) -> str:
+    """The users who are in both."""
+    known = {u for u, _, _ in log}
+    ((name, values),) = [("user", columns["user"])] if "user" in columns else columns.items()
+    first = {name} if len(columns) == 1 else set()  # a list without a first line for names
+    plain = sorted(({show_id(value) for value in values if value is not None} | first) & known)
+    return "" if found == plain else f"hold-out: unskew found {found}, a plain reader {plain}"
+
+
+def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
+    """hit@2 of each pair: how far up the item stands, not counting what else the user has."""
+    columns = _name_columns(columns, ("user", "item", "rank"))
+    known = {i for _, i, _ in log}
+    lists: dict[str, list[tuple[float, str]]] = {}
+    for u, i, rank in zip(columns["user"], columns["item"], columns["rank"], strict=True):
+        if show_id(i) in known:
+            lists.setdefault(show_id(u), []).append((float(rank), show_id(i)))
+    if any(len({rank for rank, _ in pairs}) < len(pairs) for pairs in lists.values()):
+        raise ValueError("two items have one rank")
+    own: dict[str, set[str]] = {}
+    for u, i, _ in log:
+        own.setdefault(u, set()).add(i)
+    score = 0.0
+    for u, i in {(u, i) for u, i, _ in log}:
+        others = [item for _, item in sorted(lists.get(u, [])) if item == i or item not in own[u]]
+        score += (i in others[:2]) / (len(own) * len(own[u]))
+    return "" if abs(found - score) < 1e-9 else f"hit@2 of the lists: unskew found {found}, a plain reader {score}"
+
+
+def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
+    """The name that stands beside an item; the item itself where there is none."""
+    texts = [
+        name for name, values in columns.items() if name != "item" and any(isinstance(v, str) for v in values)
+    ]
+    if len(columns) != 2 or len(texts) != 1:
+        raise ValueError("these few lines know one column of names only")
+    names: dict[str, set[str]] = {}
+    for i, name in zip(columns["item"], columns[texts[0]], strict=True):
+        names.setdefault(show_id(i), set()).add(name or show_id(i))
+    known = {i for _, i, _ in log}
+    wrong = {i: found.get(i) for i in known if found.get(i) not in names.get(i, {i})}
+    return f"names: unskew found {wrong}, a plain reader {[names.get(i) for i in wrong]}" if wrong else ""

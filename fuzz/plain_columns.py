@@ -1,0 +1,54 @@
+"""Tables as plain Python has them: the values of each column; and CSV, in which most others are packed."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+Columns = dict[str, list[Any]]
+"""The values of each column; texts alone where the format has nothing else."""
+
+
+def list_columns(table: pa.Table) -> Columns:
+    table.validate(full=True)
+    if len(set(table.column_names)) < table.num_columns:
+        raise ValueError("two columns have one name")
+    return {name: column.to_pylist() for name, column in zip(table.column_names, table.columns, strict=True)}
+
+
+def pack_csv(table: pa.Table) -> bytes:
+    sink = io.StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(table.column_names)
+    writer.writerows(["" if v is None else show(v) for v in row.values()] for row in list_rows(table))
+    return sink.getvalue().encode()
+
+
+def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
+    """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not."""
+    text = content.decode("utf-8-sig").lstrip("\r\n")
+    separator = max(",\t;|", key=text.split("\n")[0].count)
+    for spaces in (False, True):  # that some write after a separator, before a quote
+        reader = csv.reader(
+            io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=spaces
+        )
+        header, *rows = (row for row in reader if row)
+        if all(len(row) == len(header) for row in rows):
+            break
+    else:
+        raise ValueError("a row has another number of cells than the first line")
+    columns = zip(*rows, strict=True) if rows else [()] * len(header)
+    return {name.strip(): list(values) for name, values in zip(header, columns, strict=True)}
+
+
+def list_rows(table: pa.Table) -> list[dict[str, Any]]:
+    columns = list_columns(table)
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def show(value: Any) -> str:
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)

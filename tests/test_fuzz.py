@@ -1,0 +1,145 @@
+"""The campaign against damage: a slice of it, that nothing is missing in it, and that it would notice."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from fuzz.command_lines import draw_command_line
+from fuzz.file_formats import WAYS
+from fuzz.plain_log import describe_rows, find_difference
+from fuzz.specimens import list_specimens
+
+import unskew as us
+from unskew import files
+from unskew.cli import main
+from unskew.reading.formats import FORMATS
+
+ROOT = Path(us.__file__).parents[2]
+CASES = 500
+
+
+def run_python(arguments: list[str], findings: Path) -> subprocess.CompletedProcess[str]:
+    """Run the campaign in a process of its own: it forks, which this one with its threads must not."""
+    paths = [str(ROOT / "src"), str(ROOT)]
+    return subprocess.run(
+        [sys.executable, *arguments, "--findings", str(findings)],
+        capture_output=True,
+        check=False,
+        text=True,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+    )
+
+
+def test_a_slice_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
+    arguments = ["--cases", str(CASES), "--seed", "1", "--sweep", "kills", "--sweep", "threads"]
+    done = run_python(["-m", "fuzz", *arguments], tmp_path)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-5000:]
+    assert "0 findings" in done.stdout
+
+
+def test_every_format_and_every_kind_of_file_has_a_specimen() -> None:
+    covered = {specimen.covers for specimen in list_specimens()}
+    assert {one.name for one in FORMATS} <= covered
+    assert set(files._KINDS) <= covered
+    assert {way.format for way in WAYS} <= {one.name for one in FORMATS}
+
+
+def test_every_command_is_drawn() -> None:
+    rng = Random(1)
+    assert {draw_command_line(rng)[0] for _ in range(300)} == set(main.commands)
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: way.ending)
+def test_the_other_reader_gives_back_what_was_written(way: Any) -> None:
+    table = pa.table({"user": ["a", 'b,"c'], "item": ["x", "ÿ\n"]})
+    assert way.unpack(way.pack(table), None) == table.to_pydict()
+
+
+def test_plain_figures_of_a_log_that_anyone_can_check() -> None:
+    rows: dict[str, list[Any]] = {"user": ["a", "a", "b", "b"], "item": [1, 2, 2, 2], "time": [1, 3, 2, 1]}
+    figures = describe_rows(rows, "user", "item", "time")
+    assert (figures["users"], figures["items"], figures["pairs"]) == (2, 2, 3)
+    assert figures["now"] == {"1": 0.25, "2": 0.75}
+    assert figures["then"] == {"1": 0.5, "2": 0.5}
+    found = {**figures, "drift": 0.25, "constant": ["2", 0.75]}
+    assert find_difference(found, figures) == ""
+    wrong: dict[str, Any] = {"users": 3, "now": {"1": 0.5, "2": 0.5}, "drift": 0.2, "constant": ["2", 0.5]}
+    for name, value in wrong.items():
+        assert find_difference({**found, name: value}, figures), name
+
+
+FAULTS = """
+import json, os, signal, sys
+from pathlib import Path
+import unskew as us
+from fuzz import child_process
+from fuzz.kill_points import Writer, run_kills
+from fuzz.verdicts import find_fault, judge
+
+child_process.CPU_SECONDS = 1
+
+def babble():
+    print("error: one", file=sys.stderr)
+    raise us.InputError("two")
+
+def refuse():
+    raise us.InputError("no good")
+
+def loop():
+    while True:
+        pass
+
+def write_in_place(folder, k):
+    for n in (1, 2):
+        with open(folder / "file", "w" if n == 1 else "a") as file:
+            file.write(str(k))
+
+def litter(folder, k):
+    (folder / f".{os.getpid()}.tmp").write_text(str(k))
+    (folder / f".{os.getpid()}.tmp").replace(folder / "file")
+
+ways = {
+    "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+    "stumble": lambda: {}["nothing"],
+    "swallow": lambda: bytearray(4 * 2**30),
+    "exit": lambda: sys.exit(1),
+    "babble": babble,
+    "loop": loop,
+    "refuse": refuse,
+    "answer": lambda: 1,
+}
+endings = {name: child_process.run_in_child(way) for name, way in ways.items()}
+found = {name: find_fault(ending) for name, ending in endings.items()}
+found["wrong"] = judge("", endings["answer"], lambda answer: "" if answer == 2 else "not 2", "same").outcome
+for writer in (write_in_place, litter):
+    verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]))
+    found[writer.__name__] = sorted({verdict.outcome for verdict in verdicts if verdict.is_finding})
+print(json.dumps(found))
+"""
+
+
+def test_the_campaign_would_notice(tmp_path: Path) -> None:
+    done = run_python(["-c", FAULTS], tmp_path / "work")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "crash": "SIGSEGV",
+        "stumble": "foreign KeyError",
+        "swallow": "foreign MemoryError",
+        "exit": "exit code 1",
+        "babble": "not one line of error",
+        "loop": "hang",
+        "refuse": "",
+        "answer": "",
+        "wrong": "wrong figure",
+        "write_in_place": ["neither old nor new"],
+        "litter": ["left behind"],
+    }
