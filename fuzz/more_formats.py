@@ -26,7 +26,7 @@ import pyarrow as pa
 from fuzz.plain_columns import Columns, list_columns, list_rows, pack_csv, show, unpack_csv
 
 _NAME = "events"
-_CONTROLS = re.compile("[\\x00-\\x1f]")  # which a workbook cannot hold
+_CONTROLS = re.compile("[\\x00-\\x08\\x0b-\\x1f]")  # which a workbook cannot hold
 _SPACE = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 
 
@@ -118,7 +118,7 @@ def unpack_duckdb(content: bytes, names: Sequence[str] | None = None) -> Columns
 def _select_duckdb(path: Path) -> Columns:
     with closing(duckdb.connect(str(path), read_only=True, config={"threads": 1})) as database:
         (name,) = [row[0] for row in database.execute("SELECT table_name FROM duckdb_tables()").fetchall()]
-        return list_columns(database.execute(f'SELECT * FROM "{name}"').to_arrow_table())
+        return list_columns(database.sql(f'SELECT * FROM "{name}"').to_arrow_table())
 
 
 def _read_database(content: bytes, select: Callable[[Path], Columns]) -> Columns:

@@ -74,10 +74,13 @@ def _has_header(rows: Sequence[Sequence[Any]], file: InputFile) -> bool:
 def _to_array(cells: Sequence[Any]) -> pa.Array:
     """Cells in the one type that they all have: Excel lets each have its own."""
     kinds = {type(cell) for cell in cells if cell is not None}
-    if kinds and kinds <= {int, float} and kinds != {int}:
-        whole = all(cell is None or float(cell).is_integer() for cell in cells)
-        return pa.array([None if c is None else int(c) if whole else float(c) for c in cells])
-    if len(kinds) <= 1 and not kinds & {time}:
+    if kinds and kinds <= {int, float}:
+        if all(cell is None or (abs(cell) < 2**63 and float(cell).is_integer()) for cell in cells):
+            return pa.array([None if cell is None else int(cell) for cell in cells])
+        if not any(isinstance(cell, int) and abs(cell) > 2**53 for cell in cells):
+            return pa.array([None if cell is None else float(cell) for cell in cells])
+        kinds = {str}  # decimal numbers could not tell such integers apart
+    if len(kinds) <= 1 and not kinds & {time, str}:
         return pa.array(cells)
     if kinds <= {datetime, date}:
         return pa.array([datetime(c.year, c.month, c.day) if type(c) is date else c for c in cells])

@@ -91,7 +91,8 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
             text = source.is_text
             ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
             ids = ids.cast(pa.string()) if text else ids
-            if text and list(source.columns) == [column] and _is_user(log, column):
+            named = not source.has_no_names
+            if text and named and list(source.columns) == [column] and _is_user(log, column):
                 ids = pa.concat_arrays(
                     [pa.array([column], type=ids.type), ids]
                 )  # a list without a first line for names

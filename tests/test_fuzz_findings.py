@@ -1,0 +1,119 @@
+"""What the campaign of `fuzz/` found in files of others, each as a case of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew as us
+from unskew.errors import ColumnError, FileError
+from unskew.reading.excel_files import _to_array
+from unskew.views.holdout_group import find_holdout
+
+ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
+
+
+def write(path: Path, rows: dict[str, list[Any]] | pa.Table) -> Path:
+    """A Parquet file or JSON lines, as the ending says."""
+    table = rows if isinstance(rows, pa.Table) else pa.table(rows)
+    if path.suffix == ".parquet":
+        pq.write_table(table, path)
+    else:
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    return path
+
+
+def test_figures_in_a_parquet_file_about_its_values_are_not_believed(tmp_path: Path) -> None:
+    largest = 0x1122334455667788
+    path = write(tmp_path / "log.parquet", {"user": [1, 2, largest], "item": [1, 2, 1], "time": [3, 4, 5]})
+    whole = path.read_bytes()
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    pattern = largest.to_bytes(8, "little")
+    assert pattern in whole[footer:]
+    path.write_bytes(whole[:footer] + whole[footer:].replace(pattern, (1).to_bytes(8, "little")))
+    assert sorted(us.read_log(path).users.to_list()) == [1, 2, largest]
+
+
+def test_a_parquet_file_with_a_damaged_arrow_schema_is_refused_or_read_as_it_is(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.parquet", ROWS)
+    whole = path.read_bytes()
+    begin = whole.index(b"/////", whole.index(b"ARROW:schema"))
+    refused = 0
+    for place in range(begin + 5, begin + 200, 5):
+        path.write_bytes(whole[:place] + b"/" + whole[place + 1 :])
+        try:
+            assert us.read_log(path).users.to_list() == ["a", "b"]
+        except FileError:
+            refused += 1
+    assert refused
+
+
+def test_names_of_items_and_users_held_out_may_be_json_lines(tmp_path: Path) -> None:
+    from unskew.cli.item_names import read_names
+
+    log = us.read_log({"user": [7, 8, 9], "item": [1, 2, 1], "time": [3, 4, 5]})
+    users = write(tmp_path / "held-out.jsonl", {"user": [8]})
+    assert [log.users[int(code)] for code in find_holdout(log, users).nonzero()[0]] == [8]
+    names = write(tmp_path / "names.jsonl", {"item": [1, 2], "more": [[1], [2]], "title": ["one", "two"]})
+    assert read_names(str(names), log.items.values) == ["one", "two"]
+
+
+def test_two_columns_of_one_name_are_refused_in_a_hold_out_too(tmp_path: Path) -> None:
+    log = us.read_log({"user": [7, 8, 9], "item": [1, 2, 1], "time": [3, 4, 5]})
+    path = write(tmp_path / "held-out.parquet", pa.table([[7], [8]], names=["user", "user"]))
+    with pytest.raises(ColumnError, match="has two columns 'user': rename one"):
+        find_holdout(log, path)
+
+
+def test_a_sqlite_file_that_would_be_read_in_part_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.sqlite"
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.execute("CREATE TABLE log (user, item, time)")
+        database.executemany("INSERT INTO log VALUES (?, ?, ?)", [(n, n % 3, n) for n in range(50)])
+        database.commit()
+    whole = bytearray(path.read_bytes())
+    page = whole[4096:8192]
+    cells = 8 + 2 * 20  # where the 21st row of this page begins, in two bytes
+    whole[4096 + cells] ^= 0x40
+    assert page[0] == 0x0D  # a page of rows
+    path.write_bytes(bytes(whole))
+    with pytest.raises(FileError, match=r"log\.sqlite is damaged"):
+        us.read_log(path)
+
+
+def test_a_damaged_workbook_is_refused_or_read_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "log.xlsx"
+    book = openpyxl.Workbook()
+    for row in (("user", "item", "time"), ("a", 1, 3), ("b", 2, 4)):
+        book.active.append(row)
+    book.save(path)
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(40, len(whole), 97):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            assert us.read_log(path).users.to_list() == ["a", "b"]
+        except us.UnskewError:
+            refused += 1
+    assert refused > 5
+
+
+def test_numbers_of_a_workbook_beyond_64_bits_stay_apart() -> None:
+    assert _to_array([1e308, 1]).to_pylist() == [1e308, 1.0]
+    assert _to_array([2**63 + 1, 2**63 + 2]).to_pylist() == [str(2**63 + 1), str(2**63 + 2)]
+    assert _to_array([2**53 + 1, 0.5]).to_pylist() == [str(2**53 + 1), "0.5"]
+    assert _to_array([2.0**53, None, 3]).to_pylist() == [2**53, None, 3]
+
+
+def test_a_column_that_is_called_by_its_number_is_no_user_held_out(tmp_path: Path) -> None:
+    log = us.read_log({"user": [1, 2, 3], "item": [1, 2, 1], "time": [3, 4, 5]})
+    (tmp_path / "held-out.csv").write_text("2\n3\n")
+    assert [log.users[int(code)] for code in find_holdout(log, tmp_path / "held-out.csv").nonzero()[0]] == [2, 3]
