@@ -13,8 +13,8 @@ demo: .venv/demo ## install, reproduce the paper, hold methods against known tru
 	  --method organic --method 'organic + weights' --method kept
 	@echo "$(CURDIR)/demo/index.html"
 
-test: .venv/test ## install what the tests need and run them all, documentation included
-	@$(BIN)/python -m pytest -n 2
+test: .venv/test java ## install what the tests need and run them all, documentation included
+	@$(BIN)/python -m pytest -n 2 --dist loadgroup
 
 check: .venv/test ## lint, formatting, types
 	@$(BIN)/ruff check .
@@ -64,6 +64,10 @@ clean: ## remove what was installed and made
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@ .venv/demo
 
+java: # Spark runs on it; installed where it is missing and may be
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y default-jre-headless >/dev/null; } \
+	  || { echo "the tests of the Spark engine need Java: apt-get install default-jre-headless" >&2; exit 2; }
+
 .venv/bench: .venv/bin/python pyproject.toml constraints.txt
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
@@ -76,4 +80,4 @@ clean: ## remove what was installed and made
 	@touch $@
 
 .PRECIOUS: .venv-recipes/%/installed
-.PHONY: help demo test check bench fuzz docs recipes clean
+.PHONY: help demo test java check bench fuzz docs recipes clean

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import columns, random_events
-from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.folds import Folds
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import quality
+from unskew.evaluation.rank_selection import rank_selection
 from unskew.recommend import Batch, recommender
 
 EVENTS = random_events(np.random.default_rng(4), users=25, items=9)

@@ -11,6 +11,7 @@ from .data.window import Window as Window
 from .errors import ColumnError as ColumnError
 from .errors import ConvergenceWarning as ConvergenceWarning
 from .errors import EmptyError as EmptyError
+from .errors import EngineError as EngineError
 from .errors import FileError as FileError
 from .errors import InputError as InputError
 from .errors import PolicyError as PolicyError

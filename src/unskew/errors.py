@@ -127,6 +127,10 @@ class FileError(UnskewError, OSError):
     """A file cannot be read or written."""
 
 
+class EngineError(UnskewError, RuntimeError):
+    """A cluster cannot be reached, was lost, or cannot do what is asked of it."""
+
+
 class UnskewWarning(UserWarning):
     """Base of every warning that unskew gives; its message may name options, as that of an error does."""
 

@@ -5,7 +5,7 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `types`: the arrays that the package passes around
 - `profiles`: who holds what, as offsets and item codes
 - `rows`: entries of profiles, and whose they are
-- `blocks`: work cut by the data and run on threads
+- `user_cut`: where users are cut into blocks; `blocks`: work on blocks, run on threads
 - `sweep`: one pass over profiles; `margin_sweep`: one for several margins of their entries
 - `kernels`, `margin_kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes,
   over lists

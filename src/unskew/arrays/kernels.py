@@ -243,6 +243,27 @@ def fill_pair_shares(lo, hi, rows, shares, b, theta, out):
 
 
 @compiled
+def pick_entries(rows, shares, users, at, out):
+    """For each of the users the entry at which the shares of its row, added up, pass ``at`` times their sum."""
+    start, stop = rows.start, rows.stop
+    for k in range(len(users)):
+        u = users[k]
+        total = 0.0
+        for e in range(start[u], stop[u]):
+            total += shares[e]
+        sought = at[k] * total
+        reached = 0.0
+        found = np.int64(start[u])
+        for e in range(start[u], stop[u]):
+            if shares[e] > 0.0:
+                found = np.int64(e)
+                reached += shares[e]
+                if reached > sought:
+                    break
+        out[k] = found
+
+
+@compiled
 def find_repeat(lo, hi, start, item, time, removed, last, gone):
     """The first entry of these rows whose item its user holds already, -1 if there is none.
 

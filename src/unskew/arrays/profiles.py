@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Items, Offsets
+from unskew.arrays.user_cut import cut_users
 
 
 class Rows(NamedTuple):
@@ -33,6 +34,8 @@ class Profiles:
         P(u) of each user, any positive scale; None for uniform.
     b
         P(i|u) of each entry, any positive scale per row; None for uniform.
+    cut
+        Where the users are cut into blocks; None to cut by what these profiles hold.
     """
 
     start: Offsets
@@ -41,6 +44,7 @@ class Profiles:
     n_items: int
     a: Floats | None = None
     b: Floats | None = None
+    cut: Codes | None = None
 
     @property
     def rows(self) -> Rows:
@@ -68,10 +72,4 @@ class Profiles:
 
     @cached_property
     def _edges(self) -> Codes:
-        if self.n_users == 0:
-            return np.zeros(1, dtype=np.int64)
-        work = self.sizes() + 1
-        ends = np.cumsum(work)
-        blocks = int(np.clip(ends[-1] // (8 * max(self.n_items, 1)), 2, 32))
-        cuts = np.searchsorted(ends, np.arange(1, blocks) * (ends[-1] / blocks))
-        return np.unique(np.concatenate([[0], cuts, [self.n_users]])).astype(np.int64)
+        return cut_users(self.sizes(), self.n_items) if self.cut is None else self.cut

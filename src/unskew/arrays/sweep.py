@@ -74,7 +74,10 @@ class Sweep:
 
     def reach(self, items: Mask) -> float:
         """P(u holds any of these items). Not counted as a pass: it is asked once, for a report."""
-        return float(self.profiles.shares()[count_kept(self.profiles, items) > 0].sum())
+        held = count_kept(self.profiles, items) > 0
+        if self.profiles.a is None:
+            return int(np.count_nonzero(held)) / self._total
+        return float(self.profiles.shares()[held].sum())
 
     def joint(self, theta: Floats, items: Codes) -> Floats:
         """``P(i,k|w) = sum_u a_u pi_ui pi_uk`` for the chosen `items`. One pass."""

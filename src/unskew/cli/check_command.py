@@ -118,6 +118,7 @@ def check(
     scored = limits.need_scores
     models = check_specs(recommenders, qualities) if scored else None
     ran = check_specs([baseline], qualities) if scored and baseline is not None else None
+    source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
     views = source.take_draws(log, since=reference, until=at, draws=draws if scored else 1, seed=chosen.seed)
     found = hold_against(

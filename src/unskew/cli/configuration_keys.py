@@ -80,8 +80,14 @@ SHARED_KEYS = {
 }
 """By their path in the file."""
 
-COMMAND_LINE_ONLY = ("as_json", "debug", "config", "no_config", "allow_code", "help")
-"""Options that no file may set: how this run shows what it finds, and what it trusts."""
+COMMAND_LINE_ONLY = (
+    *("as_json", "debug", "config", "no_config", "allow_code", "help"),
+    *("engine", "master", "spark_conf"),
+)
+"""Options that no file may set: how this run shows what it finds, what it trusts, and where it runs.
+
+Settings of Spark can name code, and a cluster runs it.
+"""
 
 SPECS = ("recommenders", "baseline", "production", "margins")
 """Options that name recommenders, and so could run code."""

@@ -59,6 +59,8 @@ def drift(
     """
     _check(source.known, reference, at, detect, output)
     source.check_outputs(output, inputs=[reference, names], tables=False)
+    if detect:
+        source.refuse_spark("--detect")
     whole = source.read()
     result: dict[str, Any] = {}
     if reference is not None and at is not None:

@@ -55,6 +55,7 @@ def excess(
                 f"{option(name)} is of no use here: an excess is estimated from the whole log, without exposures",
                 remedy="leave it out",
             )
+    source.refuse_spark("'unskew excess'")
     found = find_excess(
         source.read(),
         known.production,

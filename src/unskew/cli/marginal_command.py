@@ -7,6 +7,7 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import LogOptions, log_options, show_options, split_options, written_option
+from unskew.errors import option
 from unskew.text import thousands
 
 
@@ -43,12 +44,17 @@ def marginal(
       unskew weights events.parquet --reference march.parquet --at 2024-09-01
       unskew marginal events.parquet --at 2024-03-01 --after=-30d -o march.parquet
     """
+    from unskew.data.slice import Slice
     from unskew.data.split_rule import SplitRule
+    from unskew.engines.spark_log import require_local
 
     rule = SplitRule(after, leave_last_out)
     source.check_outputs(output)
     log = source.read_view(since=at, until=at)
-    part = rule.split(source.snapshot(log, at)).pairs
+    snapshot = source.snapshot(log, at)
+    if rule:
+        require_local(snapshot, f"{option('after')} or {option('leave_last_out')}")
+    part: Slice = rule.split(snapshot).pairs if rule else snapshot
     result = part.marginal(min_items=min_items)
     result.save(output)
     policy = result.policy.to_dict() if result.policy else None

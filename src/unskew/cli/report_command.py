@@ -143,6 +143,7 @@ def report(
     ran = None if baseline is None else check_specs([baseline], qualities)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
+    source.refuse_spark("'unskew report'")
     log = source.read()
     views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed)
     found = make_log_page(

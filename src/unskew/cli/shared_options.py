@@ -57,6 +57,22 @@ _LOG_OPTIONS = [
         metavar="HOW",
         help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
     ),
+    click.option(
+        "--engine",
+        type=click.Choice(["local", "spark"]),
+        default="local",
+        show_default=True,
+        help="Where the work is done: on this machine, or on a Spark cluster.",
+    ),
+    click.option(
+        "--master", metavar="URL", help="Of --engine spark: spark://HOST:PORT, yarn, ...  [default: local[*]]"
+    ),
+    click.option(
+        "--spark-conf",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="Of --engine spark: a setting, such as spark.executor.memory=8g; repeat for several.",
+    ),
     *KNOWN_OPTIONS,
 ]
 _LIMIT_OPTIONS = [
@@ -228,6 +244,9 @@ class LogOptions:
     drop_nulls: bool = False
     p_user: str | None = None
     p_item: str | None = None
+    engine: str = "local"
+    master: str | None = None
+    spark_conf: tuple[str, ...] = ()
     known: KnownOptions = KnownOptions()
     file: Mapping[str, Any] = field(default_factory=dict)
 
@@ -243,7 +262,7 @@ class LogOptions:
         self.known.check()
         by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
         log = read_log(
-            self.path,
+            self._open_spark() if self.is_on_spark else self.path,
             self.user,
             self.item,
             self.time,
@@ -273,7 +292,7 @@ class LogOptions:
 
         first, last = (tick.item() for tick in log.span)
         unit = None if log.axis.is_calendar else find_epoch_unit(first, last)
-        if unit is None or not dates_are_given():
+        if unit is None or self.is_on_spark or not dates_are_given():
             return log
         click.echo(
             f"{log.source}: times read as {UNIT_WORDS[unit]} since 1970, {show_span(unit, first, last)} "
@@ -281,6 +300,33 @@ class LogOptions:
             err=True,
         )
         return log.count_since_1970(unit)
+
+    @property
+    def is_on_spark(self) -> bool:
+        """Whether the work is done on a cluster; refuses what is about one otherwise."""
+        if self.engine != "spark" and (self.master or self.spark_conf):
+            given = "--master" if self.master else "--spark-conf"
+            raise InputError(f"{given} is about a Spark cluster", remedy="give --engine spark as well")
+        return self.engine == "spark"
+
+    def refuse_spark(self, command: str) -> None:
+        """Refuse a cluster where a command cannot use one."""
+        from unskew.errors import EngineError
+
+        if self.is_on_spark:
+            raise EngineError(f"{command} does not work on Spark", remedy="leave out --engine spark")
+
+    def _open_spark(self) -> Any:
+        from unskew.engines.spark_session import start_session
+        from unskew.reading.spark_rows import open_parquet
+
+        settings = [text.partition("=") for text in self.spark_conf]
+        wrong = next((key for key, equals, _ in settings if not equals), None)
+        if wrong is not None:
+            raise InputError(f"--spark-conf is {wrong!r}", remedy="write KEY=VALUE")
+        progress().stage("starting Spark")
+        session = start_session(self.master, {key: value for key, _, value in settings})
+        return open_parquet(self.log, session)
 
     def check_outputs(self, *outputs: str | None, inputs: Sequence[str | None] = (), tables: bool = True) -> None:
         """Refuse to write where one cannot, over a file that is read (LOG or one of `inputs`), or to one twice.
@@ -298,7 +344,8 @@ class LogOptions:
         if not given:
             return
         inputs = [*inputs, *self.known.files]
-        read = [*expand(self.path), *(Path(name) for name in inputs if name is not None and is_file(name))]
+        here = [path for path in self.log if "://" not in path] if self.is_on_spark else self.log
+        read = [*expand(here), *(Path(name) for name in inputs if name is not None and is_file(name))]
         for k, path in enumerate(given):
             if any(_is_same(path, other) for other in read):
                 raise InputError(

@@ -4,6 +4,7 @@
 - `date_grammar`, `times`: how dates are written; the time axis of a log; `date_columns`: dates in dataframes
 - `epoch_units`: numbers that count since 1970; `relative_times`: times given with a log in mind, such as -30d
 - `columns`: the columns that a log came from
+- `dated_log`: what is known about the time of any log, wherever it is
 - `log`, `saved_log`: all of history, in memory and on disk; `repeats`: later rows of pairs that it counts once
 - `fingerprint`: what tells one log apart from another
 - `view_report`: what a view of a log left out of it

@@ -20,11 +20,6 @@ def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask 
     return eligible if cohort is None else eligible & cohort
 
 
-def users_of_both(reference: Slice, now: Slice, min_items: int) -> Mask:
-    """The users of `now` who have at least `min_items` items at the reference date as well."""
-    return find_users(reference, eligible_users(reference, None, min_items), now)
-
-
 def find_users(one: Slice, mask: Mask, other: Slice) -> Mask:
     """Which users of `other` are in the `mask` of `one`; the two may come from different logs."""
     if one.log.users is other.log.users:

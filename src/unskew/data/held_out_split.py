@@ -72,4 +72,4 @@ class HeldOutSplit:
     def without_profile(self) -> Share:
         """Who has something that could be held out, but nothing else to recommend from."""
         out = (self.whole.sizes() > 0) & (self.pairs.sizes() == 0)
-        return Share.of(out, self.whole.shares())
+        return self.whole.share_of(out)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unskew.errors import InputError
+from unskew.errors import InputError, option
 from unskew.frames import as_array
 
 _NUMBERS = {"integers", "decimal numbers"}
@@ -95,6 +96,10 @@ class Ids:
 
     def order(self) -> npt.NDArray[np.int64]:
         """The codes, sorted by id."""
+        return self._order
+
+    @cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
         order: npt.NDArray[np.int64] = pc.sort_indices(self.values).to_numpy().astype(np.int64)
         return order
 
@@ -127,6 +132,20 @@ def require_codes_of_mapping(
     except (TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{what} must map ids to numbers: {error}") from None
     return ids.codes(list(mapping)), numbers
+
+
+def log_weights_by_id(ids: Ids, weights: Mapping[Any, float]) -> npt.NDArray[np.float64]:
+    """Weights by item id as log-weights of all items: 0 for one that is not named, -inf where the weight is 0."""
+    codes, values = require_codes_of_mapping(ids, weights, option("weights"))
+    for item, code, value in zip(weights, codes, values, strict=True):
+        if code < 0:
+            raise InputError(f"{option('weights')}: the log has no item {item!r} (it has {ids.examples()})")
+        if not (np.isfinite(value) and value >= 0):
+            raise InputError(f"the weight of item {item!r} is {value}, but must be finite and not negative")
+    theta = np.zeros(len(ids))
+    with np.errstate(divide="ignore"):
+        theta[codes] = np.log(values)
+    return theta
 
 
 def _as_array(wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> pa.Array:

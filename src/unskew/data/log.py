@@ -6,7 +6,6 @@ codes back into the caller's ids. Reading files is left to `unskew.reading`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -19,22 +18,22 @@ from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Items, Mask, Offsets, Times
+from unskew.arrays.user_cut import cut_users
 from unskew.data.columns import Columns, Labels, Reading
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.dated_log import DatedLog
 from unskew.data.ids import Ids
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.relative_times import LogSpan, show_span
 from unskew.data.repeats import Repeats, keep_rows
 from unskew.data.saved_log import read_saved_log, write_saved_log
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import PER_SECOND, UNIT_WORDS, Label, Moment, TimeAxis, check_time_unit, refuse_compact_date
+from unskew.data.times import PER_SECOND, TimeAxis, check_time_unit
 from unskew.data.view_report import ViewReport
 from unskew.data.window import Window
-from unskew.errors import ColumnError, EmptyError, InputError, TimeError, UnskewWarning, option
+from unskew.errors import ColumnError, InputError, TimeError, option
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Log:
+class Log(DatedLog):
     """Who took which item when. Made by `unskew.read_log` or `Log.load`.
 
     Attributes
@@ -68,6 +67,9 @@ class Log:
         Of a view: what it left out, and why it was taken.
     view_details
         Of a view: what it was made from, in a few words. Weights that were made under another are refused.
+    cut
+        Where the users are cut into blocks for sums over all of them; of a view as in the whole log. None to cut
+        by what they hold.
     """
 
     users: Ids
@@ -89,6 +91,7 @@ class Log:
     repeats: Repeats | None = None
     view_report: ViewReport | None = None
     view_details: str = ""
+    cut: Codes | None = None
 
     @classmethod
     def load(cls, path: str | Path) -> Log:
@@ -130,16 +133,6 @@ class Log:
         """The first and the last tick; looked for once, since every snapshot asks."""
         return self.time.min(), self.time.max()
 
-    @property
-    def first(self) -> Label:
-        """The time of the first interaction."""
-        return self.axis.show(self.span[0])
-
-    @property
-    def last(self) -> Label:
-        """The time of the last interaction."""
-        return self.axis.show(self.span[1])
-
     def at(
         self,
         time: Any,
@@ -169,7 +162,7 @@ class Log:
         Snapshot(at 4: 1 users, 2 items, 2 interactions)
         """
         moment = self.moment(time)
-        self._check_range(moment)
+        self.check_range(moment)
         snapshot = Snapshot.of(self, moment)
         return snapshot.with_priors(p_user, p_item)
 
@@ -257,7 +250,15 @@ class Log:
         place = np.empty(len(order), dtype=np.uint32)
         place[order] = np.arange(len(order), dtype=np.uint32)
         items = Ids(self.items.values.take(order), self.items.type)
-        return replace(self, items=items, item=place[self.item], unexposed=None)
+        return replace(self, items=items, item=place[self.item], unexposed=None, cut=self.edges)
+
+    @cached_property
+    def edges(self) -> Codes:
+        """Where the users are cut into blocks, at every date and in every view."""
+        if self.cut is not None:
+            return self.cut
+        ends = self.start.astype(np.int64)
+        return cut_users(ends[1:] - ends[:-1], len(self.items))
 
     def keep_entries(self, keep: Mask, *, repeats: Mask | None = None, view: str | None = None) -> Log:
         """The log of some of its interactions; users and items keep their codes.
@@ -273,7 +274,7 @@ class Log:
             What the result is called; by default what this log is called.
         """
         left = keep_rows(self, np.asarray(keep, dtype=np.bool_), repeats)
-        return replace(left, view=self.view if view is None else view)
+        return replace(left, view=self.view if view is None else view, cut=self.edges)
 
     def entry_users(self) -> Codes:
         """Whose each entry is, as a code."""
@@ -282,7 +283,7 @@ class Log:
 
     def profiles(self, stop: Offsets) -> Profiles:
         """The rows up to `stop`, as plain arrays."""
-        return Profiles(self.start[:-1], stop, self.item, len(self.items))
+        return Profiles(self.start[:-1], stop, self.item, len(self.items), cut=self.edges)
 
     def stops_at(self, tick: int | float) -> Offsets:
         """Where each row ends at `tick`. The only thing that a snapshot allocates."""
@@ -294,53 +295,3 @@ class Log:
             lambda k, lo, hi: kernels.find_stops(lo, hi, self.start, self.time, tick, stop),
         )
         return stop
-
-    def moment(self, time: Any) -> Moment:
-        """A time of this log: a date or a number, ``"last"`` for its end, ``"-30d"`` for so long before that."""
-        return self._span.moment(time)
-
-    def begin(self, time: Any) -> Moment:
-        """The same where something begins: a bare date is the start of that day, a month that of its first."""
-        return self._span.begin(time)
-
-    @property
-    def _span(self) -> LogSpan:
-        first, last = (tick.item() for tick in self.span)
-        return LogSpan(self.axis, first, last)
-
-    def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
-        """The error about a time before the first interaction."""
-        return EmptyError(
-            f"nothing had happened yet at {moment.label}: {self._what()} runs from {self.first} to {self.last}",
-            remedy=remedy,
-        )
-
-    def _refuse_wrong_unit(self, moment: Moment) -> None:
-        """Refuse a date outside the log if that comes from a unit of time which cannot be right."""
-        first, last = (tick.item() for tick in self.span)
-        unit = find_epoch_unit(first, last) if self.axis.kind == "epoch" else None
-        if unit is not None and unit != self.axis.unit:
-            raise TimeError(
-                f"{moment.label} is outside the log, which runs from {self.first} to {self.last} with "
-                f"{option('time_unit', self.axis.unit)}",
-                remedy=f"its times look like {UNIT_WORDS[unit]}: with {option('time_unit', unit)} it runs from "
-                f"{show_span(unit, first, last)}",
-            )
-
-    def _what(self) -> str:
-        return "the log" if self.view == "all" else f"the {self.view!r} view of the log"
-
-    def _check_range(self, moment: Moment) -> None:
-        first, last = self.span
-        refuse_compact_date(self.axis, moment, self.span)
-        if not first <= moment.tick <= last:
-            self._refuse_wrong_unit(moment)
-        if moment.tick < first:
-            raise self.too_early_error(moment)
-        same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
-        if moment.tick > last and not same_day:
-            warnings.warn(
-                f"{moment.label} is after {self._what()} ends: it runs from {self.first} to {self.last}",
-                UnskewWarning,
-                stacklevel=3,
-            )

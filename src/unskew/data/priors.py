@@ -82,6 +82,13 @@ def user_prior(snapshot: Slice, prior: UserPrior) -> tuple[Floats | None, str]:
     return _check_shares(snapshot, shares.copy()), "given"
 
 
+def describe_item_prior(prior: ItemPrior) -> str:
+    """What a P(i|u) is called in a policy."""
+    if prior is None or (isinstance(prior, str) and prior == "uniform"):
+        return "uniform"
+    return str(prior) if isinstance(prior, Recency) else f"column {prior}"
+
+
 def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
     """P(i|u) as an array over the entries (None for uniform), and its name."""
     if prior is None or (isinstance(prior, str) and prior == "uniform"):

@@ -21,10 +21,11 @@ from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import mark_entries
 from unskew.arrays.sweep import Sweep, count_kept
 from unskew.arrays.types import Codes, Floats, Mask, Offsets
-from unskew.data.ids import require_codes_of_mapping
+from unskew.data.ids import log_weights_by_id
 from unskew.data.marginal import Marginal
 from unskew.data.policy import Policy
 from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
+from unskew.data.shares import Share
 from unskew.data.times import Label
 from unskew.data.weighting import AppliesToSlice, Weighting, Weights
 from unskew.errors import EmptyError, InputError, option
@@ -99,6 +100,13 @@ class Slice:
     def shares(self) -> Floats:
         """P(u) of each user, in the order of ``log.users``; 0 for one who holds nothing."""
         return self.profiles.shares()
+
+    def share_of(self, users: Mask) -> Share:
+        """How many of these users there are, all of whom hold something, and how much of P(u) they have."""
+        if self.profiles.a is None:
+            found = int(np.count_nonzero(users))
+            return Share(found, found / max(self.n_users, 1))
+        return Share.of(users, self.shares())
 
     def probabilities(self, weights: Weights = None) -> Floats:
         """P(i|w) of each item, in the order of ``log.items``."""
@@ -189,9 +197,8 @@ class Slice:
         `weights` are None for 1 everywhere, fitted weights or another method (`unskew.methods`), a mapping from
         item id to weight (1 for an item that it does not name), or what this method gave before.
         """
-        theta = np.zeros(self.profiles.n_items)
         if weights is None:
-            return Weighting(self, theta)
+            return Weighting(self, np.zeros(self.profiles.n_items))
         if isinstance(weights, Weighting):
             if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
@@ -209,16 +216,7 @@ class Slice:
                     remedy="give fitted weights, a mapping {item: weight} or a method of unskew.methods",
                 )
             return weights.apply(self)
-        codes, values = require_codes_of_mapping(self.log.items, weights, option("weights"))
-        for item, code, value in zip(weights, codes, values, strict=True):
-            if code < 0:
-                raise InputError(
-                    f"{option('weights')}: the log has no item {item!r} (it has {self.log.items.examples()})"
-                )
-            if not (np.isfinite(value) and value >= 0):
-                raise InputError(f"the weight of item {item!r} is {value}, but must be finite and not negative")
-        with np.errstate(divide="ignore"):
-            theta[codes] = np.log(values)
+        theta = log_weights_by_id(self.log.items, weights)
         part = self.restrict(self.kept_sizes(theta > -np.inf) > 0)
         if not part.shares().any():
             raise EmptyError(

@@ -25,18 +25,23 @@ class Snapshot(Slice):
 
     @classmethod
     def of(cls, log: Log, moment: Moment) -> Snapshot:
-        """The profiles of `log` at `moment`, P(u) and P(i|u) uniform."""
-        profiles = log.profiles(log.stops_at(moment.tick))
-        entries = None
-        if log.removed is not None:
-            profiles, entries = _without_removed(profiles, log.removed, moment.tick)
-        snapshot = cls(log, moment.label, moment.tick, profiles, Policy(view=log.view), entries)
+        """The profiles of `log` at `moment`, P(u) and P(i|u) uniform; somebody holds something."""
+        snapshot = cls.cut_off(log, moment)
         if snapshot.n_users == 0:
             raise EmptyError(
                 f"the snapshot at {moment.label} is empty: every item had left its profile again "
                 f"(the log runs from {log.first} to {log.last})"
             )
         return snapshot
+
+    @classmethod
+    def cut_off(cls, log: Log, moment: Moment) -> Snapshot:
+        """The same, of a part of a log in which maybe nobody holds anything yet."""
+        profiles = log.profiles(log.stops_at(moment.tick))
+        entries = None
+        if log.removed is not None:
+            profiles, entries = _without_removed(profiles, log.removed, moment.tick)
+        return cls(log, moment.label, moment.tick, profiles, Policy(view=log.view), entries)
 
     def __repr__(self) -> str:
         return f"Snapshot(at {self.at}: {self.n_users} users, {self.n_items} items, {len(self)} interactions)"

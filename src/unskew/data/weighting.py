@@ -17,6 +17,7 @@ import numpy as np
 
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import all_entries, sum_entries
 from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats
@@ -91,20 +92,24 @@ class Weighting:
     def pair_shares(self) -> Floats:
         """``P(u) P(i|u,w)`` of every place of ``profiles.item``: 0 where nobody is evaluated; sums to 1."""
         p = self.part.profiles
-        out = np.zeros(len(p.item))
-        rows, shares = p.rows, p.shares()
-        over_blocks(
-            p.edges(),
-            len(p.item),
-            lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, p.b, self.log_weights, out),
-        )
-        return out
+        return find_pair_shares(p, p.shares(), self.log_weights)
 
     @cached_property
     def user_mass(self) -> Floats:
         """The sum of `pair_shares` over the entries of each user of the log."""
         p = self.part.profiles
         return sum_entries(p, self.pair_shares[all_entries(p)])
+
+
+def find_pair_shares(profiles: Profiles, shares: Floats, log_weights: Floats) -> Floats:
+    """``P(u) P(i|u,w)`` of every place of ``profiles.item``; `shares` are P(u)."""
+    out, rows = np.zeros(len(profiles.item)), profiles.rows
+    over_blocks(
+        profiles.edges(),
+        len(profiles.item),
+        lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, profiles.b, log_weights, out),
+    )
+    return out
 
 
 @runtime_checkable

@@ -15,6 +15,7 @@ from unskew.data.policy import Policy
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
+from unskew.data.weighting import Weighting
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +67,13 @@ class LocalPopulation:
 
     def left_out(self) -> Share:
         out = (self.whole.sizes() > 0) & ~self._mask
-        return Share.of(out, self.whole.shares())
+        return self.whole.share_of(out)
 
     def passes(self) -> Sweep:
         return Sweep(self.part.profiles)
+
+    def weigh(self, log_weights: Floats, top: int | None) -> Weighting:
+        return Weighting(self.part, log_weights, "weighted", top, frees_constant_lists=True)
 
     def collect(self) -> Slice:
         return self.part

@@ -17,6 +17,25 @@ from unskew.data.times import Label
 from unskew.solve.passes import Passes
 
 
+class AppliedWeights(Protocol):
+    """Item weights on some users, as `unskew.data.weighting.Weighting` has them."""
+
+    @property
+    def log_weights(self) -> Floats: ...
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def top(self) -> int | None: ...
+
+    @property
+    def frees_constant_lists(self) -> bool: ...
+
+    def marginal(self) -> Floats:
+        """The weighted item marginal."""
+
+
 class Population(Protocol):
     """Some of the users who hold anything at a date; arrays are over the items of its log.
 
@@ -63,6 +82,9 @@ class Population(Protocol):
 
     def passes(self) -> Passes:
         """Passes over the profiles of these users, counted from 0."""
+
+    def weigh(self, log_weights: Floats, top: int | None) -> AppliedWeights:
+        """Fitted log-weights of all items on these users; `top` if only so many items have one."""
 
     def collect(self) -> Slice:
         """Their profiles, on this machine."""

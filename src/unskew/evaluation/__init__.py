@@ -5,9 +5,11 @@
 - `selection_options`: how pairs are held out
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
-- `evaluate_one`: both in one
+- `rank_selection`: from a selection to ranks; `evaluate_one`: and to a score
+- `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there
 - `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
+- `unit_sums`, `pair_sums`: the sums over users and over pairs that these need, block by block
 - `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another

@@ -9,12 +9,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays.types import Codes, Floats
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label
 from unskew.data.weighting import Weights
+from unskew.engines.spark_log import SparkSnapshot, is_at_spark
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.pairs import pairs_of
+from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.spark_evaluation import refuse_protocols
+from unskew.evaluation.spark_sample import SampledSelection
 from unskew.files import write_table
 from unskew.frames import to_native
 from unskew.methods.method import Method
@@ -81,13 +86,33 @@ def sample_pairs(
     >>> us.sample_pairs(log.at(3), sample=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
+    if is_at_spark(snapshot):
+        options = SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
+        return _sample_there(snapshot, weights, options)
     selection = PairSelection.of(
         snapshot, [weights], sample=sample, seed=seed, after=after, leave_last_out=leave_last_out
     )
-    weighting, split = selection.weightings[0], selection.split
+    weighting = selection.weightings[0]
     entries = np.sort(selection.pairs.entry[selection.places_of_draws(weighting)])
+    return _list_pairs(selection, entries, weighting.pair_shares[entries], weights)
+
+
+def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptions) -> TestSet:
+    """The same where the profiles are on a cluster: the same seed draws the same pairs."""
+    refuse_protocols(options)
+    assert options.sample is not None
+    weighting = snapshot.weigh(weights)
+    selection, sample, draws = SampledSelection.draw(snapshot, [weighting], options.sample, options.seed, others=0)
+    entries = sample.entries(draws[0])
+    order = np.argsort(entries, kind="stable")
+    return _list_pairs(selection, entries[order], draws[0].probability[order], weights)
+
+
+def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, weights: Any) -> TestSet:
+    """The pairs at these entries with what is left of their profiles."""
+    weighting, split = selection.weightings[0], selection.split
     pairs = pairs_of(split.pairs, entries)
-    log = snapshot.log
+    log = split.pairs.log
     items, offsets = [], [np.zeros(1, dtype=np.int64)]
     for _, batch in HoldOut(split.known).batches(pairs, 10**6):
         items.append(batch.item)
@@ -96,20 +121,20 @@ def sample_pairs(
         {
             "user": log.users.take(pairs.user),
             "item": log.items.take(pairs.item),
-            "probability": weighting.pair_shares[entries],
+            "probability": probability,
             "profile": pa.LargeListArray.from_arrays(
                 pa.array(np.concatenate(offsets)), log.items.values.take(pa.array(np.concatenate(items)))
             ),
         }
     )
     about = {
-        "at": snapshot.at,
+        "at": split.pairs.at,
         "protocol": split.pairs.policy.protocol,
         "after": getattr(split.pairs, "after", None),
         "method": weights.name if isinstance(weights, Method) else None,
         "reference": _name_reference(weights),
-        "n": sample,
-        "seed": seed,
+        "n": selection.sample,
+        "seed": selection.seed,
         "policy": getattr(weights, "policy", split.pairs.policy).to_dict(),
         "users_left_out": asdict(selection.users_left_out(weighting)),
         "users_without_profile": asdict(selection.users_without_profile),

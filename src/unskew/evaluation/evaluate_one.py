@@ -7,26 +7,25 @@ arrays. What is uncertain about a score is in `intervals`, what differs between 
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
-from unskew.errors import InputError, UnskewWarning
+from unskew.engines.spark_log import is_at_spark
+from unskew.errors import InputError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
-from unskew.evaluation.quality import Quality, distinct_qualities, is_one_quality
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.quality import distinct_qualities, is_one_quality
 from unskew.evaluation.quality import qualities as named_qualities
-from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
+from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
-from unskew.evaluation.selection_options import SelectionKeywords
-from unskew.recommend.contract import traits_of
+from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
+from unskew.evaluation.spark_evaluation import score_on_spark
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
-from unskew.recommend.specs import recommender as named_recommender
 
 Several = list[Any] | tuple[Any, ...]
 """Qualities or recommenders in a list, or anything of the kind, which is not a text or a function."""
@@ -141,6 +140,12 @@ def evaluate(
             remedy="put it into a list, to have a list of scores",
         )
     models = name_recommenders(recommender)
+    if is_at_spark(snapshot):
+        there = Results(
+            score_on_spark(models, snapshot, [weights], wanted, level, SelectionOptions(**selection)),
+            snapshot.log.frames,
+        )
+        return there[0] if single else there
     chosen = PairSelection.of(snapshot, [weights], **selection)
     ranks = (replace(rank_selection(one, chosen, wanted), recommender=name) for name, one in models.items())
     scores = Results(
@@ -174,35 +179,3 @@ def rank_held_out(
     several = weights if isinstance(weights, Sequence) else [weights]
     chosen = PairSelection.of(snapshot, several, **selection)
     return rank_selection(recommender, chosen, named_qualities(qualities))
-
-
-def rank_selection(
-    recommender: AnyRecommender,
-    selection: PairSelection,
-    qualities: Sequence[Quality],
-    *,
-    tell_missing: Callable[[str], None] | None = None,
-) -> HeldOutRanks:
-    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look.
-
-    `tell_missing` is told if lists made elsewhere lack some of the users; by default that is a warning.
-    """
-    check_user_qualities(qualities, selection.sample)
-    model = named_recommender(recommender)
-    depth = max(q.depth for q in qualities)
-    graded = any(q.needs_grades for q in qualities)
-    held, pairs = selection.held, selection.pairs
-    if selection.folds is None:
-        ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
-    else:
-        ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
-    missing = describe_missing_lists(model, pairs)
-    if missing is not None:
-        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
-    return HeldOutRanks(
-        str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
-    )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UnskewWarning, stacklevel=4)

@@ -17,21 +17,23 @@ from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
+from unskew.engines.spark_log import is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
-from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
+from unskew.evaluation.spark_evaluation import report_on_spark
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, resolve_reference
@@ -109,6 +111,8 @@ def report(
     """
     draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
     for one in draws:
+        if is_on_spark(one):
+            continue
         require_instance(Log, one, "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
@@ -122,6 +126,21 @@ def report(
     ran = None if baseline is None else _name_baseline(baseline, named)
     reports = []
     for one in draws:
+        if is_on_spark(one):
+            refuse_on_spark(baseline=baseline, by=by, refit=refit or None, margins=fit.margins or None)
+            target = None if reference is None else resolve_reference(one, reference, p_user=p_user, p_item=p_item)
+            return report_on_spark(
+                one,
+                named,
+                at=at,
+                reference=target,
+                weights=weights,
+                qualities=wanted,
+                options=selection,
+                fit=fit,
+                level=level,
+                p_item=p_item,
+            )
         target = None if reference is None else resolve_reference(one, reference, p_user=p_user, p_item=p_item)
         if ran is not None and not isinstance(target, Snapshot):
             raise PolicyError(

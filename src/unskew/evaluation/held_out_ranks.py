@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
+from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
+from unskew.engines.population import AppliedWeights
+from unskew.engines.spark_log import SparkSnapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
+from unskew.evaluation.pair_sums import PairSums
 from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.quality import quality as named_quality
@@ -123,7 +127,13 @@ class HeldOutRanks:
             drawn = (values[self.selection.places_of_draws(weighting)] for weighting in weightings)
             return [estimate_from_draws(wanted, some, level) for some in drawn]
         return [
-            estimate_from_users(wanted, weighting.user_mass, self._user_totals(weighting, values), level)
+            estimate_from_users(
+                wanted,
+                weighting.user_mass,
+                self._user_totals(weighting, values),
+                level,
+                self.snapshot.log.edges,
+            )
             for weighting in weightings
         ]
 
@@ -134,10 +144,11 @@ class HeldOutRanks:
         shares = self._probabilities(weighting)
         if self.sample is None:
             users = int(np.count_nonzero(weighting.user_mass))
-            return self._score(self.quality(quality), weighting, estimate, shares, users)
+            return self._score(self.quality(quality), weighting, estimate, self._sum_pairs(shares), users)
         place = self.selection.places_of_draws(weighting)
         users = len(np.unique(self.users[place]))
-        return self._score(self.quality(quality), weighting, estimate, shares, users, pairs=len(place))
+        sums = replace(self._sum_pairs(shares), pairs=len(place))
+        return self._score(self.quality(quality), weighting, estimate, sums, users)
 
     def scores(
         self,
@@ -230,14 +241,15 @@ class HeldOutRanks:
             self._require_whole_lists(wanted, order, ends)
         found = []
         for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
-            _, user = np.unique(self.users[own], return_inverse=True)
+            found_users, user = np.unique(self.users[own], return_inverse=True)
             mass = sum_by_user(user, shares[own], 0)
             if mass.sum() <= 0:
                 continue
             total = sum_by_user(user, shares[own] * values[own], 0)
-            estimate = estimate_from_users(wanted, mass, total, level)
+            edges = np.searchsorted(found_users, self.snapshot.log.edges)
+            estimate = estimate_from_users(wanted, mass, total, level, edges)
             users = int(np.count_nonzero(mass))
-            score = self._score(wanted, weighting, estimate, shares[own], users, places=own)
+            score = self._score(wanted, weighting, estimate, self._sum_pairs(shares, own), users)
             found.append(replace(score, segment=str(name)))
         return found
 
@@ -306,41 +318,70 @@ class HeldOutRanks:
         shares = weighting.pair_shares[self.entries[some]]
         return sum_by_user(self.users[some], shares * values[some], len(self.snapshot.log.users))
 
-    def _score(
-        self,
-        quality: Quality,
-        weighting: Weighting,
-        estimate: Estimate,
-        shares: Floats,
-        users: int,
-        *,
-        pairs: int | None = None,
-        places: Codes | slice = slice(None),
-    ) -> Score:
+    def _sum_pairs(self, shares: Floats, places: Codes | slice = slice(None)) -> PairSums:
+        """What some of the pairs have in common, summed by the blocks of their users."""
         items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
-        by_item = np.bincount(items, weights=shares)
-        squares = float((shares * shares).sum())
-        return Score(
-            recommender=self.recommender,
-            quality=quality.name,
-            view=self.snapshot.policy.view,
-            weighting=weighting.name,
-            top=weighting.top,
-            at=self.snapshot.at,
-            value=estimate.value,
-            low=estimate.interval.low,
-            high=estimate.interval.high,
-            pairs=int(np.count_nonzero(shares)) if pairs is None else pairs,
+        cuts = np.searchsorted(self.users[places], self.snapshot.log.edges).tolist()
+        own, n = shares[places], self.snapshot.profiles.n_items
+        return PairSums.add([PairSums.of(items[lo:hi], own[lo:hi], n) for lo, hi in pairwise(cuts)])
+
+    def _score(
+        self, quality: Quality, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
+    ) -> Score:
+        return make_score(
+            self.recommender,
+            quality,
+            self.snapshot,
+            weighting,
+            estimate,
+            sums,
+            self.left_out,
             users=users,
-            level=estimate.interval.level,
-            method=estimate.interval.method,
-            too_few_hits=estimate.interval.too_few_hits,
             biased=self.may_be_biased(weighting),
-            effective_pairs=float(shares.sum()) ** 2 / squares if squares > 0 else math.nan,
-            largest_item=float(by_item.max() / shares.sum()),
             users_left_out=self.selection.users_left_out(weighting),
             users_without_profile=self.selection.users_without_profile,
-            exact=self.left_out.exact,
-            left_out=self.left_out.kind,
-            folds=self.left_out.folds,
         )
+
+
+def make_score(
+    recommender: str,
+    quality: Quality,
+    part: Slice | SparkSnapshot,
+    weighting: AppliedWeights,
+    estimate: Estimate,
+    sums: PairSums,
+    left_out: LeftOut,
+    **more: Unpack[ScoredUsers],
+) -> Score:
+    """A score from all that is known about it."""
+    interval = estimate.interval
+    return Score(
+        recommender=recommender,
+        quality=quality.name,
+        view=part.policy.view,
+        weighting=weighting.name,
+        top=weighting.top,
+        at=part.at,
+        value=estimate.value,
+        low=interval.low,
+        high=interval.high,
+        pairs=sums.pairs,
+        level=interval.level,
+        method=interval.method,
+        too_few_hits=interval.too_few_hits,
+        effective_pairs=sums.effective_pairs,
+        largest_item=sums.largest_item,
+        exact=left_out.exact,
+        left_out=left_out.kind,
+        folds=left_out.folds,
+        **more,
+    )
+
+
+class ScoredUsers(TypedDict):
+    """Who is scored and who is not, of a `Score`."""
+
+    users: int
+    biased: bool
+    users_left_out: Share
+    users_without_profile: Share

@@ -70,11 +70,14 @@ class Bounds:
         """How far the highest is from the lowest."""
         return self.highest - self.lowest
 
-    def share(self, mass: Array, total: Array) -> tuple[Array, Array]:
-        """Masses and totals (mass times value) as shares of the whole and values between 0 and 1."""
-        everything = float(mass.sum())
-        share = mass / everything
-        return share, np.clip((total - self.lowest * mass) / (self.width * everything), 0.0, share)
+    def share(self, mass: Array, total: Array, everything: float | None = None) -> tuple[Array, Array]:
+        """Masses and totals (mass times value) as shares of the whole and values between 0 and 1.
+
+        `everything` is the sum of all masses, where these are some of them.
+        """
+        whole = float(mass.sum()) if everything is None else everything
+        share = mass / whole
+        return share, np.clip((total - self.lowest * mass) / (self.width * whole), 0.0, share)
 
 
 UNIT = Bounds()
@@ -142,12 +145,20 @@ class DifferenceEvidence(NamedTuple):
 
 def weigh_evidence(share: Array, total: Array) -> Evidence:
     """What shares (they sum to 1) and each unit's share times value tell about the mean."""
-    mean = total.sum(-1)
-    mean = np.where(mean > 1 - _ROUNDING, 1.0, np.where(mean < _NOTHING, 0.0, mean))
-    units = count_units(share)
-    spread = _spread(share, total, mean)
-    size = _measure_size(spread, mean * (1 - mean), units)
+    mean = settle_mean(total.sum(-1))
     seen = _sum_squares(total - mean[..., None] * share)
+    return weigh_sums(mean, _sum_squares(share), _spread(share, total, mean), seen)
+
+
+def settle_mean(mean: Array) -> Array:
+    """A mean as it was before rounding took it away from 0 or 1."""
+    return np.where(mean > 1 - _ROUNDING, 1.0, np.where(mean < _NOTHING, 0.0, mean))
+
+
+def weigh_sums(mean: Array, squares: Array, spread: Array, seen: Array) -> Evidence:
+    """The same from sums: ``sum s^2``, ``sum s (x - mean)^2`` and ``sum s^2 (x - mean)^2``."""
+    units = np.asarray(np.maximum(1.0 / squares, 2.0))
+    size = _measure_size(spread, mean * (1 - mean), units)
     rarer = _count_hits(np.minimum(mean, 1 - mean), size, units)
     n = _divide(units, _draw_to_one(size, rarer) * _unevenness(seen, spread / units, rarer), _MANY)
     return Evidence(mean, n, units, _count_hits(mean, size, units))
@@ -246,8 +257,13 @@ def _unevenness(seen: Array, modelled: Array, hits: Array) -> Array:
 
 def _spread(share: Array, total: Array, mean: Array) -> Array:
     """The variance of values by share, ``sum s (x - mean)^2``."""
+    return np.asarray(spread_terms(share, total, mean).sum(-1))
+
+
+def spread_terms(share: Array, total: Array, mean: Array) -> Array:
+    """What each unit adds to the variance of values by share, ``s (x - mean)^2``."""
     values = _divide(total, share, 0.0)
-    return np.asarray((share * (values - mean[..., None]) ** 2).sum(-1))
+    return np.asarray(share * (values - mean[..., None]) ** 2)
 
 
 def _sum_squares(values: Array) -> Array:

@@ -30,7 +30,17 @@ from scipy.special import ndtri, stdtr, stdtrit
 
 from unskew.arrays.types import Floats
 from unskew.errors import InputError
-from unskew.evaluation.interval_formulas import UNIT, Bounds, Evidence, find_limits, weigh_evidence
+from unskew.evaluation.interval_formulas import UNIT, Bounds, Evidence, find_limits, settle_mean, weigh_sums
+from unskew.evaluation.unit_sums import (
+    ArrayUnits,
+    Measuring,
+    Spreads,
+    SquaredInfluences,
+    SquaredShares,
+    Units,
+    sum_for,
+    sum_up,
+)
 
 FEW = 5.0
 """A score that rests on fewer effective hits than this is marked: its interval is conservative."""
@@ -118,15 +128,34 @@ def interval_from_units(
     >>> low, round(high, 4)
     (0.0, 0.0096)
     """
+    return measure_units(ArrayUnits(mass, total), level, bounds, method)[1]
+
+
+def measure_units(
+    units: Units, level: float, bounds: Bounds = UNIT, method: str = "users"
+) -> tuple[float, Interval]:
+    """A score and its interval, from sums over its independent units."""
+    return sum_for(measure_score(level, bounds, method), units.add)
+
+
+def measure_score(level: float, bounds: Bounds, method: str) -> Measuring[tuple[float, Interval]]:
+    """The same, asking for one set of sums after the other: so that those of many scores can be made together."""
     check_level(level)
-    n = effective_number(mass)
-    if n < 2:
-        return Interval(math.nan, math.nan, level, method)
+    sums = yield sum_up
+    everything, together, some = sums.tolist()
+    value = together / everything if everything > 0 else math.nan
+    if some < 2:
+        return value, Interval(math.nan, math.nan, level, method)
     if not bounds.known:
-        value = float(total.sum() / mass.sum())
-        return interval_around(value, standard_error(influences(mass, total), n), n, level, method)
-    known = weigh_evidence(*bounds.share(mass, total))
-    return _scale(known, level, bounds, method)
+        sums = yield SquaredInfluences(everything, value)
+        shares, influence = sums.tolist()
+        n = max(1.0 / shares, 2.0)
+        return value, interval_around(value, math.sqrt(n / (n - 1) * influence), n, level, method)
+    sums = yield SquaredShares(everything, bounds)
+    shares, bounded = sums.tolist()
+    mean = settle_mean(np.asarray(bounded))
+    spread, seen = yield Spreads(everything, bounds, float(mean))
+    return value, _scale(weigh_sums(mean, np.asarray(shares), spread, seen), level, bounds, method)
 
 
 def interval_from_repeats(value: float, repeats: Floats, level: float, bounds: Bounds | None = None) -> Interval:

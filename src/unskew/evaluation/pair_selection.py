@@ -149,7 +149,7 @@ class PairSelection:
     def users_left_out(self, weighting: Weighting) -> Share:
         """Whom the weights leave out, of those who can be evaluated."""
         out = (self.part.sizes() > 0) & (weighting.part.sizes() == 0)
-        return Share.of(out, self.part.shares())
+        return self.part.share_of(out)
 
     @property
     def users_without_profile(self) -> Share:

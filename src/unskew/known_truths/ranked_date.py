@@ -8,11 +8,11 @@ from functools import cached_property
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
-from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.independent_units import Units
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality
+from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import Recommender
 

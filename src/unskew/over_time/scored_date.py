@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
@@ -11,12 +13,17 @@ from unskew.arrays.types import Floats
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
+from unskew.engines.population import AppliedWeights
+from unskew.engines.spark import SparkWeighting
+from unskew.engines.spark_log import is_at_spark
+from unskew.errors import UnskewWarning
 from unskew.evaluation.estimates import Estimate
-from unskew.evaluation.evaluate_one import rank_selection
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.spark_evaluation import rank_there
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
@@ -48,7 +55,7 @@ class DatedWeighting:
         From the reference date: before weighting for the raw one, else after.
     """
 
-    weighting: Weighting
+    weighting: AppliedWeights
     marginal: Floats
     divergence: float
     bound: float
@@ -100,7 +107,7 @@ def _new_items(options: FitOptions) -> str:
 
 def score_date(
     split: HeldOutSplit,
-    weightings: Sequence[Weighting],
+    weightings: Sequence[AppliedWeights],
     models: Sequence[Recommender],
     qualities: Sequence[Quality],
     *,
@@ -113,7 +120,15 @@ def score_date(
 
     The first weighting is the raw one, and the only one for a quality of users.
     """
-    selection = PairSelection.of_split(split, weightings, SelectionOptions(sample=sample, seed=seed))
+    options = SelectionOptions(sample=sample, seed=seed)
+    there: Any = split.pairs
+    if is_at_spark(there):
+        named, on_spark = {str(model): model for model in models}, cast(Sequence[SparkWeighting], weightings)
+        ranked, notes = rank_there(named, there, on_spark, qualities, options, tell_missing=tell_missing)
+        for note in notes:
+            warnings.warn(note, UnskewWarning, stacklevel=2)
+        return [[one.estimates(q, level) for q in qualities] for one in ranked], [one.left_out for one in ranked]
+    selection = PairSelection.of_split(split, cast(Sequence[Weighting], weightings), options)
     found, kinds = [], []
     for model in models:
         ranks = rank_selection(model, selection, qualities, tell_missing=tell_missing)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -22,6 +22,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.split_rule import LEAVE_ONE_OUT, SplitRule
 from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
+from unskew.engines.spark_log import SparkSnapshot, fingerprint_there, is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.intervals import check_level
@@ -88,7 +89,10 @@ class TimelineSpec:
         rule: SplitRule = LEAVE_ONE_OUT,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
-        require_instance(Log, log, "a log", "read one with read_log")
+        if is_on_spark(log):
+            refuse_on_spark(after=rule.after, leave_last_out=rule.leave_last_out)
+        else:
+            require_instance(Log, log, "a log", "read one with read_log")
         check_level(level)
         SelectionOptions(sample=sample, seed=seed)  # refuses what is none of them
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
@@ -138,6 +142,9 @@ class TimelineSpec:
 
     def snapshot(self, moment: Moment) -> Snapshot:
         """The profiles at a date of the grid."""
+        if is_on_spark(self.log):
+            there: Any = self.log.at(moment, p_user=self.p_user, p_item=self.p_item)
+            return cast(Snapshot, there)
         return Snapshot.of(self.log, moment).with_priors(self.p_user, self.p_item)
 
     def check_dates(self, grid: Sequence[Moment]) -> None:
@@ -167,7 +174,7 @@ class TimelineSpec:
         before = self.reference
         if isinstance(before, Snapshot) and self.rule:
             before = self.rule.split_reference(before, snapshot).pairs
-        return self.rule.split(snapshot), before
+        return self.rule.split(snapshot) if self.rule else HeldOutSplit.of_profiles(snapshot), before
 
     def models_at(self, moment: Moment) -> dict[str, Recommender]:
         """The recommenders that can be scored at a date: lists made elsewhere may not be valid yet."""
@@ -227,10 +234,11 @@ class TimelineSpec:
     def describe(self, moment: Moment) -> dict[str, Any]:
         """Everything that the numbers depend on, ready for JSON; the policy is that at `moment`."""
         policy = self.snapshot(moment).policy
-        marginal = self.reference.marginal() if isinstance(self.reference, Snapshot) else self.reference
+        before = self.reference
+        marginal = before.marginal() if isinstance(before, Snapshot | SparkSnapshot) else before
         marginal = marginal if isinstance(marginal, Marginal) else Marginal.of(marginal)
         return {
-            "log": fingerprint_log(self.log),
+            "log": fingerprint_there(self.log) if is_on_spark(self.log) else fingerprint_log(self.log),
             "view": policy.view,
             "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
@@ -250,7 +258,7 @@ class TimelineSpec:
     def _reference_at(self) -> Label | None:
         """The reference date, of this log in the one form that it has on a grid."""
         before = self.reference
-        if isinstance(before, Snapshot) and before.log is self.log:
+        if isinstance(before, Snapshot | SparkSnapshot) and before.log is self.log:
             return label_of(self.log.axis, before.tick)
         return getattr(before, "at", None)
 

@@ -11,5 +11,6 @@
 - `column_guesses`, `column_synonyms`: which columns are users, items and times
 - `exposures`: who was shown what when, marked in a log
 - `encoder`: from rows to arrays
+- `spark_rows`: the rows of a Spark table, checked; `spark_layout`: from these to a log on the cluster
 - `sql`: names and texts inside SQL, and errors of DuckDB in one line
 """

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
@@ -14,8 +15,12 @@ from unskew.checks import require_instance
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import Step
+from unskew.engines.spark_log import SparkLog, is_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
-from unskew.reading.reader import find_columns, read_log
+from unskew.reading.reader import choose_alike, find_columns, read_log
+from unskew.reading.sources import names_files
+from unskew.reading.spark_layout import lay_out_log
+from unskew.reading.spark_rows import SparkRows, is_spark_table, mark_rows, open_parquet, read_spark_rows
 from unskew.text import count, percent
 
 
@@ -43,13 +48,17 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     >>> us.organic(marked)
     Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
-    require_instance(Log, log, "a log", "read one with read_log")
+    if not is_on_spark(log):
+        require_instance(Log, log, "a log", "read one with read_log")
     if log.exposed is not None:
         raise PolicyError(
             "this log has exposure marks already",
             remedy=f"give {option('exposed')} or {option('exposures')}, not both",
         )
     length = None if within is None else _read_length(log, within)
+    if is_on_spark(log):
+        there: Any = _mark_there(log, exposures, length)
+        return cast(Log, there)
     shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
     if log.axis.kind == "epoch" and shown.axis.kind == "integer":
         shown = replace(shown, axis=log.axis)
@@ -65,6 +74,25 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         return marked
     left = marked.keep_entries(~exposed, view="organic")
     return replace(marked, unexposed=left if len(left) else None)
+
+
+def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog:
+    """The same for a log on a cluster: its rows are marked, and laid out anew."""
+    rows: SparkRows = log.rows
+    if is_spark_table(exposures):
+        table, source = exposures, "the table of exposures"
+    elif names_files(exposures):
+        paths = [exposures] if isinstance(exposures, str | Path) else list(exposures)
+        table, source = open_parquet(paths, rows.frame.sparkSession), str(paths[0])
+    else:
+        raise InputError(
+            f"{option('exposures')} is a {type(exposures).__name__}",
+            remedy="give a Spark table or Parquet files, as for the log",
+        )
+    names = choose_alike(table.columns, source, log.columns, "exposures")
+    unit = log.axis.unit if log.axis.kind == "epoch" else None
+    shown = read_spark_rows(table, names, time_unit=unit, source=source)
+    return lay_out_log(mark_rows(rows, shown, within), repeats=True)
 
 
 def _read(log: Log, source: Any) -> Log:

@@ -6,12 +6,13 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from unskew.data.columns import Columns
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
+from unskew.engines.spark_log import SparkLog, refuse_on_spark
 from unskew.errors import ColumnError, InputError, ReadingNotice, missing_column, option
 from unskew.progress import progress
 from unskew.reading.column_guesses import find_by_words, find_place, guess_by_content
@@ -19,7 +20,9 @@ from unskew.reading.column_types import family_of, refuse_twins
 from unskew.reading.encoder import Encoder
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits
-from unskew.reading.sources import Source, open_source
+from unskew.reading.sources import Part, Source, open_source
+from unskew.reading.spark_layout import lay_out_log
+from unskew.reading.spark_rows import is_spark_table, read_spark_rows
 from unskew.reading.time_formats import TimeReading
 from unskew.text import closest
 
@@ -123,6 +126,18 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
+    if is_spark_table(source):
+        refuse_on_spark(removed=removed, labels=labels, time_format=time_format, **options.given())
+        there: Any = read_spark_log(
+            source,
+            {"user": user, "item": item, "time": time},
+            exposed=exposed,
+            columns=columns,
+            time_unit=time_unit,
+            drop_nulls=drop_nulls,
+            repeats=repeats,
+        )
+        return cast(Log, there)  # which answers what a log answers
     asked = [user, item, time, removed, exposed, *columns, *labels]
     options = options.expect(*asked, *(name for names in _DEFAULTS.values() for name in names))
     with open_source(source, options, limits=reading_limits(memory_limit, temp_dir)) as opened:
@@ -151,18 +166,41 @@ def give_notice(source: Source, more: str = "") -> None:
         warnings.warn("; ".join(part for part in (source.said, more) if part), ReadingNotice, stacklevel=3)
 
 
+def read_spark_log(
+    frame: Any,
+    given: dict[str, str | int | None],
+    *,
+    exposed: str | int | None = None,
+    columns: Sequence[str | int] = (),
+    repeats: bool = False,
+    **how: Any,
+) -> SparkLog:
+    """The log of a Spark table, which stays on the cluster."""
+    nowhere: Any = None  # there is no DuckDB in it
+    source = Source(nowhere, "", (Part("the Spark table", ""),), tuple(frame.columns), frame=frame)
+    names, _ = _choose_columns(source, given)
+    exposed = None if exposed is None else _require(source, exposed, "exposed")
+    extra = tuple(dict.fromkeys(_require(source, name, "columns") for name in columns))
+    return lay_out_log(read_spark_rows(frame, names, exposed=exposed, extra=extra, **how), repeats=repeats)
+
+
 def find_columns(source: Any, like: Columns, what: str) -> Columns:
     """The columns of users, items and times of another table: called as in a log, as usual, or nearly so."""
     with open_source(source) as found:
-        chosen: dict[str, str] = {}
-        for role, own in asdict(like).items():
-            names = [own, *_DEFAULTS[role], *find_by_words(role, found.columns)]
-            name = next((n for n in names if n in found.columns and n not in chosen.values()), None)
-            if name is None:
-                remedy = f"rename it, or give {option(what)} as a table with columns user, item and time"
-                raise missing_column(found.name, own, found.columns, remedy)
-            chosen[role] = name
-        return Columns(**chosen)
+        return choose_alike(found.columns, found.name, like, what)
+
+
+def choose_alike(columns: Sequence[str], table: str, like: Columns, what: str) -> Columns:
+    """The same from the names of all columns of the `table`."""
+    chosen: dict[str, str] = {}
+    for role, own in asdict(like).items():
+        names = [own, *_DEFAULTS[role], *find_by_words(role, columns)]
+        name = next((n for n in names if n in columns and n not in chosen.values()), None)
+        if name is None:
+            remedy = f"rename it, or give {option(what)} as a table with columns user, item and time"
+            raise missing_column(table, own, columns, remedy)
+        chosen[role] = name
+    return Columns(**chosen)
 
 
 def _choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:

@@ -64,6 +64,14 @@ class Named:
         return self.recommender.recommend(profiles, k)
 
 
+class Prefitted(Named):
+    """A recommender that has learned what it needs to know already, elsewhere; it is not fitted again."""
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn nothing more."""
+        return self
+
+
 def with_name(model: Recommender, name: str, *, files: tuple[Path, ...] = ()) -> Recommender:
     """The recommender under this name, and read from these files; itself if there is nothing to add."""
     return model if str(model) == name and not files else Named(model, name, files)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
+from unskew.engines.spark_log import is_on_spark
 from unskew.errors import EmptyError, InputError, option
 from unskew.views.reporting import describe_view
 
@@ -24,21 +26,27 @@ def organic(log: Log) -> Log:
     >>> us.organic(us.read_log(rows, exposed="shown"))
     Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
-    require_instance(Log, log, "a log", "read one with read_log")
+    if not is_on_spark(log):
+        require_instance(Log, log, "a log", "read one with read_log")
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
+    if is_on_spark(log):
+        there: Any = log.take_view(_keep_unexposed, "organic", "what was exposed is known")
+        return cast(Log, there)
     if log not in _MADE:
         _MADE[log] = _drop_exposed(log)
     return _MADE[log]
 
 
+def _keep_unexposed(log: Log) -> Log:
+    assert log.exposed is not None
+    again = None if log.repeats is None or log.repeats.exposed is None else ~log.repeats.exposed
+    return log.keep_entries(~log.exposed, repeats=again, view="organic")
+
+
 def _drop_exposed(log: Log) -> Log:
-    if log.removed is not None or log.unexposed is not None:
-        left = log.unexposed  # rows were dropped before stays were joined
-    else:
-        assert log.exposed is not None
-        again = None if log.repeats is None or log.repeats.exposed is None else ~log.repeats.exposed
-        left = log.keep_entries(~log.exposed, repeats=again, view="organic")
+    has_stays = log.removed is not None or log.unexposed is not None
+    left = log.unexposed if has_stays else _keep_unexposed(log)  # rows were dropped before stays were joined
     if left is None or len(left) == 0:
         raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
     return replace(left, view_report=describe_view(log, left, "what was exposed is known"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside, read_windows
+from unskew.engines.spark_log import is_on_spark
 from unskew.errors import EmptyError, InputError, UnskewWarning, option
 from unskew.text import count, percent
 from unskew.views.reporting import describe_view
@@ -35,17 +37,31 @@ def outside(log: Log, campaigns: Windows) -> Log:
     >>> us.outside(log, ["4:5"])
     Log(2 users, 1 items, 2 interactions from 3 to 5, outside view)
     """
-    require_instance(Log, log, "a log", "read one with read_log")
+    if not is_on_spark(log):
+        require_instance(Log, log, "a log", "read one with read_log")
     windows = require_windows(log, campaigns)
     warn_of_lost_repeats(log)
-    again = None if log.repeats is None else ~mark_inside(windows, log.repeats.time)
-    left = log.keep_entries(~mark_inside(windows, log.time), repeats=again, view="outside")
+    reason = f"the dates of {count(len(windows), 'campaign')} are known"
+    details = "without " + ", ".join(map(str, windows))
+    if is_on_spark(log):
+        there: Any = log.take_view(_DropInside(windows), "outside", reason, details)
+        return cast(Log, there)
+    left = _DropInside(windows)(log)
     if len(left) == 0:
         told = " and ".join(f"'{window}'" for window in windows)
         raise EmptyError(f"everything in this log was taken inside {told}, and nothing is left outside")
-    reason = f"the dates of {count(len(windows), 'campaign')} are known"
-    details = "without " + ", ".join(map(str, windows))
     return replace(left, view_report=describe_view(log, left, reason), view_details=details)
+
+
+@dataclass(frozen=True)
+class _DropInside:
+    """The step from a log, or from a block of one, to what of it lies outside of the windows."""
+
+    windows: tuple[TimeWindow, ...]
+
+    def __call__(self, log: Log) -> Log:
+        again = None if log.repeats is None else ~mark_inside(self.windows, log.repeats.time)
+        return log.keep_entries(~mark_inside(self.windows, log.time), repeats=again, view="outside")
 
 
 def require_windows(log: Log, campaigns: Windows) -> tuple[TimeWindow, ...]:

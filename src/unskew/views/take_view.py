@@ -12,6 +12,8 @@ from unskew.arrays.types import Mask
 from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows
+from unskew.data.view_report import ViewReport
+from unskew.engines.spark_log import is_on_spark, refuse_on_spark
 from unskew.errors import PolicyError, option
 from unskew.reading.exposures import mark_exposed
 from unskew.recommend.specs import AnyRecommender
@@ -121,7 +123,10 @@ def take_draws(
 
     `draws` is how many to make; all else is as for `take_view`.
     """
-    require_instance(Log, log, "a log", "read one with read_log")
+    if is_on_spark(log):
+        refuse_on_spark(holdout=holdout, production=production)
+    else:
+        require_instance(Log, log, "a log", "read one with read_log")
     require_whole_number(option("draws"), draws, "how many draws to average over")
     if exposures is not None:
         log = mark_exposed(log, exposures, within=within)
@@ -145,8 +150,14 @@ def take_draws(
 
 def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
     """A view with the reason for which it was taken, and what would improve it."""
-    report = left.view_report or describe_view(log, left, reason)
+    report = left.view_report or _describe(left, log, reason)
     return replace(left, view_report=replace(report, reason=reason, advice=(*report.advice, *advice)))
+
+
+def _describe(left: Log, log: Log, reason: str) -> ViewReport:
+    if is_on_spark(log):
+        return ViewReport(left.view, reason, log.sizes.entries, 0, log.sizes.users, 0)
+    return describe_view(log, left, reason)
 
 
 @dataclass(frozen=True)

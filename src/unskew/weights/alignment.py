@@ -26,19 +26,22 @@ from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
 from unskew.engines import open_population
 from unskew.engines.population import Population
+from unskew.engines.spark_log import SparkLog, SparkSnapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
 
-Reference = Slice | Marginal | Mapping[Any, float] | Any
+Reference = Slice | SparkSnapshot | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 
-def resolve_reference(log: Log, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None) -> Reference:
+def resolve_reference(
+    log: Log | SparkLog, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None
+) -> Reference:
     """What is compared with: the snapshot at a date, or what was given if that is no date."""
     if isinstance(to_python_value(given), str | int | float | date):
         return log.at(given, p_user=p_user, p_item=p_item)
-    if isinstance(given, Log):
+    if isinstance(given, Log | SparkLog):
         raise InputError(
             "the reference is a whole log", remedy="give a date, or the profiles at one: log.at(date)"
         )
@@ -119,10 +122,11 @@ class Alignment:
     then: Population | None = None
 
     @classmethod
-    def of(cls, snapshot: Slice, reference: Reference, options: FitOptions) -> Alignment:
-        """Apply the policy at both dates, of profiles on this machine."""
-        require_instance(Slice, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
-        if isinstance(reference, Slice):
+    def of(cls, snapshot: Slice | SparkSnapshot, reference: Reference, options: FitOptions) -> Alignment:
+        """Apply the policy at both dates."""
+        if not isinstance(snapshot, SparkSnapshot):
+            require_instance(Slice, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
+        if isinstance(reference, Slice | SparkSnapshot):
             return cls.of_populations(open_population(snapshot), open_population(reference), options)
         if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
             raise InputError(

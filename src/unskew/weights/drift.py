@@ -14,6 +14,7 @@ from unskew.arrays.types import Floats
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
+from unskew.engines.spark_log import SparkSnapshot
 from unskew.frames import to_native
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
@@ -98,7 +99,7 @@ class Drift:
         }
 
 
-def drift(snapshot: Slice, reference: Reference) -> Drift:
+def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
     """Compare the item mix of `snapshot` with that of `reference`; both as for `fit_weights`.
 
     >>> import unskew as us

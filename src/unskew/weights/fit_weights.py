@@ -16,6 +16,8 @@ from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.split_rule import SplitRule, split_dates
 from unskew.data.weighting import Weighting
+from unskew.engines.population import AppliedWeights
+from unskew.engines.spark_log import SparkSnapshot, require_local
 from unskew.errors import ConvergenceWarning, InputError, UnskewWarning, option
 from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
@@ -32,7 +34,7 @@ _SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 
 
 def fit_weights(
-    snapshot: Slice,
+    snapshot: Slice | SparkSnapshot,
     reference: Reference,
     *,
     after: Any = None,
@@ -92,7 +94,10 @@ def fit_weights(
     chosen = FitOptions.of(options, changes)
     rule = SplitRule(after, leave_last_out)
     progress().stage("fitting item weights")
-    part, target = split_dates(rule, snapshot, reference)
+    part, target = snapshot, reference
+    if rule:
+        kept_here = require_local(snapshot, f"{option('after')} or {option('leave_last_out')}")
+        part, target = split_dates(rule, kept_here, reference)
     alignment = Alignment.of(part, target, chosen)
     start = None if warm_start is None else _log_weights(snapshot.log.items, warm_start)
     factors = warm_start.margins if isinstance(warm_start, ItemWeights) else ()
@@ -154,12 +159,12 @@ class AlignedFit:
         """Total variation of the weighted marginal from the whole of P_t0."""
         return self.alignment.bound(self.solution.q)
 
-    def weighting(self) -> Weighting:
+    def weighting(self) -> AppliedWeights:
         """The weights as scoring sees them."""
-        now, theta = self.alignment.now.collect(), self.solution.theta
-        weighting = Weighting(now, theta, "weighted", self.options.top, frees_constant_lists=True)
+        weighting = self.alignment.now.weigh(self.solution.theta, self.options.top)
         if self.margins is None:
             return weighting
+        assert isinstance(weighting, Weighting)  # margins are fitted on one machine
         return weigh_pairs(weighting, self.options.margins, self.margins.weights)
 
     def item_weights(self) -> ItemWeights:

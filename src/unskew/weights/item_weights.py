@@ -10,7 +10,7 @@ import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,15 @@ import pyarrow as pa
 from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
 from unskew.checks import require_instance
-from unskew.data.eligibility import eligible_users, users_of_both
 from unskew.data.ids import Ids
 from unskew.data.policy import HELD, Policy
 from unskew.data.slice import Slice
 from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting
+from unskew.engines import open_population
+from unskew.engines.spark import SparkWeighting
+from unskew.engines.spark_log import SparkSnapshot, require_local
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.frames import to_native
 from unskew.text import short_percent
@@ -229,14 +231,23 @@ class ItemWeights:
         """Read what `save` wrote."""
         return cls(**read_weights(Path(path)))
 
-    def apply(self, part: Slice, reference: Slice | None = None) -> Weighting:
+    @overload
+    def apply(self, part: Slice, reference: Slice | None = None) -> Weighting: ...
+
+    @overload
+    def apply(self, part: SparkSnapshot, reference: SparkSnapshot | None = None) -> SparkWeighting: ...
+
+    def apply(
+        self, part: Slice | SparkSnapshot, reference: Slice | SparkSnapshot | None = None
+    ) -> Weighting | SparkWeighting:
         """The weights on a slice of a log: who is evaluated, and a log-weight for each item of the log.
 
         An item that the weights do not know is new: it is dropped or keeps weight 1, as new items
         were when the weights were fitted. `reference` is the reference date, by default that of the same log;
         it matters only for ``users="both"``.
         """
-        require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
+        if not isinstance(part, SparkSnapshot):
+            require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         self._require_same_protocol(part)
         part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
         if self.view_details != part.log.view_details:
@@ -263,18 +274,21 @@ class ItemWeights:
                 f"{ids.examples()})",
                 remedy="are they ids of the same catalogue?",
             )
-        cohort = None
+        everyone, cohort = open_population(part), None
         if self.policy.users == "both":
             if reference is None and self.reference is None:
                 raise PolicyError("weights for the users of both dates need to know the reference date")
             reference = self._split_reference(part) if reference is None else reference
-            cohort = users_of_both(reference, part, self.policy.min_items)
-        eligible = eligible_users(part, theta > -np.inf, self.policy.min_items, cohort)
-        held = part.restrict(eligible)
-        weighting = Weighting(held, theta, "weighted", self.options.top, frees_constant_lists=True)
-        return weigh_pairs(weighting, self.options.margins, self.margins) if self.margins else weighting
+            cohort = everyone.also_in(open_population(reference).eligible(None, self.policy.min_items))
+        held: Any = everyone.eligible(theta > -np.inf, self.policy.min_items, cohort)
+        weighting: Weighting | SparkWeighting = held.weigh(theta, self.options.top)
+        if not self.margins:
+            return weighting
+        require_local(part, "a margin")
+        assert isinstance(weighting, Weighting)
+        return weigh_pairs(weighting, self.options.margins, self.margins)
 
-    def is_fitted_at(self, part: Slice) -> bool:
+    def is_fitted_at(self, part: Slice | SparkSnapshot) -> bool:
         """Whether the weights were fitted at the date of this slice."""
         if self.at == part.at:
             return True
@@ -283,12 +297,14 @@ class ItemWeights:
         except TimeError:
             return False
 
-    def _split_reference(self, part: Slice) -> Slice:
+    def _split_reference(self, part: Slice | SparkSnapshot) -> Slice | SparkSnapshot:
         """What the weights were fitted to, of the log of a slice."""
+        if isinstance(part, SparkSnapshot):
+            return part.log.at(self.reference)
         rule = SplitRule(self.reference_after, self.policy.held == "last")
         return rule.split(part.log.at(self.reference)).pairs
 
-    def _require_same_protocol(self, part: Slice) -> None:
+    def _require_same_protocol(self, part: Slice | SparkSnapshot) -> None:
         """Refuse what is held out in another way or, at the date of the weights, since another time."""
         start = getattr(part, "after", None)
         ours, theirs = self.policy.held, part.policy.held

@@ -1,0 +1,89 @@
+"""What is known about the time of any log, wherever it is: its span, and which times it can be asked about."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.relative_times import LogSpan, show_span
+from unskew.data.times import UNIT_WORDS, Label, Moment, TimeAxis, refuse_compact_date
+from unskew.errors import EmptyError, TimeError, UnskewWarning, option
+
+
+class DatedLog:
+    """A log that has a time axis, a first and a last tick, and is a view of some name."""
+
+    if TYPE_CHECKING:
+        axis: TimeAxis
+        view: str
+
+        @property
+        def span(self) -> tuple[Any, Any]:
+            """The first and the last tick."""
+
+    @property
+    def first(self) -> Label:
+        """The time of the first interaction."""
+        return self.axis.show(self.span[0])
+
+    @property
+    def last(self) -> Label:
+        """The time of the last interaction."""
+        return self.axis.show(self.span[1])
+
+    def moment(self, time: Any) -> Moment:
+        """A time of this log: a date or a number, ``"last"`` for its end, ``"-30d"`` for so long before that."""
+        return self._span.moment(time)
+
+    def begin(self, time: Any) -> Moment:
+        """The same where something begins: a bare date is the start of that day, a month that of its first."""
+        return self._span.begin(time)
+
+    @property
+    def _span(self) -> LogSpan:
+        return LogSpan(self.axis, *self._ticks())
+
+    def _ticks(self) -> tuple[Any, Any]:
+        first, last = (np.asarray(tick).item() for tick in self.span)
+        return first, last
+
+    def too_early_error(self, moment: Moment, remedy: str = "") -> EmptyError:
+        """The error about a time before the first interaction."""
+        return EmptyError(
+            f"nothing had happened yet at {moment.label}: {self._what()} runs from {self.first} to {self.last}",
+            remedy=remedy,
+        )
+
+    def check_range(self, moment: Moment) -> None:
+        """Refuse a time before the first interaction, and warn of one after the last."""
+        first, last = self.span
+        refuse_compact_date(self.axis, moment, self.span)
+        if not first <= moment.tick <= last:
+            self._refuse_wrong_unit(moment)
+        if moment.tick < first:
+            raise self.too_early_error(moment)
+        same_day = self.axis.is_calendar and str(self.last).startswith(str(moment.label))
+        if moment.tick > last and not same_day:
+            warnings.warn(
+                f"{moment.label} is after {self._what()} ends: it runs from {self.first} to {self.last}",
+                UnskewWarning,
+                stacklevel=3,
+            )
+
+    def _refuse_wrong_unit(self, moment: Moment) -> None:
+        """Refuse a date outside the log if that comes from a unit of time which cannot be right."""
+        first, last = self._ticks()
+        unit = find_epoch_unit(first, last) if self.axis.kind == "epoch" else None
+        if unit is not None and unit != self.axis.unit:
+            raise TimeError(
+                f"{moment.label} is outside the log, which runs from {self.first} to {self.last} with "
+                f"{option('time_unit', self.axis.unit)}",
+                remedy=f"its times look like {UNIT_WORDS[unit]}: with {option('time_unit', unit)} it runs from "
+                f"{show_span(unit, first, last)}",
+            )
+
+    def _what(self) -> str:
+        return "the log" if self.view == "all" else f"the {self.view!r} view of the log"

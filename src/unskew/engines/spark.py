@@ -1,0 +1,230 @@
+"""The engine of a Spark cluster: profiles as blocks of users there, passes by the loops of one machine on each
+block.
+
+Who is meant by a `SparkPopulation` is told by a rule that every worker applies to its own blocks; whom it marks
+stays there. P(u) is uniform.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.arrays.types import Floats, Mask
+from unskew.data.eligibility import eligible_users
+from unskew.data.ids import Ids
+from unskew.data.log import Log
+from unskew.data.policy import Policy
+from unskew.data.shares import Share
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
+from unskew.data.times import Label
+from unskew.engines.block_logs import write_profiles
+from unskew.engines.block_sweep import BlockSweep
+from unskew.engines.block_table import BlockTable, Record
+from unskew.engines.snapshot_rule import SnapshotRule
+from unskew.errors import EngineError, option
+
+if TYPE_CHECKING:
+    from unskew.engines.spark_log import SparkSnapshot
+
+
+class UserRule(Protocol):
+    """Which users of a block are meant."""
+
+    def mark(self, log: Log) -> Mask:
+        """One mark for each user of the block."""
+
+
+@dataclass(frozen=True)
+class Holders:
+    """Those who hold anything at a date."""
+
+    rule: SnapshotRule
+
+    def mark(self, log: Log) -> Mask:
+        return np.asarray(self.rule.cut_off(log).sizes() > 0)
+
+
+@dataclass(frozen=True)
+class Eligible:
+    """Those who hold enough of the items to keep at a date; see `unskew.data.eligibility`."""
+
+    rule: SnapshotRule
+    keep: Mask | None
+    min_items: int
+    among: UserRule | None
+
+    def mark(self, log: Log) -> Mask:
+        cohort = None if self.among is None else self.among.mark(log)
+        return eligible_users(self.rule.cut_off(log), self.keep, self.min_items, cohort)
+
+
+@dataclass(frozen=True)
+class Both:
+    """Those whom two rules mark."""
+
+    one: UserRule
+    other: UserRule
+
+    def mark(self, log: Log) -> Mask:
+        return self.one.mark(log) & self.other.mark(log)
+
+
+@dataclass(frozen=True)
+class PopulationRule:
+    """The profiles of some users at a date, as every worker makes them of its blocks."""
+
+    snapshot: SnapshotRule
+    users: UserRule
+
+    def restrict(self, record: Record) -> Snapshot:
+        """Those of one block."""
+        log = self.snapshot.log(record)
+        return self.snapshot.cut_off(log).restrict(self.users.mark(log))
+
+    def __call__(self, record: Record) -> dict[str, npt.NDArray[Any]]:
+        """The same, as a record for passes."""
+        return write_profiles(self.restrict(record).profiles)
+
+
+@dataclass(frozen=True, eq=False)
+class SparkPopulation:
+    """Users of a snapshot on a cluster; see `unskew.engines.population.Population`.
+
+    Attributes
+    ----------
+    whole
+        The snapshot with all users.
+    users
+        Which of them are meant.
+    """
+
+    whole: SparkSnapshot
+    users: UserRule
+
+    @property
+    def at(self) -> Label:
+        return self.whole.at
+
+    @property
+    def policy(self) -> Policy:
+        return self.whole.policy
+
+    @property
+    def items(self) -> Ids:
+        return self.whole.log.items
+
+    @property
+    def rule(self) -> PopulationRule:
+        """How a worker finds these users and their profiles."""
+        return PopulationRule(self.whole.rule, self.users)
+
+    @cached_property
+    def profiles(self) -> BlockTable:
+        """Their profiles, kept on the cluster."""
+        return self.whole.log.blocks.convert(self.rule)
+
+    @cached_property
+    def users_by_block(self) -> list[int]:
+        """How many of them are in each block."""
+        return self.profiles.map(_count_users, "counting users")
+
+    @property
+    def n_users(self) -> int:
+        """How many they are."""
+        return sum(self.users_by_block)
+
+    def marginal(self) -> Floats:
+        return self._marginal.copy()
+
+    @cached_property
+    def _marginal(self) -> Floats:
+        return self.passes().marginal(np.zeros(len(self.items)))
+
+    def held_items(self) -> Mask:
+        held: Mask = self._marginal > 0  # P(u) is uniform
+        return held
+
+    def eligible(self, keep: Mask | None, min_items: int, among: SparkPopulation | None = None) -> SparkPopulation:
+        cohort = None if among is None else among.users
+        if (
+            cohort is None
+            and min_items <= 1
+            and (keep is None or bool(keep[self.whole.everyone.held_items()].all()))
+        ):
+            return self.whole.everyone  # everybody holds one of these
+        return SparkPopulation(self.whole, Eligible(self.whole.rule, keep, min_items, cohort))
+
+    def also_in(self, other: SparkPopulation) -> SparkPopulation:
+        if other.whole.log.blocks is not self.whole.log.blocks:
+            raise EngineError(
+                "on Spark, users of two dates can be found in one log only",
+                remedy=f"give {option('reference')} a date of the log, or use {option('users', 'all')}",
+            )
+        return SparkPopulation(self.whole, Both(self.users, other.users))
+
+    def is_empty(self) -> bool:
+        return self.n_users == 0
+
+    def is_same(self, other: SparkPopulation) -> bool:
+        compare = _CompareUsers(self.whole.rule, self.users, other.users)
+        return all(self.whole.log.blocks.map(compare, "comparing users"))
+
+    def left_out(self) -> Share:
+        everyone = self.whole.everyone.n_users
+        out = everyone - self.n_users
+        return Share(out, out / max(everyone, 1))
+
+    def passes(self) -> BlockSweep:
+        return BlockSweep(self.profiles, len(self.items), self.n_users)
+
+    def weigh(self, log_weights: Floats, top: int | None) -> SparkWeighting:
+        return SparkWeighting(self, log_weights, "weighted", top, frees_constant_lists=True)
+
+    def collect(self) -> Slice:
+        raise EngineError("this needs all profiles on one machine, and they are on a cluster")
+
+
+def _count_users(record: Record) -> int:
+    return len(record["size"])
+
+
+@dataclass(frozen=True)
+class _CompareUsers:
+    rule: SnapshotRule
+    one: UserRule
+    other: UserRule
+
+    def __call__(self, record: Record) -> bool:
+        log = self.rule.log(record)
+        return bool((self.one.mark(log) == self.other.mark(log)).all())
+
+
+@dataclass(frozen=True, eq=False)
+class SparkWeighting:
+    """Item weights on profiles that are on a cluster; see `unskew.data.weighting.Weighting`.
+
+    Attributes
+    ----------
+    users
+        Those who are evaluated.
+    log_weights, name, top, frees_constant_lists
+        As there.
+    """
+
+    users: SparkPopulation
+    log_weights: Floats
+    name: str = "raw"
+    top: int | None = None
+    frees_constant_lists: bool = False
+
+    def marginal(self) -> Floats:
+        """The weighted item marginal ``q_i = sum_u P(u) P(i|u,w)``, over the items of the log."""
+        if self.name == "raw":
+            return self.users.marginal()
+        return self.users.passes().marginal(self.log_weights)

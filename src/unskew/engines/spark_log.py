@@ -1,0 +1,335 @@
+"""A log on a Spark cluster, and its profiles at a date: what is asked of them is as for a log on this machine.
+
+Ids of items are here, those of users are on the cluster. Users and items have the order that they have in a
+`Log`, and the users are cut into the same blocks, so that results are the same to the last bit; with more
+`blocks` than one machine would make (`spark.unskew.blocks`) they differ in the last digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeGuard
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.arrays.types import Codes, Floats
+from unskew.data.columns import Columns, Reading
+from unskew.data.dated_log import DatedLog
+from unskew.data.fingerprint import fingerprint_log
+from unskew.data.ids import Ids, log_weights_by_id
+from unskew.data.marginal import Marginal
+from unskew.data.policy import Policy
+from unskew.data.priors import ItemPrior, UserPrior, describe_item_prior
+from unskew.data.slice import Slice
+from unskew.data.times import Label, Moment, TimeAxis
+from unskew.data.view_report import ViewReport
+from unskew.data.weighting import AppliesToSlice
+from unskew.engines.block_sweep import SparseSums
+from unskew.engines.block_table import BlockTable, Record
+from unskew.engines.snapshot_rule import LogRule, SnapshotRule, ViewStep
+from unskew.engines.spark import Holders, SparkPopulation, SparkWeighting
+from unskew.errors import EmptyError, EngineError, InputError, option
+from unskew.files import hash_bytes
+
+
+@dataclass(frozen=True)
+class LogSizes:
+    """How much a log or a view of it has: interactions, users with any, the first and the last tick."""
+
+    entries: int
+    users: int
+    span: tuple[Any, Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkLog(DatedLog):
+    """Who took which item when, on a Spark cluster. Made by `read_log` from a Spark table; see `unskew.Log`.
+
+    Attributes
+    ----------
+    blocks
+        The blocks of users, kept on the cluster.
+    rule
+        How a worker makes a log of one of them.
+    items
+        The ids of the items; a code is a position in these.
+    axis, columns, reading, source, view, view_report, view_details
+        As of a `Log`.
+    exposed, repeats
+        True if rows are marked as exposed, and if later rows of a user and an item were kept; else None.
+    measured
+        How much there is in it, if that is known already.
+    rows
+        What it was made of, to mark exposures in.
+    """
+
+    blocks: BlockTable
+    rule: LogRule
+    items: Ids
+    axis: TimeAxis
+    columns: Columns = Columns()
+    reading: Reading = Reading(0)
+    source: str = "log"
+    view: str = "all"
+    view_report: ViewReport | None = None
+    view_details: str = ""
+    exposed: bool | None = None
+    repeats: bool | None = None
+    removed: None = None
+    frames: str | None = None
+    measured: LogSizes | None = None
+    rows: Any = None
+
+    def __len__(self) -> int:
+        return self.sizes.entries
+
+    def __repr__(self) -> str:
+        view = "" if self.view == "all" else f", {self.view} view"
+        return (
+            f"SparkLog({self.sizes.users} users, {len(self.items)} items, {len(self)} interactions from "
+            f"{self.first} to {self.last}{view})"
+        )
+
+    @cached_property
+    def sizes(self) -> LogSizes:
+        """How much there is in it."""
+        if self.measured is not None:
+            return self.measured
+        found = self.blocks.map(_MeasureLog(self.rule), "measuring the log")
+        some = [one for one in found if one.entries]
+        if not some:
+            return LogSizes(0, 0, (0, 0))
+        span = min(one.span[0] for one in some), max(one.span[1] for one in some)
+        return LogSizes(sum(one.entries for one in some), sum(one.users for one in some), span)
+
+    @property
+    def span(self) -> tuple[Any, Any]:
+        """The first and the last tick."""
+        return self.sizes.span
+
+    def at(self, time: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None) -> SparkSnapshot:
+        """The profiles at a date, as `unskew.Log.at` has them; P(u) is uniform."""
+        if p_user is not None and not (isinstance(p_user, str) and p_user == "uniform"):
+            raise EngineError("on Spark, P(u) is uniform", remedy=f"leave out {option('p_user')}")
+        moment = self.moment(time)
+        self.check_range(moment)
+        policy = Policy(p_item=describe_item_prior(p_item), view=self.view)
+        return SparkSnapshot(self, moment.label, moment.tick, policy, SnapshotRule(self.rule, moment, p_item))
+
+    def take_view(self, step: ViewStep, name: str, reason: str, details: str = "") -> SparkLog:
+        """A view of the log, which every worker takes of its blocks."""
+        rule = replace(self.rule, views=(*self.rule.views, step))
+        left = replace(self, rule=rule, view=name, view_details=details, measured=None)
+        if len(left) == 0:
+            raise EmptyError(f"nothing is left of the log in its {name!r} view")
+        left = replace(left, measured=left.sizes)
+        mine, theirs = self.sizes, left.sizes
+        dropped = (mine.entries - theirs.entries, mine.users - theirs.users)
+        return replace(
+            left, view_report=ViewReport(name, reason, mine.entries, dropped[0], mine.users, dropped[1])
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkSnapshot:
+    """The profiles of a log on a cluster at a date; see `unskew.Snapshot`.
+
+    Attributes
+    ----------
+    log, at, tick, policy
+        As there.
+    rule
+        How a worker makes the profiles of one of its blocks.
+    """
+
+    log: SparkLog
+    at: Label
+    tick: int | float
+    policy: Policy
+    rule: SnapshotRule
+
+    def __repr__(self) -> str:
+        return f"SparkSnapshot(at {self.at}: {self.n_users} users, {self.n_items} items, {len(self)} interactions)"
+
+    @property
+    def moment(self) -> Moment:
+        """The date on the axis of the log."""
+        return Moment(self.tick, self.at)
+
+    @cached_property
+    def everyone(self) -> SparkPopulation:
+        """All users who hold anything."""
+        return SparkPopulation(self, Holders(self.rule))
+
+    def __len__(self) -> int:
+        """Number of interactions: pairs of a user and an item it holds."""
+        return int(self.counts().sum())
+
+    @property
+    def n_users(self) -> int:
+        """Number of users who hold anything."""
+        return self.everyone.n_users
+
+    @property
+    def n_items(self) -> int:
+        """Number of items that anyone holds."""
+        return int(np.count_nonzero(self.counts()))
+
+    def counts(self) -> Codes:
+        """Number of users who hold each item, in the order of ``log.items``."""
+        return self._counts.copy()
+
+    @cached_property
+    def _counts(self) -> Codes:
+        total = np.zeros(len(self.log.items))
+        for one in self.everyone.profiles.map(_CountItems(len(total)), "counting who holds what"):
+            one.add_to(total)
+        return total.astype(np.int64)
+
+    def probabilities(self, weights: Any = None) -> Floats:
+        """P(i|w) of each item, in the order of ``log.items``."""
+        return self.weigh(weights).marginal()
+
+    def marginal(self, weights: Any = None, *, min_items: int = 1) -> Marginal:
+        """The item marginal, as `unskew.Snapshot.marginal` has it."""
+        if min_items > 1 and weights is not None:
+            raise EngineError(
+                "on Spark, a weighted marginal is of all users", remedy=f"leave out {option('min_items')}"
+            )
+        who = self.everyone.eligible(None, min_items)
+        if who.is_empty():
+            raise EmptyError(
+                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
+            )
+        q = who.marginal() if weights is None else self.probabilities(weights)
+        here = np.flatnonzero(q > 0)
+        policy = replace(self.policy, min_items=min_items)
+        return Marginal(self.log.items.take(here), q[here], self.at, policy, self.log.frames)
+
+    def weigh(self, weights: Any = None) -> SparkWeighting:
+        """Apply weights, as `unskew.Snapshot.weigh` does: none, fitted weights, or a mapping from item id to
+        weight.
+        """
+        if weights is None:
+            return SparkWeighting(self.everyone, np.zeros(len(self.log.items)))
+        if isinstance(weights, SparkWeighting):
+            if weights.users.whole is not self:
+                raise InputError(f"these weights belong to {weights.users.whole}, not to {self}")
+            return weights
+        if isinstance(weights, Mapping):
+            theta = log_weights_by_id(self.log.items, weights)
+            users = self.everyone.eligible(theta > -np.inf, 1)
+            if users.is_empty():
+                raise EmptyError(
+                    f"with these weights nobody holds anything at {self.at}",
+                    remedy="give some item a positive weight",
+                )
+            return SparkWeighting(users, theta, "weighted", frees_constant_lists=True)
+        if not isinstance(weights, AppliesToSlice) or hasattr(weights, "iloc"):
+            raise InputError(
+                f"{option('weights')} is a {type(weights).__name__}",
+                remedy="give fitted weights or a mapping {item: weight}",
+            )
+        found: Any = weights
+        applied = found.apply(self)
+        if not isinstance(applied, SparkWeighting):
+            raise EngineError(f"{weights} does not work on Spark", remedy="give fitted weights or a mapping")
+        return applied
+
+    def number_by_id(self) -> NumberedCounts:
+        """What a recommender that only counts who holds what needs to be fitted: items numbered by id."""
+        return NumberedCounts(self)
+
+
+def fingerprint_there(log: SparkLog) -> dict[str, Any]:
+    """What tells a log on a cluster apart from another; ready for JSON."""
+    found = log.blocks.map(_Fingerprint(log.rule), "looking what is in the log")
+    ids = pa.record_batch([log.items.values], names=["id"]).serialize()
+    return {
+        "users": log.sizes.users,
+        "items": len(log.items),
+        "interactions": len(log),
+        "first": log.first,
+        "last": log.last,
+        "hash": hash_bytes([ids, *(one["hash"].encode() for one in found)]),
+    }
+
+
+def is_on_spark(given: Any) -> TypeGuard[SparkLog]:
+    """Whether a log is on a cluster."""
+    return isinstance(given, SparkLog)
+
+
+def is_at_spark(given: Any) -> TypeGuard[SparkSnapshot]:
+    """Whether profiles are on a cluster."""
+    return isinstance(given, SparkSnapshot)
+
+
+def refuse_on_spark(**options: Any) -> None:
+    """Refuse options that do not work on a cluster, if they are given."""
+    given = [option(name) for name, value in options.items() if value]
+    if given:
+        raise EngineError(
+            f"{' and '.join(given)} cannot be used on Spark", remedy="read the log on one machine for that"
+        )
+
+
+def require_log_here(log: Any, what: str) -> None:
+    """Refuse a log on a cluster; `what` says what needs it here."""
+    if is_on_spark(log):
+        raise EngineError(f"{what} does not work on Spark", remedy="read the log on one machine for that")
+
+
+def require_local(part: Slice | SparkSnapshot, what: Any) -> Slice:
+    """Refuse what needs all profiles on one machine; `what` names it."""
+    if isinstance(part, SparkSnapshot):
+        raise EngineError(
+            f"{what} needs all profiles on one machine, and these are on a cluster",
+            remedy="read the log on one machine for that",
+        )
+    return part
+
+
+@dataclass(frozen=True)
+class NumberedCounts:
+    """Who holds what at a date, counted, items numbered in the order of their ids."""
+
+    snapshot: SparkSnapshot
+
+    @property
+    def tick(self) -> int | float:
+        return self.snapshot.tick
+
+    def counts(self) -> Codes:
+        """Number of users who hold each item."""
+        return self.snapshot.counts()[self.snapshot.log.items.order()]
+
+
+@dataclass(frozen=True)
+class _MeasureLog:
+    rule: LogRule
+
+    def __call__(self, record: Record) -> LogSizes:
+        log = self.rule.log(record)
+        users = int(np.count_nonzero(np.diff(log.start.astype(np.int64))))
+        return LogSizes(len(log), users, (log.time.min(), log.time.max()) if len(log) else (0, 0))
+
+
+@dataclass(frozen=True)
+class _Fingerprint:
+    rule: LogRule
+
+    def __call__(self, record: Record) -> dict[str, Any]:
+        log = self.rule.log(record)
+        return fingerprint_log(log) if len(log) else {"hash": "nothing"}
+
+
+@dataclass(frozen=True)
+class _CountItems:
+    n_items: int
+
+    def __call__(self, record: Record) -> SparseSums:
+        return SparseSums.of(np.bincount(record["item"].to_numpy(), minlength=self.n_items).astype(np.float64))

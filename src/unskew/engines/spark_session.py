@@ -1,0 +1,283 @@
+"""A Spark session of one's own or started here, its jobs, and what can go wrong with them, each in one line.
+
+Whatever a cluster does wrong becomes an `EngineError`: it cannot be reached, it has no worker any more, a job
+failed. Spark itself waits for ever where all workers are gone; here a job is given up after `PATIENCE` seconds
+without any.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import uuid
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import TimeoutError as NotYet
+from functools import cache
+from pathlib import Path
+from time import monotonic
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+from unskew.errors import EngineError, option
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+Result = TypeVar("Result")
+
+DEFAULT_MASTER = "local[*]"
+PATIENCE = 60.0
+"""Seconds without any worker after which a job is given up, unless ``spark.unskew.patience`` says otherwise."""
+
+_LOOK = 1.0  # seconds between two looks at the workers
+_REACH = 5.0  # seconds in which a master must answer
+_FEW = 64  # partitions of a shuffle, if nothing is said: those of blocks follow from the data
+
+
+def start_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
+    """The session that is there already, or a new one at a master: ``spark://HOST:PORT``, ``local[2]``, ``yarn``.
+
+    What Spark has to say goes to a file and not to the terminal.
+    """
+    require_spark()
+    with _without_warnings():
+        from pyspark.sql import SparkSession
+    active = SparkSession.getActiveSession()
+    if active is not None and not active.sparkContext._jsc.sc().isStopped():
+        _require_same_master(active, master)
+        return active
+    wanted = master or DEFAULT_MASTER
+    _require_java()
+    _require_answer(wanted)
+    return _launch(wanted, dict(conf or {}))
+
+
+def require_spark() -> None:
+    """Refuse to go on without pyspark."""
+    try:
+        with _without_warnings():
+            import pyspark  # noqa: F401
+    except ImportError:
+        raise EngineError(
+            "the Spark engine needs pyspark", remedy="install it: pip install 'unskew[spark]'"
+        ) from None
+
+
+def run_job(session: SparkSession, what: str, job: Callable[[], Result]) -> Result:
+    """Run a job and wait for it as long as the cluster has any worker; `what` says what it is for."""
+    context = session.sparkContext
+    name = f"unskew-{uuid.uuid4().hex[:12]}"
+    patience = float(session.conf.get("spark.unskew.patience", str(PATIENCE)) or PATIENCE)
+
+    def run() -> Result:
+        context.setJobGroup(name, f"unskew: {what}", interruptOnCancel=False)
+        return job()
+
+    with translate_errors(what), _without_warnings():
+        running = _threads().submit(run)
+        try:
+            return _wait(session, running, patience, what)
+        except BaseException:
+            with contextlib.suppress(Exception):
+                context.cancelJobGroup(name)
+            raise
+
+
+@cache
+def _threads() -> ThreadPoolExecutor:
+    """Threads that wait for jobs, kept: each has a connection to Spark."""
+    return ThreadPoolExecutor(4, thread_name_prefix="unskew-spark")
+
+
+def _wait(session: SparkSession, running: Future[Result], patience: float, what: str) -> Result:
+    alive = monotonic()
+    while True:
+        try:
+            return running.result(timeout=_LOOK)
+        except NotYet:
+            if running.done():
+                raise
+        if _count_workers(session) > 0:
+            alive = monotonic()
+        elif monotonic() - alive > patience:
+            _abandon(session)
+            raise _lost(session, what)
+
+
+def _count_workers(session: SparkSession) -> int:
+    """How many executors there are; in local mode the driver is the one that there is."""
+    context = session.sparkContext
+    if str(context.master).startswith("local"):
+        return 1
+    return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
+
+
+def _abandon(session: SparkSession) -> None:
+    """Stop a session whose cluster is gone, so that no thread waits for it for ever."""
+    with contextlib.suppress(Exception):
+        session.sparkContext._jsc.sc().cancelAllJobs()
+        session.stop()
+
+
+@contextlib.contextmanager
+def translate_errors(what: str) -> Iterator[None]:
+    """One `EngineError` in one line for whatever Spark, its gateway or a worker raises."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (Py4JError, PySparkException, ConnectionError) as error:
+        raise explain_failure(error, what) from error
+
+
+def explain_failure(error: Exception, what: str) -> EngineError:
+    """What went wrong, in one line."""
+    text = str(error)
+    missing = re.search(r"ModuleNotFoundError: No module named '([\w.]+)'", text)
+    if missing:
+        return EngineError(
+            f"{what}: the Python of the workers has no module {missing[1]!r}",
+            remedy="install unskew on every worker, and let PYSPARK_PYTHON name that Python",
+        )
+    differs = re.search(r"PYTHON_VERSION_MISMATCH[^\n]*", text)
+    if differs:
+        return EngineError(
+            f"{what}: the workers run another version of Python than this one",
+            remedy="let PYSPARK_PYTHON name the same version",
+        )
+    gone = ("SparkContext was shut down", "stopped SparkContext", "Connection refused", "Answer from Java side is")
+    if isinstance(error, ConnectionError) or any(words in text for words in gone):
+        return EngineError(f"{what}: the Spark cluster was lost", remedy="start it again, and then this")
+    return EngineError(f"{what}: Spark failed: {_find_reason(text)}")
+
+
+def _find_reason(text: str) -> str:
+    """The line of a long message that says most: the error of a worker, else the first one."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
+    chosen = next((line for line in reversed(raised) if "py4j" not in line.lower()), lines[0] if lines else "?")
+    return chosen[:300]
+
+
+def _lost(session: SparkSession, what: str) -> EngineError:
+    return EngineError(
+        f"{what}: the Spark cluster at {session.sparkContext.master} has no worker any more",
+        remedy="start workers, and then this again",
+    )
+
+
+def _require_same_master(active: SparkSession, master: str | None) -> None:
+    have = active.sparkContext.master
+    if master is not None and master != have:
+        raise EngineError(
+            f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
+        )
+
+
+def _require_java() -> None:
+    home = os.environ.get("JAVA_HOME")
+    if shutil.which("java", path=str(Path(home) / "bin") if home else None) is None:
+        where = f" in JAVA_HOME, which is {home}" if home else ""
+        raise EngineError(
+            f"Spark needs Java, and there is none{where}",
+            remedy="install Java 17 or newer: apt-get install default-jre-headless",
+        )
+
+
+def _require_answer(master: str) -> None:
+    """Refuse a standalone master that does not answer; Spark would try for a minute."""
+    if not re.fullmatch(r"(local|spark|yarn|k8s).*", master):
+        raise EngineError(
+            f"{option('master', master)} is no address of a Spark cluster",
+            remedy="write spark://HOST:PORT, local[2], yarn or k8s://...",
+        )
+    if not master.startswith("spark://"):
+        return
+    found = re.fullmatch(r"spark://([^:/,]+):([0-9]{1,5})((,[^:/,]+:[0-9]{1,5})*)", master)
+    if found is None or int(found[2]) >= 2**16:
+        raise EngineError(f"{option('master', master)} is no address", remedy="write spark://HOST:PORT")
+    places = [one.rpartition(":") for one in master.removeprefix("spark://").split(",")]
+    reasons = []
+    for host, _, port in places:
+        try:
+            socket.create_connection((host, int(port)), timeout=_REACH).close()
+        except OSError as error:
+            reasons.append(error.strerror or str(error))
+        else:
+            return
+    raise EngineError(
+        f"the Spark master at {master} does not answer ({reasons[0]})",
+        remedy="is it running, and is this its port?",
+    )
+
+
+def _launch(master: str, conf: dict[str, str]) -> SparkSession:
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.sql import SparkSession
+
+    settings = {
+        "spark.app.name": "unskew",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.driver.memory": "1g",
+        "spark.executor.memory": "1g",
+        "spark.sql.shuffle.partitions": str(_FEW),
+        "spark.driver.maxResultSize": "0",
+        "spark.log.level": "ERROR",
+        **conf,
+        "spark.master": master,
+    }
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    folder = Path(tempfile.mkdtemp(prefix="unskew-spark-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    said = folder / "spark.log"
+    with said.open("wb") as log:
+        try:
+            options: dict[str, IO[bytes]] = {"stdout": log, "stderr": log}
+            chosen = SparkConf(loadDefaults=False).setAll(list(settings.items()))
+            gateway = launch_gateway(chosen, options)  # type: ignore[no-untyped-call]
+            context = SparkContext(gateway=gateway)
+        except (Py4JError, PySparkException, OSError) as error:
+            raise EngineError(
+                f"Spark at {master} did not start: {_read_last(said) or _find_reason(str(error))}"
+            ) from error
+    return SparkSession(context)
+
+
+def _read_last(said: Path) -> str:
+    """The last line that Spark wrote about an error."""
+    lines = said.read_text(errors="replace").splitlines()
+    told = [line for line in lines if re.search(r"error|exception", line, re.IGNORECASE) and "\tat " not in line]
+    return told[-1].strip()[:300] if told else ""
+
+
+def map_in_arrow(frame: DataFrame, function: Callable[..., Any], schema: str) -> DataFrame:
+    """A table that the function makes of another, batch by batch, on the workers."""
+    with _without_warnings():
+        return frame.mapInArrow(function, schema)
+
+
+def create_table(session: SparkSession, table: pa.Table) -> DataFrame:
+    """A table of this machine as one of the cluster."""
+    with _without_warnings():
+        return session.createDataFrame(table)
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Pandas 3 is more than pyspark says it knows; none of it is used here but its version."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas")
+        yield

@@ -1,0 +1,47 @@
+"""Ranking a selection of pairs: the recommender is fitted to what it may see, and each pair has its rank."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+
+from unskew.errors import UnskewWarning
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
+from unskew.evaluation.quality import Quality
+from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
+from unskew.recommend.contract import traits_of
+from unskew.recommend.specs import AnyRecommender
+from unskew.recommend.specs import recommender as named_recommender
+
+
+def rank_selection(
+    recommender: AnyRecommender,
+    selection: PairSelection,
+    qualities: Sequence[Quality],
+    *,
+    tell_missing: Callable[[str], None] | None = None,
+) -> HeldOutRanks:
+    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look.
+
+    `tell_missing` is told if lists made elsewhere lack some of the users; by default that is a warning.
+    """
+    check_user_qualities(qualities, selection.sample)
+    model = named_recommender(recommender)
+    depth = max(q.depth for q in qualities)
+    graded = any(q.needs_grades for q in qualities)
+    held, pairs = selection.held, selection.pairs
+    if selection.folds is None:
+        ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
+    else:
+        ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
+    missing = describe_missing_lists(model, pairs)
+    if missing is not None:
+        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+    return HeldOutRanks(
+        str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
+    )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UnskewWarning, stacklevel=4)

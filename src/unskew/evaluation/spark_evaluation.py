@@ -1,0 +1,163 @@
+"""Evaluating recommenders on a Spark cluster: on all pairs where that is possible, else on drawn ones."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from unskew.data.weighting import Weighting
+from unskew.engines.spark import SparkWeighting
+from unskew.engines.spark_log import SparkLog, SparkSnapshot, is_at_spark
+from unskew.errors import EngineError, UnskewWarning, option
+from unskew.evaluation.estimates import Estimate
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.report import Report
+from unskew.evaluation.results import Results
+from unskew.evaluation.score import Score
+from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.spark_sample import FIT_USERS, SampledSelection
+from unskew.evaluation.spark_scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
+from unskew.recommend.contract import Recommender
+from unskew.weights.alignment import Reference
+from unskew.weights.fit_options import FitOptions
+from unskew.weights.fit_weights import fit_weights
+from unskew.weights.item_weights import ItemWeights
+
+
+@dataclass(frozen=True)
+class RankedThere:
+    """A recommender that was ranked, on the cluster or on pairs that were drawn there."""
+
+    ranks: SparkRanks | HeldOutRanks
+    weightings: Sequence[SparkWeighting] | Sequence[Weighting]
+
+    @property
+    def left_out(self) -> LeftOut:
+        return self.ranks.left_out
+
+    def estimates(self, quality: Quality, level: float) -> list[Estimate]:
+        """The value and the interval under each weighting; of a quality of users the raw one alone."""
+        if isinstance(self.ranks, HeldOutRanks):
+            return self.ranks.estimate(quality, self._own(quality), level=level)
+        return [self.ranks.estimate(quality, weighting, level) for weighting in self._own(quality)]
+
+    def scores(self, quality: Quality, level: float) -> list[Score]:
+        """The score under each weighting."""
+        if isinstance(self.ranks, HeldOutRanks):
+            return [self.ranks.score(quality, weighting, level=level) for weighting in self._own(quality)]
+        return [self.ranks.score(quality, weighting, level) for weighting in self._own(quality)]
+
+    def _own(self, quality: Quality) -> Sequence[Any]:
+        return self.weightings[:1] if isinstance(quality, UserQuality) else self.weightings
+
+
+def rank_there(
+    models: Mapping[str, Recommender],
+    snapshot: SparkSnapshot,
+    weightings: Sequence[SparkWeighting],
+    qualities: Sequence[Quality],
+    options: SelectionOptions,
+    *,
+    tell_missing: Callable[[str], None] | None = None,
+) -> tuple[list[RankedThere], list[str]]:
+    """Rank each of the recommenders, and say of whom a model was fitted to some of the users."""
+    refuse_protocols(options)
+    found: list[RankedThere] = []
+    if options.sample is None:
+        for name, model in models.items():
+            ranks = rank_on_spark(model, snapshot, qualities, weightings, name=name, tell_missing=tell_missing)
+            found.append(RankedThere(ranks, weightings))
+        return found, []
+    learning = [name for name, model in models.items() if not can_rank_all(model)]
+    selection, sample, _ = SampledSelection.draw(
+        snapshot, weightings, options.sample, options.seed, others=FIT_USERS if learning else 0
+    )
+    for name, model in models.items():
+        some = rank_selection(fit_on_spark(model, snapshot), selection, qualities, tell_missing=tell_missing)
+        found.append(RankedThere(replace(some, recommender=name), selection.weightings))
+    told = sample.describe()
+    return found, [] if told is None else [f"{name} was fitted to {told}" for name in learning]
+
+
+def score_on_spark(
+    models: Mapping[str, Recommender],
+    snapshot: SparkSnapshot,
+    weights: Sequence[Any],
+    qualities: Sequence[Quality],
+    level: float,
+    options: SelectionOptions,
+) -> list[Score]:
+    """Of each recommender the scores of all qualities under all weights."""
+    weightings = [snapshot.weigh(one) for one in weights]
+    found, notes = rank_there(models, snapshot, weightings, qualities, options)
+    for note in notes:
+        warnings.warn(note, UnskewWarning, stacklevel=3)
+    return [score for one in found for quality in qualities for score in one.scores(quality, level)]
+
+
+def refuse_protocols(options: SelectionOptions) -> None:
+    """Refuse whatever is not leave-one-out."""
+    asked = {
+        "after": options.after is not None,
+        "leave_last_out": options.leave_last_out,
+        "folds": options.folds is not None,
+        "leave_out": options.leave_out != 1,
+    }
+    for name, is_asked in asked.items():
+        if is_asked:
+            raise EngineError(
+                "on Spark the items of a profile are held out one by one", remedy=f"leave out {option(name)}"
+            )
+
+
+def report_on_spark(
+    log: SparkLog,
+    models: Mapping[str, Recommender],
+    *,
+    at: Any,
+    reference: Reference | None,
+    weights: ItemWeights | None,
+    qualities: Sequence[Quality],
+    options: SelectionOptions,
+    fit: FitOptions,
+    level: float,
+    p_item: Any,
+) -> Report:
+    """What `unskew.report` gives, as far as a cluster tells it: scores at both dates, and no split of the
+    change.
+    """
+    now = log.at(at, p_item=p_item)
+    fitted = weights if reference is None else fit_weights(now, reference, options=fit)
+    weightings = [now.weigh(one) for one in ([None] if fitted is None else [None, fitted])]
+    ranked, notes = rank_there(models, now, weightings, qualities, options)
+    then: list[RankedThere] = []
+    if is_at_spark(reference):
+        then, _ = rank_there(models, reference, [reference.weigh()], qualities, options)
+        notes.append(
+            "on Spark the change of a score is not split into parts: the scores of both dates stand beside each "
+            "other"
+        )
+    scores = []
+    for k, one in enumerate(ranked):
+        for quality in qualities:
+            scores += then[k].scores(quality, level) if then else []
+            scores += one.scores(quality, level)
+    return Report(
+        at=now.at,
+        reference=None if fitted is None else fitted.reference,
+        scores=Results(scores, log.frames),
+        changes=Results([], log.frames),
+        comparisons=Results([], log.frames),
+        weights=fitted,
+        bound_holds=fitted is None or fitted.is_fitted_at(now),
+        protocol=now.policy.protocol,
+        after=None,
+        reference_after=None,
+        notes=tuple(notes),
+        view_report=log.view_report,
+    )

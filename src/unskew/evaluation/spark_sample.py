@@ -1,0 +1,223 @@
+"""Pairs drawn on a Spark cluster, with the profiles of their users: what any recommender can be scored on.
+
+The draws are those of `unskew.evaluation.pairs`: the same seed draws the same pairs, wherever the profiles are. A
+recommender that learns from profiles is fitted to those of the users who were drawn and of `FIT_USERS` others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.arrays.rows import entries_of
+from unskew.arrays.types import Codes, Floats
+from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.ids import Ids
+from unskew.data.log import Log
+from unskew.data.shares import Share
+from unskew.data.snapshot import Snapshot
+from unskew.data.weighting import Weighting, find_pair_shares
+from unskew.engines.block_table import BLOCK, Record
+from unskew.engines.spark import PopulationRule, SparkWeighting
+from unskew.engines.spark_log import SparkSnapshot
+from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pairs import pairs_of, pick_entries, place_draws
+
+FIT_USERS = 100_000
+"""How many users a recommender that learns from profiles is fitted to, at least; all, if there are no more."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Pairs drawn under one weighting; arrays have one number for each draw.
+
+    Attributes
+    ----------
+    block, user
+        In which block of users, and whose it is there.
+    place
+        Which entry of the profile, from 0.
+    probability
+        P(u) P(i|u,w) of the pair.
+    """
+
+    block: Codes
+    user: Codes
+    place: Codes
+    probability: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class UserSample:
+    """The profiles of some users of a snapshot on a cluster, on this machine.
+
+    Attributes
+    ----------
+    snapshot
+        Their profiles: a snapshot of a log of these users alone, in their order in the whole log.
+    block, user
+        Where each of them is on the cluster.
+    everyone
+        How many users there are in all.
+    """
+
+    snapshot: Snapshot
+    block: Codes
+    user: Codes
+    everyone: int
+
+    def entries(self, draws: Draws) -> Codes:
+        """Where the pairs that were drawn are in the profiles here."""
+        width = 1 + int(max(self.user.max(initial=0), draws.user.max(initial=0)))
+        own = np.searchsorted(self.block * width + self.user, draws.block * width + draws.user)
+        return self.snapshot.profiles.start[own].astype(np.int64) + draws.place
+
+    def describe(self) -> str | None:
+        """Of how many users these are some; None if they are all."""
+        mine = len(self.user)
+        return None if mine >= self.everyone else f"a sample of {mine} of {self.everyone} users"
+
+
+def draw_on_spark(weighting: SparkWeighting, n: int, seed: int) -> Draws:
+    """Draw n pairs: users by P(u) with repetition, then one item each by P(i|u,w)."""
+    users = weighting.users
+    rng = np.random.default_rng(seed)
+    at_user, at_item = rng.random(n), rng.random(n)
+    place = place_draws(at_user, users.n_users)
+    ends = np.cumsum(users.users_by_block)
+    work = _DrawBlock(users.rule, weighting.log_weights, ends, place, at_item)
+    found = users.whole.log.blocks.map(work, "drawing pairs")
+    number, block, user, item_place = (
+        np.concatenate([one[name] for one in found]) for name in ("number", "block", "user", "place")
+    )
+    probability = np.concatenate([one["probability"] for one in found])
+    back = np.argsort(number)
+    return Draws(block[back], user[back], item_place[back], probability[back])
+
+
+def collect_users(
+    snapshot: SparkSnapshot, draws: Sequence[Draws], *, others: int = 0, seed: int = 0
+) -> UserSample:
+    """Fetch the profiles of the users who were drawn, and of so many others, drawn without repetition."""
+    everyone = snapshot.everyone
+    rng = np.random.default_rng([seed, 1])
+    more = rng.choice(everyone.n_users, min(others, everyone.n_users), replace=False, shuffle=False)
+    wanted: dict[int, Codes] = {}
+    for k in range(snapshot.log.blocks.blocks):
+        own = [one.user[one.block == k] for one in draws]
+        wanted[k] = np.unique(np.concatenate(own)) if own else np.zeros(0, dtype=np.int64)
+    ends = np.cumsum(everyone.users_by_block)
+    work = _FetchUsers(everyone.rule, wanted, np.sort(more), ends)
+    found = [one for one in snapshot.log.blocks.map(work, "fetching profiles") if len(one["user"])]
+    sizes = np.concatenate([one["size"] for one in found])
+    block, user = (np.concatenate([one[name] for one in found]) for name in ("block", "user"))
+    log = snapshot.log
+    ids = pa.concat_arrays([one["ids"] for one in found])
+    offsets = np.uint32 if int(sizes.sum()) < 2**32 - 1 else np.uint64
+    own_log = Log(
+        users=Ids(ids, ids.type),
+        items=log.items,
+        start=np.concatenate([[0], np.cumsum(sizes)]).astype(offsets),
+        item=np.concatenate([one["item"] for one in found]),
+        time=np.concatenate([one["time"] for one in found]),
+        axis=log.axis,
+        columns=log.columns,
+        view=log.view,
+        source=log.source,
+        view_details=log.view_details,
+        cut=np.searchsorted(block, np.arange(log.blocks.blocks + 1)),
+    )
+    return UserSample(Snapshot.cut_off(own_log, snapshot.moment), block, user, everyone.n_users)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SampledSelection(PairSelection):
+    """Pairs that were drawn on a cluster, ranked here; whom weights leave out is known there."""
+
+    shares_left_out: dict[str, Share] = field(default_factory=dict)
+
+    def users_left_out(self, weighting: Weighting) -> Share:
+        return self.shares_left_out[weighting.name]
+
+    @classmethod
+    def draw(
+        cls, snapshot: SparkSnapshot, weightings: Sequence[SparkWeighting], n: int, seed: int, *, others: int
+    ) -> tuple[SampledSelection, UserSample, list[Draws]]:
+        """Draw n pairs under each of the weightings, and fetch their users and so many others."""
+        draws = [draw_on_spark(weighting, n, seed) for weighting in weightings]
+        sample = collect_users(snapshot, draws, others=others, seed=seed)
+        here = sample.snapshot
+        own = tuple(
+            Weighting(here, w.log_weights, w.name, w.top, frees_constant_lists=w.frees_constant_lists)
+            for w in weightings
+        )
+        entries = [sample.entries(one) for one in draws]
+        seen = here.number_by_id()
+        pairs = pairs_of(seen, np.unique(np.concatenate(entries)))
+        left_out = {w.name: w.users.left_out() for w in weightings}
+        split = HeldOutSplit.of_profiles(here)
+        made = cls(split, HoldOut(seen, 1, seed), pairs, own, n, seed, None, shares_left_out=left_out)
+        made._drawn.update(zip(own, entries, strict=True))
+        return made, sample, draws
+
+
+@dataclass(frozen=True)
+class _DrawBlock:
+    """Draw the pairs of one block: those whose user is in it, counted over all users who are evaluated."""
+
+    rule: PopulationRule
+    log_weights: Floats
+    ends: Codes
+    place: Codes
+    at_item: Floats
+
+    def __call__(self, record: Record) -> dict[str, Any]:
+        block = int(record[BLOCK][0].as_py())
+        first = int(self.ends[block - 1]) if block else 0
+        mine = np.flatnonzero((self.place >= first) & (self.place < self.ends[block]))
+        p = self.rule.restrict(record).profiles
+        users = np.flatnonzero(p.stop != p.start)[self.place[mine] - first]
+        shares = find_pair_shares(p, np.where(p.stop != p.start, 1.0 / int(self.ends[-1]), 0.0), self.log_weights)
+        entries = pick_entries(p, shares, users, self.at_item[mine])
+        return {
+            "number": mine,
+            "block": np.full(len(mine), block, dtype=np.int64),
+            "user": users,
+            "place": entries - p.start[users].astype(np.int64),
+            "probability": shares[entries],
+        }
+
+
+@dataclass(frozen=True)
+class _FetchUsers:
+    """The profiles of some users of one block: those wanted, and those at some places among all who hold
+    anything.
+    """
+
+    rule: PopulationRule
+    wanted: dict[int, Codes]
+    places: Codes
+    ends: Codes
+
+    def __call__(self, record: Record) -> dict[str, Any]:
+        block = int(record[BLOCK][0].as_py())
+        first, last = int(self.ends[block - 1]) if block else 0, int(self.ends[block])
+        part = self.rule.restrict(record)
+        p = part.profiles
+        lo, hi = np.searchsorted(self.places, [first, last])
+        others = np.flatnonzero(p.stop != p.start)[self.places[lo:hi] - first]
+        users = np.union1d(self.wanted[block], others).astype(np.int64)
+        start, entries = entries_of(p, users)
+        return {
+            "block": np.full(len(users), block, dtype=np.int64),
+            "user": users,
+            "ids": part.log.users.values.take(pa.array(users)),
+            "size": np.diff(start),
+            "item": p.item[entries],
+            "time": part.per_entry(part.log.time)[entries],
+        }

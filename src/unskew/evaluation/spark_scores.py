@@ -1,0 +1,286 @@
+"""Scores on a Spark cluster: every pair of every block is ranked and weighed where it is, and sums come back.
+
+For recommenders that learn nothing from the log (constant lists, lists made elsewhere) and for popularity, which
+needs no more than how many hold each item. Any other is scored on pairs that are drawn: see
+`unskew.evaluation.spark_sample`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.arrays.rows import all_entries, sum_entries
+from unskew.arrays.types import Floats
+from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.shares import Share
+from unskew.data.snapshot import Snapshot
+from unskew.data.weighting import find_pair_shares
+from unskew.engines.block_table import BlockTable, Record, to_numpy
+from unskew.engines.snapshot_rule import SnapshotRule
+from unskew.engines.spark import SparkWeighting, UserRule
+from unskew.engines.spark_log import SparkSnapshot
+from unskew.errors import EngineError, UnskewWarning, option
+from unskew.evaluation.estimates import Estimate, limit_estimate, sum_by_user
+from unskew.evaluation.held_out_ranks import make_score
+from unskew.evaluation.intervals import measure_score
+from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pair_sums import PairSums
+from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.score import Score
+from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.unit_sums import Terms, add_block, add_blocks, sum_for_all
+from unskew.recommend.contract import PreparedLists, Recommender, traits_of
+from unskew.recommend.display_name import Prefitted
+from unskew.recommend.popular import Popular
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SparkRanks:
+    """Held-out pairs that were ranked on a cluster under some weightings, summed by user for some qualities.
+
+    Attributes
+    ----------
+    recommender
+        Its name.
+    snapshot
+        What items are held out from.
+    qualities, weightings
+        Under which it can be scored.
+    sums
+        The mass and the totals of users and what their pairs have in common, kept on the cluster.
+    left_out, constant
+        As of `unskew.HeldOutRanks`.
+    """
+
+    recommender: str
+    snapshot: SparkSnapshot
+    qualities: Sequence[Quality]
+    weightings: Sequence[SparkWeighting]
+    sums: BlockTable
+    left_out: LeftOut
+    constant: bool
+    _estimates: dict[float, dict[tuple[int, int], Estimate]] = field(default_factory=dict)
+
+    def estimate(self, quality: Quality, weighting: SparkWeighting, level: float) -> Estimate:
+        """The value and the interval of the score."""
+        if level not in self._estimates:
+            self._estimates[level] = self._estimate_all(level)
+        return self._estimates[level][self.weightings.index(weighting), list(self.qualities).index(quality)]
+
+    def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
+        """All estimates at once: the cluster is asked three times, however many they are."""
+        places = [
+            (k, q)
+            for k in range(len(self.weightings))
+            for q, quality in enumerate(self.qualities)
+            if k == 0 or not isinstance(quality, UserQuality)
+        ]
+        found = sum_for_all(
+            [measure_score(level, self.qualities[q].bounds, "users") for _, q in places], self._add(places)
+        )
+        return {(k, q): limit_estimate(self.qualities[q], *one) for (k, q), one in zip(places, found, strict=True)}
+
+    def _add(self, places: list[tuple[int, int]]) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
+        def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
+            work = _AddUnits(tuple((*places[number], terms) for number, terms in asked))
+            blocks = self.sums.map(work, "summing up scores")
+            return [add_blocks([block[n] for block in blocks]) for n in range(len(asked))]
+
+        return add
+
+    def score(self, quality: Quality, weighting: SparkWeighting, level: float) -> Score:
+        """The score."""
+        freed = weighting.frees_constant_lists and self.constant
+        return make_score(
+            self.recommender,
+            quality,
+            self.snapshot,
+            weighting,
+            self.estimate(quality, weighting, level),
+            self._pair_sums[self.weightings.index(weighting)],
+            self.left_out,
+            users=weighting.users.n_users,
+            biased=not self.snapshot.policy.is_free_of_bias and not freed,
+            users_left_out=weighting.users.left_out(),
+            users_without_profile=Share(),
+        )
+
+    @cached_property
+    def _pair_sums(self) -> list[PairSums]:
+        """What the pairs have in common under each of the weightings."""
+        n = len(self.weightings)
+        found = self.sums.map(_ReadPairSums(n, len(self.snapshot.log.items)), "summing up pairs")
+        return [PairSums.add([block[k] for block in found]) for k in range(n)]
+
+    def describe_missing(self) -> str | None:
+        """For how many of those who are scored a recommender has no list; None if it has them all."""
+        found = [one for one in self.sums.map(_read_missing, "looking for missing lists") if one is not None]
+        missing = sum(one[0] for one in found)
+        if not missing:
+            return None
+        return f"{missing} of the {sum(one[1] for one in found)} {found[0][2]} scored at {self.snapshot.at}"
+
+
+def can_rank_all(model: Recommender) -> bool:
+    """Whether a recommender can rank every pair of a log on a cluster."""
+    return traits_of(model).learns != "here" or isinstance(_unwrap(model), Popular)
+
+
+def fit_on_spark(model: Recommender, snapshot: SparkSnapshot) -> Recommender:
+    """The recommender, fitted to what it needs to know of all profiles; it is not fitted again to some of them."""
+    inner: Any = _unwrap(model)
+    if not isinstance(inner, Popular):
+        return model
+    fitted: Any = Popular(exact=inner.exact).fit(snapshot.number_by_id())  # type: ignore[arg-type]
+    return Prefitted(fitted, str(model))
+
+
+def rank_on_spark(
+    model: Recommender,
+    snapshot: SparkSnapshot,
+    qualities: Sequence[Quality],
+    weightings: Sequence[SparkWeighting],
+    *,
+    name: str | None = None,
+    tell_missing: Any = None,
+) -> SparkRanks:
+    """Rank every pair of a snapshot on the cluster, to be scored under these qualities and weightings."""
+    if not can_rank_all(model):
+        raise EngineError(
+            f"{model} learns from profiles, and those of all users are on no machine",
+            remedy=f"score it on pairs that are drawn, with {option('sample')}: it is fitted to some of the users",
+        )
+    rule = snapshot.rule.with_ids(snapshot.log.items)
+    _ = snapshot.log.items.order()  # looked for once and sent along
+    weights = tuple(_BlockWeights(w.users.users, w.log_weights, w.users.n_users) for w in weightings)
+    work = _ScoreBlock(rule, fit_on_spark(model, snapshot), tuple(qualities), weights)
+    axis, tick = snapshot.log.axis, snapshot.tick
+    dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
+    left_out = LeftOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
+    table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
+    ranks = SparkRanks(name or str(model), snapshot, qualities, weightings, table, left_out, constant)
+    if isinstance(model, PreparedLists):
+        missing = ranks.describe_missing()
+        if missing is not None:
+            (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+    return ranks
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UnskewWarning, stacklevel=4)
+
+
+def _unwrap(model: Any) -> Any:
+    return getattr(model, "recommender", model)
+
+
+@dataclass(frozen=True)
+class _BlockWeights:
+    """A weighting, as a worker needs it."""
+
+    users: UserRule
+    log_weights: Floats
+    n_users: int
+
+
+@dataclass(frozen=True)
+class _ScoreBlock:
+    """Rank the pairs of a block, and sum them up by user under each weighting and quality."""
+
+    rule: SnapshotRule
+    model: Recommender
+    qualities: tuple[Quality, ...]
+    weightings: tuple[_BlockWeights, ...]
+
+    def __call__(self, record: Record) -> dict[str, pa.Array | npt.NDArray[Any]]:
+        log = self.rule.log(record)
+        part = self.rule.cut_off(log)
+        if part.n_users == 0:
+            return self._nothing(part)
+        selection = PairSelection.of_split(HeldOutSplit.of_profiles(part), (), SelectionOptions())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # nobody would see them
+            ranks = rank_selection(self.model, selection, self.qualities, tell_missing=lambda _: None)
+        items = part.profiles.item[ranks.entries].view(np.int32)
+        values = [ranks.values(quality) for quality in self.qualities]
+        found: dict[str, pa.Array | npt.NDArray[Any]] = {}
+        for k, weights in enumerate(self.weightings):
+            p = part.restrict(weights.users.mark(log)).profiles
+            shares = np.where(p.stop != p.start, 1.0 / weights.n_users, 0.0)
+            pair_shares = find_pair_shares(p, shares, weights.log_weights)
+            found[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
+            found |= _write_pair_sums(k, PairSums.of(items, pair_shares[ranks.entries], p.n_items))
+            for q, (quality, own) in enumerate(zip(self.qualities, values, strict=True)):
+                if k and isinstance(quality, UserQuality):
+                    continue
+                some = np.flatnonzero(own)
+                parts = pair_shares[ranks.entries[some]] * own[some]
+                found[f"total:{k}:{q}"] = sum_by_user(ranks.users[some], parts, p.n_users)
+        if isinstance(self.model, PreparedLists):
+            missing, total, what = self.model.count_missing(selection.pairs)
+            found |= {"missing": np.array([missing, total]), "what": pa.array([what])}
+        return found
+
+    def _nothing(self, part: Snapshot) -> dict[str, pa.Array | npt.NDArray[Any]]:
+        zero = np.zeros(part.profiles.n_users)
+        found: dict[str, pa.Array | npt.NDArray[Any]] = {}
+        for k in range(len(self.weightings)):
+            found[f"mass:{k}"] = zero
+            found |= {f"total:{k}:{q}": zero for q in range(len(self.qualities))}
+            found |= _write_pair_sums(k, PairSums(0, 0.0, 0.0, np.zeros(0)))
+        return found
+
+
+def _write_pair_sums(k: int, sums: PairSums) -> dict[str, npt.NDArray[Any]]:
+    some = np.flatnonzero(sums.by_item)
+    return {
+        f"pairs:{k}": np.array([sums.pairs]),
+        f"shares:{k}": np.array([sums.total, sums.squares]),
+        f"items:{k}": some,
+        f"by_item:{k}": sums.by_item[some],
+    }
+
+
+@dataclass(frozen=True)
+class _ReadPairSums:
+    weightings: int
+    n_items: int
+
+    def __call__(self, record: Record) -> list[PairSums]:
+        return [self._read(record, k) for k in range(self.weightings)]
+
+    def _read(self, record: Record, k: int) -> PairSums:
+        by_item = np.zeros(self.n_items)
+        by_item[to_numpy(record[f"items:{k}"])] = to_numpy(record[f"by_item:{k}"])
+        total, squares = to_numpy(record[f"shares:{k}"]).tolist()
+        return PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item)
+
+
+def _read_missing(record: Record) -> tuple[int, int, str] | None:
+    if "missing" not in record:
+        return None
+    missing, total = record["missing"].to_pylist()
+    return missing, total, record["what"][0].as_py()
+
+
+@dataclass(frozen=True)
+class _AddUnits:
+    """Sums over the users of a block, several at once: under which weighting, of which quality, and of what."""
+
+    asked: tuple[tuple[int, int, Terms], ...]
+
+    def __call__(self, record: Record) -> list[Floats]:
+        return [
+            add_block(terms, to_numpy(record[f"mass:{k}"]), to_numpy(record[f"total:{k}:{q}"]))
+            for k, q, terms in self.asked
+        ]

@@ -1,0 +1,241 @@
+"""From rows of a Spark table to a log on the cluster: fold repeats, number the ids, and lay out blocks of users.
+
+The rules are those of `unskew.reading.encoder`: a user and an item count once, at the earliest time; users are
+numbered largest first, items most frequent first, ties by id. Spark moves each row twice: to the other rows of its
+user, and to its block. What a block is made of is in `unskew.engines.block_logs`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.arrays.user_cut import cut_users
+from unskew.data.columns import Reading
+from unskew.data.ids import Ids
+from unskew.engines.block_logs import BlockForm, BlockRows
+from unskew.engines.block_table import SCHEMA, BlockTable, release, write_record
+from unskew.engines.snapshot_rule import LogRule
+from unskew.engines.spark_log import SparkLog
+from unskew.engines.spark_session import create_table, map_in_arrow, run_job
+from unskew.errors import EngineError
+from unskew.frames import join_chunks
+from unskew.progress import progress
+from unskew.reading.spark_rows import SparkRows
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+LARGEST_BLOCK = 2**24
+"""Entries of a block beyond which a log is cut into more blocks than one machine would make."""
+
+_BROADCAST = 2_000_000  # items up to which every worker gets all their codes
+_LOW_BITS = 2**33 - 1  # of Spark's increasing ids: the row within a partition
+
+
+def lay_out_log(rows: SparkRows, *, repeats: bool) -> SparkLog:
+    """The log of these rows; those that repeat others are kept with `repeats`, and where some are marked."""
+    return Layout(rows, repeats or rows.marked).log()
+
+
+@dataclass(eq=False)
+class Layout:
+    """The steps from rows to blocks; what one needs of another stays on the cluster until the last is done."""
+
+    rows: SparkRows
+    repeats: bool
+    kept: list[DataFrame] = field(default_factory=list)
+
+    def log(self) -> SparkLog:
+        progress().stage("encoding and sorting on Spark")
+        try:
+            folded = self._keep(self._fold())
+            counted = self._first_rows(folded)
+            items, item_codes = self._number_items(counted)
+            users, edges, entries = self._number_users(counted, len(items))
+            blocks = self.lay_out(folded, users, item_codes, edges)
+            rows = self.rows
+            reading = Reading(rows.total, rows.total - rows.dropped - entries, rows.dropped)
+            form = BlockForm(rows.axis, rows.names, len(items), reading)
+            log = SparkLog(
+                blocks=blocks,
+                rule=LogRule(form),
+                items=items,
+                axis=rows.axis,
+                columns=rows.names,
+                reading=reading,
+                source=rows.source,
+                exposed=rows.marked or None,
+                repeats=self.repeats or None,
+                rows=rows,
+            )
+            return replace(log, measured=log.sizes)  # makes the blocks, which need all that is kept here
+        finally:
+            for frame in self.kept:
+                release(frame)
+
+    def _keep(self, frame: DataFrame) -> DataFrame:
+        from pyspark import StorageLevel
+
+        kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        self.kept.append(kept)
+        return kept
+
+    def _collect(self, frame: DataFrame, what: str) -> pa.Table:
+        return run_job(frame.sparkSession, what, frame.toArrow)
+
+    def _fold(self) -> DataFrame:
+        """One row for each user and item, at the earliest time; those that repeat it marked ``again``, if kept.
+
+        Each user's rows come together here, and every later step by user finds them together.
+        """
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F  # noqa: N812
+
+        mine = self.rows.frame.repartition("u")
+        numbers = self.rows.numbers
+        if not self.repeats:
+            first = [F.min(F.struct("t", c))[c].alias(c) for c in numbers]
+            return mine.groupBy("u", "i").agg(F.min("t").alias("t"), *first)
+        alike = ["u", "i", "t", *("x" * self.rows.marked)]
+        pair = Window.partitionBy("u", "i")
+        found = mine.select(
+            *alike, *(F.min(F.struct("t", c)).over(pair)[c].alias(f"first_{c}") for c in numbers), *numbers
+        )
+        least = [F.min(c).alias(c) for c in (*numbers, *(f"first_{c}" for c in numbers))]
+        found = found.groupBy(*alike).agg(*least) if least else found.distinct()
+        again = F.row_number().over(pair.orderBy(*alike[2:])) > 1
+        found = found.withColumn("again", again)
+        chosen = [F.when(F.col("again"), F.col(c)).otherwise(F.col(f"first_{c}")).alias(c) for c in numbers]
+        return found.select(*alike, "again", *chosen)
+
+    def _first_rows(self, folded: DataFrame) -> DataFrame:
+        return folded.where("not again") if self.repeats else folded
+
+    def _number_items(self, counted: DataFrame) -> tuple[Ids, DataFrame]:
+        """The items, most frequent first, on this machine; and their codes for the cluster."""
+        from pyspark.sql import functions as F  # noqa: N812
+
+        table = self._collect(counted.groupBy("i").agg(F.count("*").alias("n")), "counting items")
+        table = table.sort_by([("n", "descending"), ("i", "ascending")])
+        values = join_chunks(table.column("i"))
+        codes = pa.table({"i": values, "code": np.arange(len(values), dtype=np.int32)})
+        frame = create_table(counted.sparkSession, codes)
+        return Ids(values, values.type), F.broadcast(frame) if len(values) <= _BROADCAST else frame
+
+    def _number_users(self, counted: DataFrame, n_items: int) -> tuple[DataFrame, npt.NDArray[np.int64], int]:
+        """The users with their place in the order and their block; where the blocks begin; how many rows there
+        are.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        users = self._keep(counted.groupBy("u").agg(F.count("*").alias("n")))
+        sizes = self._collect(users.groupBy("n").agg(F.count("*").alias("users")), "counting users")
+        sizes = sizes.sort_by([("n", "descending")])
+        n, times = (sizes.column(name).to_numpy().astype(np.int64) for name in ("n", "users"))
+        entries = int((n * times).sum())
+        edges = cut_users(n, n_items, repeated=times, blocks=self._count_blocks(entries))
+        ordered = users.orderBy(F.desc("n"), F.asc("u")).withColumn("id", F.monotonically_increasing_id())
+        ordered = self._keep(ordered)
+        parts = ordered.groupBy(F.shiftright("id", 33).alias("part")).agg(F.count("*").alias("n"))
+        found = self._collect(parts, "ordering users").sort_by("part")
+        part, held = found.column("part").to_numpy(), found.column("n").to_numpy()
+        before = np.zeros(int(part.max()) + 1, dtype=np.int64)
+        before[part] = np.cumsum(held) - held
+        kind = counted.schema["u"].dataType.simpleString()
+        placed = map_in_arrow(ordered, _Place(before, edges), f"u {kind}, rank bigint, block int")
+        return placed, edges, entries
+
+    def _count_blocks(self, entries: int) -> int | None:
+        """Into how many blocks to cut, if not as on one machine."""
+        wish = self.rows.frame.sparkSession.conf.get("spark.unskew.blocks", "")
+        if wish:
+            if not wish.isdigit() or int(wish) < 1:
+                raise EngineError(f"spark.unskew.blocks is {wish!r}", remedy="make it a whole number from 1 on")
+            return int(wish)
+        return None if entries <= 32 * LARGEST_BLOCK else math.ceil(entries / LARGEST_BLOCK)
+
+    def lay_out(
+        self, folded: DataFrame, users: DataFrame, items: DataFrame, edges: npt.NDArray[np.int64]
+    ) -> BlockTable:
+        from pyspark.sql import functions as F  # noqa: N812
+
+        others = ["t", *("x" * self.rows.marked), *self.rows.numbers, *(["again"] if self.repeats else [])]
+        rows = folded.join(users, "u").join(items, "i").select("block", "rank", "code", *others)
+        # users as rows of their own: their ids need not travel with every interaction
+        nothing = [F.lit(None).cast(folded.schema[name].dataType).alias(name) for name in others]
+        names = users.select("block", "rank", F.lit(None).cast("int").alias("code"), *nothing, "u")
+        none = F.lit(None).cast(users.schema["u"].dataType).alias("u")
+        together = rows.select("*", none).unionByName(names)
+        blocks = len(edges) - 1
+        spread = together.repartitionById(blocks, F.col("block")).sortWithinPartitions("block")
+        build = _BuildBlocks(edges, self.rows.extra, self.rows.marked, self.repeats)
+        return BlockTable.keep(map_in_arrow(spread, build, SCHEMA), blocks)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The place of each user in the order of all, from its row in an ordered partition, and its block."""
+
+    before: npt.NDArray[np.int64]
+    edges: npt.NDArray[np.int64]
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            number = batch.column("id").to_numpy()
+            rank = self.before[number >> 33] + (number & _LOW_BITS)
+            block = np.searchsorted(self.edges, rank, side="right") - 1
+            yield pa.record_batch([batch.column("u"), rank, block.astype(np.int32)], names=["u", "rank", "block"])
+
+
+@dataclass(frozen=True)
+class _BuildBlocks:
+    """The records of blocks from their rows, which come sorted by block."""
+
+    edges: npt.NDArray[np.int64]
+    extra: tuple[str, ...]
+    marked: bool
+    repeats: bool
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        current, parts = -1, list[pa.RecordBatch]()
+        for batch in batches:
+            block = batch.column("block").to_numpy()
+            cuts = np.concatenate([[0], np.flatnonzero(np.diff(block)) + 1, [len(block)]])
+            for first, end in pairwise(cuts):
+                if first == end:
+                    continue
+                if block[first] != current and parts:
+                    yield from write_record(current, self._build(current, parts))
+                    parts = []
+                current = int(block[first])
+                parts.append(batch.slice(first, end - first))
+        if parts:
+            yield from write_record(current, self._build(current, parts))
+
+    def _build(self, block: int, parts: list[pa.RecordBatch]) -> dict[str, Any]:
+        table = pa.Table.from_batches(parts)
+        is_user = table.column("code").is_null()
+        names, rows = table.filter(is_user), table.filter(pa.compute.invert(is_user))
+        names = names.sort_by("rank")
+
+        def array(name: str) -> npt.NDArray[Any]:
+            values: npt.NDArray[Any] = rows.column(name).to_numpy()
+            return values
+
+        found = BlockRows(
+            user=array("rank") - self.edges[block],
+            item=array("code").astype(np.uint32),
+            time=array("t"),
+            exposed=array("x").astype(np.bool_) if self.marked else None,
+            extra={name: array(f"c{k}") for k, name in enumerate(self.extra)},
+            again=array("again").astype(np.bool_) if self.repeats else None,
+        )
+        return dict(found.record(join_chunks(names.column("u"))))

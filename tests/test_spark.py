@@ -1,0 +1,285 @@
+"""The Spark engine on a real cluster: the same as one machine to the last bit, also when a worker is lost."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew as us
+from tests.spark_cluster import CONF, Cluster, kill
+from unskew.cli import main
+from unskew.engines.block_table import BlockTable
+from unskew.engines.spark_log import SparkLog
+from unskew.engines.spark_session import create_table, start_session
+from unskew.reading.spark_layout import Layout
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+REFERENCE, NOW = 500, 900
+
+
+def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
+    """Rows with text ids, repeats among them, some of them shown."""
+    rng = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "user": [f"u{k}" for k in rng.zipf(1.3, n) % 400],
+            "item": [f"i{k}" for k in rng.zipf(1.2, n) % 90],
+            "time": rng.integers(0, 1000, n),
+            "shown": rng.random(n) < 0.2,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    made.start()
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def session(cluster: Cluster) -> Iterator[SparkSession]:
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    made = start_session(cluster.url, CONF)
+    yield made
+    made.stop()
+
+
+@pytest.fixture(scope="module")
+def local() -> us.Log:
+    return us.read_log(table_of(), exposed="shown")
+
+
+@pytest.fixture(scope="module")
+def there(session: SparkSession) -> Any:
+    """The same log on the cluster; it answers what a `Log` answers."""
+    return us.read_log(create_table(session, table_of()), exposed="shown")
+
+
+def blocks_of(log: SparkLog) -> list[us.Log]:
+    return log.blocks.map(log.rule.log, "fetching all blocks")
+
+
+def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there: Any, local: us.Log) -> None:
+    assert isinstance(there, SparkLog)
+    assert there.items.values.equals(local.items.values)
+    assert there.reading == local.reading
+    assert (there.first, there.last, len(there)) == (local.first, local.last, len(local))
+    blocks = blocks_of(there)
+    ends = np.cumsum([len(block.users) for block in blocks])
+    assert [0, *ends.tolist()] == local.edges.tolist()
+    assert [user for block in blocks for user in block.users] == local.users.to_list()
+    sizes = np.concatenate([np.diff(block.start.astype(int)) for block in blocks])
+    assert np.array_equal(sizes, np.diff(local.start.astype(int)))
+    for name in ("item", "time", "exposed"):
+        assert np.array_equal(np.concatenate([getattr(block, name) for block in blocks]), getattr(local, name)), (
+            name
+        )
+    assert local.repeats is not None
+    begins = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
+    entries = [block.repeats.entry + begin for block, begin in zip(blocks, begins, strict=False) if block.repeats]
+    assert np.array_equal(np.concatenate(entries), local.repeats.entry)
+    for name in ("time", "exposed"):
+        found = np.concatenate([getattr(block.repeats, name) for block in blocks])
+        assert np.array_equal(found, getattr(local.repeats, name)), name
+
+
+def test_marginals_drift_and_weights_are_the_same_to_the_last_bit(there: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), there.at(NOW)
+    assert np.array_equal(cluster.probabilities(), here.probabilities())
+    assert np.array_equal(cluster.counts(), here.counts())
+    assert (cluster.n_users, len(cluster)) == (here.n_users, len(here))
+    moved, expected = us.drift(cluster, there.at(REFERENCE)), us.drift(here, local.at(REFERENCE))
+    assert moved.to_arrow().equals(expected.to_arrow())
+    assert moved.to_dict() == expected.to_dict()
+    assert_same_weights(
+        us.fit_weights(cluster, there.at(REFERENCE), tol=1e-3), us.fit_weights(here, local.at(REFERENCE), tol=1e-3)
+    )
+
+
+def assert_same_weights(found: us.ItemWeights, expected: us.ItemWeights) -> None:
+    """Nothing differs but the time that it took."""
+    assert found.to_arrow().equals(expected.to_arrow())
+    mine, theirs = found.to_dict(), expected.to_dict()
+    assert mine.pop("seconds") >= 0
+    assert theirs.pop("seconds") >= 0
+    assert mine == theirs
+
+
+def test_views_leave_out_the_same(there: Any, local: us.Log) -> None:
+    pairs = [
+        (us.organic(there), us.organic(local)),
+        (us.outside(there, ["300:400", "700:720"]), us.outside(local, ["300:400", "700:720"])),
+    ]
+    for found, expected in pairs:
+        assert found.view_report == expected.view_report
+        assert (found.view, found.view_details, len(found)) == (
+            expected.view,
+            expected.view_details,
+            len(expected),
+        )
+        assert np.array_equal(found.at(NOW).probabilities(), expected.at(NOW).probabilities())
+
+
+def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> None:
+    rng = np.random.default_rng(5)
+    rows, shown = table_of(2, 1500).drop_columns("shown"), table_of(3, 3000).drop_columns("shown")
+    shown = shown.set_column(2, "time", pa.array(rng.integers(0, 1000, len(shown))))
+    found = us.mark_exposed(us.read_log(create_table(session, rows)), create_table(session, shown), within=200)
+    expected = us.mark_exposed(us.read_log(rows, repeats=True), shown, within=200)
+    assert expected.exposed is not None
+    marks = np.concatenate([block.exposed for block in blocks_of(cast(SparkLog, found))])
+    assert 0 < np.count_nonzero(marks) < len(marks)
+    assert np.array_equal(marks, expected.exposed)
+
+
+def lists_of(log: us.Log) -> us.Table:
+    """Lists made elsewhere, of half of the users."""
+    users = log.users.to_list()[::2]
+    return us.Table({"user": users, "items": [[f"i{1 + k % 80}", "i0", "i85"] for k in range(len(users))]})
+
+
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
+def test_scores_of_all_pairs_are_the_same_to_the_last_bit(there: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), there.at(NOW)
+    weights = us.fit_weights(here, local.at(REFERENCE), max_passes=3, tol=0.2)
+    models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(local)}
+    qualities = ["hit@5", "mrr@10"]
+    for given in (None, weights):
+        found = us.evaluate(models, cluster, weights=given, quality=qualities)
+        assert list(found) == list(us.evaluate(models, here, weights=given, quality=qualities))
+    assert {score.exact for score in found} == {True, None}
+
+
+def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(there: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), there.at(NOW)
+    weights = us.fit_weights(here, local.at(REFERENCE), max_passes=3, tol=0.2)
+    found, expected = (us.sample_pairs(one, weights, sample=300, seed=4) for one in (cluster, here))
+    assert found.to_arrow().equals(expected.to_arrow())
+    assert found.about == expected.about
+    models = ["knn?neighbours=5", "popular"]
+    scores = [us.evaluate(models, one, weights=weights, sample=300, seed=4) for one in (cluster, here)]
+    assert list(scores[0]) == list(scores[1])
+
+
+def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(
+    there: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unskew.evaluation.spark_evaluation.FIT_USERS", 20)
+    with pytest.warns(us.UnskewWarning, match=r"knn.* was fitted to a sample of \d+ of \d+ users"):
+        us.evaluate("knn", there.at(NOW), sample=10)
+    with pytest.raises(us.EngineError, match=r"learns from profiles.*with sample"):
+        us.evaluate("knn", there.at(NOW))
+
+
+def test_a_timeline_has_the_same_rows(there: Any, local: us.Log) -> None:
+    how: dict[str, Any] = {"reference": REFERENCE, "dates": [700, NOW], "tol": 0.01}
+    made = [us.timeline(log, ["constant:i1,i3", "popular"], **how) for log in (there, local)]
+    assert made[0].rows.equals(made[1].rows)
+
+
+def test_a_finer_cut_agrees_to_twelve_digits(session: SparkSession) -> None:
+    table = table_of(4, 3000)
+    expected = us.read_log(table)
+    session.conf.set("spark.unskew.blocks", "9")
+    try:
+        found: Any = us.read_log(create_table(session, table))
+    finally:
+        session.conf.unset("spark.unskew.blocks")
+    assert found.blocks.blocks == 9 > len(expected.edges) - 1
+    q, p = found.at(NOW).probabilities(), expected.at(NOW).probabilities()
+    assert q == pytest.approx(p, rel=1e-12)
+    scores = [us.evaluate("popular", one.at(NOW)) for one in (found, expected)]
+    assert scores[0].value == pytest.approx(scores[1].value, rel=1e-12)
+
+
+class KillWhile:
+    """Ends a worker once so many jobs have been asked for."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, victims: Callable[[], None], after: int) -> None:
+        self.jobs = 0
+        run = BlockTable.map
+
+        def count_and_run(table: BlockTable, work: Any, what: str) -> list[Any]:
+            self.jobs += 1
+            if self.jobs == after:
+                threading.Timer(0.05, victims).start()
+            found: list[Any] = run(table, work, what)
+            return found
+
+        monkeypatch.setattr(BlockTable, "map", count_and_run)
+
+
+def test_a_worker_that_is_lost_in_the_middle_of_a_fit_changes_nothing(
+    cluster: Cluster, there: Any, local: us.Log, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = us.fit_weights(local.at(NOW), local.at(REFERENCE + 100), tol=1e-3)
+    killing = KillWhile(monkeypatch, lambda: kill(cluster.workers[0]), after=6)
+    found = us.fit_weights(there.at(NOW), there.at(REFERENCE + 100), tol=1e-3)
+    assert killing.jobs > 8
+    assert cluster.workers[0].poll() is not None
+    assert_same_weights(found, expected)
+    cluster.add_worker()
+
+
+def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing(
+    cluster: Cluster, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = table_of(7, 4000)
+    monkeypatch.setattr(Layout, "lay_out", _kill_and_go_on(Layout.lay_out, cluster))
+    found: Any = us.read_log(create_table(session, table), exposed="shown")
+    expected = us.read_log(table, exposed="shown")
+    assert cluster.workers[1].poll() is not None
+    blocks = blocks_of(found)
+    assert [user for block in blocks for user in block.users] == expected.users.to_list()
+    for name in ("item", "time", "exposed"):
+        assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(expected, name)), name
+    cluster.add_worker()
+
+
+def _kill_and_go_on(step: Callable[..., BlockTable], cluster: Cluster) -> Callable[..., BlockTable]:
+    """Lose a worker between two steps of a read: what it kept of the first is gone."""
+
+    def run(*arguments: Any) -> BlockTable:
+        made = step(*arguments)
+        threading.Timer(0.5, lambda: kill(cluster.workers[1])).start()
+        return made
+
+    return run
+
+
+def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
+    cluster: Cluster,
+    session: SparkSession,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last test: nothing is left of the cluster after it."""
+    pq.write_table(table_of(8, 500), tmp_path / "log.parquet")
+    session.conf.set("spark.unskew.patience", "1")
+    KillWhile(monkeypatch, cluster.stop, after=4)
+    command = ["weights", str(tmp_path / "log.parquet"), "--engine", "spark", "--master", cluster.url]
+    command += ["--reference", str(REFERENCE), "--at", str(NOW), "-o", str(tmp_path / "weights.parquet")]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    last = [line for line in told.err.splitlines() if line.startswith("error")]
+    assert len(last) == 1, told.err
+    assert "Spark cluster" in last[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
