@@ -10,7 +10,8 @@
 - `column_types`, `column_times`, `time_formats`: what a column holds, decided from its type or from all its values
 - `column_guesses`, `column_synonyms`: which columns are users, items and times
 - `exposures`: who was shown what when, marked in a log
-- `encoder`: from rows to arrays
+- `typed_rows`: ids as they are, times as ticks; checked
+- `encoder`: from rows to arrays, by `memory_encoder` where they fit, else by `sql_encoder`
 - `spark_rows`: the rows of a Spark table, checked; `spark_layout`: from these to a log on the cluster
 - `sql`: names and texts inside SQL, and errors of DuckDB in one line
 """

@@ -17,13 +17,14 @@ from unskew.errors import ColumnError, InputError, ReadingNotice, missing_column
 from unskew.progress import progress
 from unskew.reading.column_guesses import find_by_words, find_place, guess_by_content
 from unskew.reading.column_types import family_of, refuse_twins
-from unskew.reading.encoder import Encoder
+from unskew.reading.encoder import encode_log
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits
 from unskew.reading.sources import Part, Source, open_source
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import is_spark_table, read_spark_rows
 from unskew.reading.time_formats import TimeReading
+from unskew.reading.typed_rows import TypedRows
 from unskew.text import closest
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
@@ -157,7 +158,8 @@ def read_log(
         more = [name for name in (removed, exposed) if name is not None]
         narrow = found.narrow(list(dict.fromkeys([names.user, names.item, names.time, *more, *extra, *texts])))
         times = TimeReading(time_unit, time_format)
-        return Encoder(narrow, names, removed, exposed, extra, texts, times, drop_nulls, repeats).log()
+        rows = TypedRows(narrow, names, removed, exposed, extra, texts, times, drop_nulls, repeats)
+        return encode_log(rows)
 
 
 def give_notice(source: Source, more: str = "") -> None:

@@ -26,6 +26,8 @@ _REASONS = (
     (r"(state machine reached an invalid state)", "its quotes or its line ends are not those of a CSV file"),
 )
 
+_BYTES = {unit: 1024.0**k for k, unit in enumerate(("bytes", "KiB", "MiB", "GiB", "TiB", "PiB"))}
+
 
 def quote_name(name: str) -> str:
     """A column name for SQL."""
@@ -45,6 +47,13 @@ def quote_paths(files: Sequence[Path]) -> str:
 def find_types(connection: duckdb.DuckDBPyConnection, query: str) -> dict[str, str]:
     """The type of each column of a table, or of a query, as DuckDB calls it."""
     return {row[0]: row[1] for row in connection.execute(f"DESCRIBE {query}").fetchall()}
+
+
+def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
+    """How many bytes DuckDB may use before it writes to the disk: by default most of the memory there is."""
+    told = str(connection.execute("SELECT current_setting('memory_limit')").fetchall()[0][0])
+    number, unit = told.split()
+    return float(number) * _BYTES[unit]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,195 @@
+"""From rows to arrays inside DuckDB: fold repeats, encode the ids and sort.
+
+DuckDB does this in parallel and spills to disk, so that a log may be larger than memory while it is read. Plain
+rows that fit are encoded by `unskew.reading.memory_encoder`, which is faster.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+
+from unskew.data.columns import Labels, Reading
+from unskew.data.ids import Ids
+from unskew.data.log import Log
+from unskew.data.repeats import Repeats
+from unskew.errors import ColumnError, EmptyError
+from unskew.frames import join_chunks
+from unskew.reading.typed_rows import TypedRows
+
+
+@dataclass
+class SqlEncoder:
+    """The steps of one reading; each leaves a temporary table or view for the next."""
+
+    rows: TypedRows
+
+    @property
+    def sql(self) -> duckdb.DuckDBPyConnection:
+        return self.rows.sql
+
+    def log(self) -> Log:
+        rows, dropped = self._check()
+        self._encode()
+        folded = self._fold("coded", "folded")
+        self._rank()
+        log = replace(self._collect("folded"), reading=Reading(rows, rows - dropped - folded, dropped))
+        if self.rows.exposed and self.rows.removed:
+            return replace(log, unexposed=self._organic(log))
+        return self._add_repeats(log) if self.rows.exposed or self.rows.repeats else log
+
+    def _check(self) -> tuple[int, int]:
+        """Count the rows, refuse or drop nulls; make `good`."""
+        null = {name: f"{c} IS NULL" for c, name in zip("uit", self.rows.three(), strict=True)}
+        counts = ", ".join(f"count(*) FILTER ({test})" for test in null.values())
+        any_null = " OR ".join(null.values())
+        rows, dropped, *each = self.sql.execute(
+            f"SELECT count(*), count(*) FILTER ({any_null}), {counts} FROM typed"
+        ).fetchall()[0]
+        self.rows.refuse_nulls(rows, dropped, each)
+        self.sql.execute(f"CREATE TEMP VIEW good AS SELECT * FROM typed WHERE NOT ({any_null})")
+        self._check_calendar("t", self.rows.names.time)
+        if self.rows.removed:
+            self._check_calendar("r", self.rows.removed)
+            self._check_removed()
+        return int(rows), int(dropped)
+
+    def _check_calendar(self, column: str, name: str) -> None:
+        first, last = self.sql.execute(f"SELECT min({column}), max({column}) FROM good").fetchall()[0]
+        self.rows.check_calendar(name, first, last)
+
+    def _check_removed(self) -> None:
+        bad = self.sql.sql("SELECT u, i, t, r FROM good WHERE r < t ORDER BY t, r, u, i LIMIT 1").to_arrow_table()
+        show = self.rows.when.axis.show
+        for row in bad.to_pylist():
+            raise ColumnError(
+                f"column {self.rows.removed!r}: item {row['i']!r} left the profile of user {row['u']!r} at "
+                f"{show(row['r'])}, before it was added at {show(row['t'])}"
+            )
+
+    def _encode(self) -> None:
+        """Give ids numbers; from here on strings are out of the way."""
+        for table, column in (("users", "u"), ("items", "i")):
+            self.sql.execute(
+                f"CREATE TEMP TABLE {table} AS SELECT {column} AS id, "
+                f"(row_number() OVER (ORDER BY {column}) - 1)::UINTEGER AS code "
+                f"FROM (SELECT DISTINCT {column} FROM good)"
+            )
+        rest = ", ".join(["good.t", *(f"good.{c}" for c in self.rows.others())])
+        self.sql.execute(
+            f"CREATE TEMP TABLE coded AS SELECT users.code AS u, items.code AS i, {rest} FROM good "
+            "JOIN users ON good.u = users.id JOIN items ON good.i = items.id"
+        )
+
+    def _fold(self, rows: str, into: str) -> int:
+        """Fold repeats into `into` and return how many rows are left."""
+        others = [c for c in self.rows.others() if c != "r"]
+        kept = [f"arg_min({c}, row(t, {c})) AS {c}" for c in others]
+        if self.rows.removed:
+            # one row for each time, so that the order below is the only one there is
+            at_once = ", ".join([f"max(coalesce(r, {self._never()})) AS r", *(f"min({c}) AS {c}" for c in others)])
+            came = f"(SELECT u, i, t, {at_once} FROM {rows} WHERE r IS NULL OR r > t GROUP BY u, i, t)"
+            # stays that overlap are one: a new one begins after the end of all before it
+            order = "OVER (PARTITION BY u, i ORDER BY t ROWS BETWEEN UNBOUNDED PRECEDING AND"
+            before = f"(SELECT *, max(r) {order} 1 PRECEDING) AS until FROM {came})"
+            is_new = "CASE WHEN t <= until THEN 0 ELSE 1 END"
+            stays = f"(SELECT *, sum({is_new}) {order} CURRENT ROW) AS stay FROM {before})"
+            chosen = ", ".join(["u", "i", "min(t) AS t", "max(r) AS r", *kept])
+            self.sql.execute(f"CREATE TEMP TABLE {into} AS SELECT {chosen} FROM {stays} GROUP BY u, i, stay")
+        else:
+            chosen = ", ".join(["u", "i", "min(t) AS t", *kept])
+            self.sql.execute(f"CREATE TEMP TABLE {into} AS SELECT {chosen} FROM {rows} GROUP BY u, i")
+        return int(self.sql.execute(f"SELECT count(*) FROM {into}").fetchall()[0][0])
+
+    def _never(self) -> str:
+        """The largest tick: when an item leaves that never leaves."""
+        kind = self.sql.execute("SELECT typeof(t) FROM good LIMIT 1").fetchall()[0][0]
+        return "'infinity'::DOUBLE" if kind == "DOUBLE" else str(np.iinfo(np.int64).max)
+
+    def _rank(self) -> None:
+        """Number users by size and items by frequency, ties by id: the same for any order of rows."""
+        for table, column in (("users", "u"), ("items", "i")):
+            self.sql.execute(
+                f"CREATE TEMP TABLE {table}_rank AS SELECT {column} AS code, "
+                f"(row_number() OVER (ORDER BY count(*) DESC, {column}) - 1)::UINTEGER AS rank "
+                f"FROM folded GROUP BY {column}"
+            )
+
+    def _collect(self, folded: str) -> Log:
+        users, items = self._ids("users", self.rows.names.user), self._ids("items", self.rows.names.item)
+        if len(users) == 0:
+            raise EmptyError(f"{self.rows.source.name}: every item left its profile the moment it was added")
+        sizes = np.zeros(len(users), dtype=np.int64)
+        counted = self.sql.sql(
+            f"SELECT k.rank, count(*) FROM {folded} f JOIN users_rank k ON f.u = k.code GROUP BY ALL"
+        ).to_arrow_table()
+        sizes[counted.column(0).to_numpy()] = counted.column(1).to_numpy()
+        chosen = ", ".join(["y.rank AS i", "f.t", *(f"f.{c}" for c in self.rows.others())])
+        table = self.sql.sql(
+            f"SELECT {chosen} FROM {folded} f JOIN users_rank k ON f.u = k.code "
+            "JOIN items_rank y ON f.i = y.code ORDER BY k.rank, f.t, y.rank"
+        ).to_arrow_table()
+
+        def array(name: str) -> npt.NDArray[Any]:
+            values: npt.NDArray[Any] = table.column(name).to_numpy()
+            return values
+
+        return replace(
+            self.rows.make_log(users, items, np.concatenate([[0], np.cumsum(sizes)]), array("i"), array("t")),
+            removed=array("r") if self.rows.removed else None,
+            exposed=array("x").astype(np.bool_) if self.rows.exposed else None,
+            extra={name: array(f"c{k}").astype(np.float64) for k, name in enumerate(self.rows.extra)},
+            labels={name: Labels.of(table.column(f"l{k}")) for k, name in enumerate(self.rows.labels)},
+        )
+
+    def _add_repeats(self, log: Log) -> Log:
+        """The log with the rows that were folded into an earlier one, or into an unexposed one of that time."""
+        others = [c for c in self.rows.others() if c != "x"]
+        alike = ["u", "i", "t", *("x" * bool(self.rows.exposed))]
+        at_once = ", ".join([*alike, *(f"min({c}) AS {c}" for c in others)])
+        order = ", ".join(alike[2:])
+        is_repeat = f"row_number() OVER (PARTITION BY u, i ORDER BY {order}) > 1"
+        chosen = ", ".join(["k.rank AS u", "y.rank AS i", *(f"f.{c}" for c in ["t", *self.rows.others()])])
+        rows = f"SELECT {at_once} FROM coded GROUP BY {', '.join(alike)} QUALIFY {is_repeat}"
+        table = self.sql.sql(
+            f"SELECT {chosen} FROM ({rows}) f "
+            f"JOIN users_rank k ON f.u = k.code JOIN items_rank y ON f.i = y.code ORDER BY k.rank, y.rank, {order}"
+        ).to_arrow_table()
+        entry = _find_entries(log, table.column("u").to_numpy(), table.column("i").to_numpy())
+        table = table.take(np.argsort(entry, kind="stable"))
+        labels, codes = {}, {}
+        for k, name in enumerate(self.rows.labels):
+            labels[name], codes[name] = log.labels[name].add(table.column(f"l{k}"))
+        repeats = Repeats(
+            entry=np.sort(entry),
+            time=table.column("t").to_numpy(),
+            exposed=table.column("x").to_numpy().astype(np.bool_) if self.rows.exposed else None,
+            extra={name: table.column(f"c{k}").to_numpy().astype(float) for k, name in enumerate(self.rows.extra)},
+            labels=codes,
+        )
+        return replace(log, repeats=repeats, labels=labels)
+
+    def _ids(self, table: str, column: str) -> Ids:
+        found = self.sql.sql(
+            f"SELECT d.id FROM {table} d JOIN {table}_rank k ON d.code = k.code ORDER BY k.rank"
+        ).to_arrow_table()
+        return self.rows.make_ids(join_chunks(found.column(0)), column)
+
+    def _organic(self, log: Log) -> Log | None:
+        self.sql.execute("CREATE TEMP VIEW unexposed AS SELECT * FROM coded WHERE NOT x")
+        if self._fold("unexposed", "folded_organic") == 0:
+            return None
+        return replace(self._collect("folded_organic"), view="organic", reading=log.reading)
+
+
+def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    """Where the log has these pairs."""
+    keys = log.entry_users() * len(log.items) + log.item
+    order = np.argsort(keys, kind="stable")
+    wanted = user.astype(np.int64) * len(log.items) + item
+    found: npt.NDArray[np.int64] = order[np.searchsorted(keys, wanted, sorter=order)]
+    return found

@@ -1,0 +1,207 @@
+"""The rows of a source as typed columns: ids as they are, times as ticks; checked, and named in messages.
+
+They are a view of DuckDB called `typed`, with the columns u, i and t and, where asked for, r (removed), x
+(exposed), c0, c1, ... (numbers) and l0, l1, ... (texts). What becomes of them is left to `unskew.reading.encoder`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.arrays.types import Times
+from unskew.data.columns import Columns
+from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.ids import Ids, kind_of
+from unskew.data.log import Log
+from unskew.data.times import UNIT_WORDS
+from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
+from unskew.reading.column_types import (
+    TimeColumn,
+    align_times,
+    create_plain_view,
+    flag_expression,
+    id_expression,
+    is_missing,
+    number_expression,
+    time_column,
+)
+from unskew.reading.sources import Source
+from unskew.reading.sql import quote_name
+from unskew.reading.time_formats import TimeReading
+from unskew.text import count
+
+NO_LABEL = "(none)"
+
+
+@dataclass
+class TypedRows:
+    """The rows of a source, and what is to be kept of them.
+
+    Attributes
+    ----------
+    when
+        How the column of times became ticks.
+    """
+
+    source: Source
+    names: Columns
+    removed: str | None
+    exposed: str | None
+    extra: tuple[str, ...]
+    labels: tuple[str, ...]
+    times: TimeReading
+    drop_nulls: bool
+    repeats: bool = False
+    when: TimeColumn = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.when = self._read_types(self._materialise())
+
+    @property
+    def sql(self) -> duckdb.DuckDBPyConnection:
+        return self.source.connection
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether there is nothing but users, items and times, each pair to be kept once."""
+        return not (self.removed or self.exposed or self.extra or self.labels or self.repeats)
+
+    def _materialise(self) -> dict[str, str]:
+        """Parse text once; what is columnar already is only named. Gives the types of the columns of `raw`."""
+        chosen = {"u": self.names.user, "i": self.names.item, "t": self.names.time}
+        chosen |= {"r": self.removed} if self.removed else {}
+        chosen |= {"x": self.exposed} if self.exposed else {}
+        chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
+        chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
+        selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
+        what = "TABLE" if self.source.parse_once else "VIEW"
+        self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
+        return create_plain_view(self.source, chosen, "parsed")
+
+    def _read_types(self, types: dict[str, str]) -> TimeColumn:
+        """Make `typed`, as the types of the columns say: ids as they are, times as ticks."""
+        when = time_column(self.source, types["t"], "t", self.names.time, self.times)
+        chosen = [
+            f"{id_expression(self.source, types['u'], 'u', self.names.user)} AS u",
+            f"{id_expression(self.source, types['i'], 'i', self.names.item)} AS i",
+            f"{when.expression} AS t",
+        ]
+        if self.removed:
+            left = time_column(self.source, types["r"], "r", self.removed, self.times)
+            chosen.append(f"{align_times(self.source, left, self.removed, when, self.names.time)} AS r")
+        if self.exposed:
+            chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")
+        for k, name in enumerate(self.extra):
+            chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
+        chosen += [f"coalesce(l{k}::VARCHAR, '{NO_LABEL}') AS l{k}" for k in range(len(self.labels))]
+        what = "TABLE" if self.source.parse_once else "VIEW"  # texts are cast once
+        self.sql.execute(f"CREATE TEMP {what} typed AS SELECT {', '.join(chosen)} FROM raw")
+        return when
+
+    def others(self) -> list[str]:
+        return [
+            *("r" * bool(self.removed)),
+            *("x" * bool(self.exposed)),
+            *(f"c{k}" for k in range(len(self.extra))),
+            *(f"l{k}" for k in range(len(self.labels))),
+        ]
+
+    def three(self) -> tuple[str, str, str]:
+        return self.names.user, self.names.item, self.names.time
+
+    def refuse_nulls(self, rows: int, dropped: int, each: Sequence[int]) -> None:
+        """Refuse a source with no rows, or with rows that lack a user, an item or a time."""
+        if rows == 0:
+            raise EmptyError(f"{self.source.name} has no rows")
+        for name, n in zip(self.three(), each, strict=True):
+            if n and not self.drop_nulls:
+                where, _ = self.source.first_row(is_missing(name), "1")
+                raise ColumnError(
+                    f"column {name!r} has {count(n, 'null value')}, the first in {where}",
+                    remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",
+                )
+        if dropped == rows:
+            raise EmptyError(f"nothing is left: every row of {self.source.name} has a null user, item or time")
+
+    def check_calendar(self, name: str | None, first: Any, last: Any) -> None:
+        """Dates must lie in the years that a date can have; often it is the unit that is wrong."""
+        for tick in (first, last):
+            try:
+                if tick is not None:
+                    self.when.axis.show(tick)
+            except OverflowError:
+                raise TimeError(
+                    f"column {name!r} holds {tick}, which is beyond the years 1 to 9999",
+                    remedy=_explain_unit(self.times.unit, first, last),
+                ) from None
+
+    def make_log(
+        self,
+        users: Ids,
+        items: Ids,
+        start: npt.NDArray[np.int64],
+        item: npt.NDArray[np.uint32],
+        time: Times,
+    ) -> Log:
+        return Log(
+            users=users,
+            items=items,
+            start=start.astype(np.uint32 if len(item) < 2**32 - 1 else np.uint64),
+            item=item,
+            time=time,
+            axis=self.when.axis,
+            columns=self.names,
+            source=self.source.name,
+            frames=self.source.library,
+        )
+
+    def make_ids(self, values: pa.Array, column: str) -> Ids:
+        kind = values.type
+        return Ids(values, pa.dictionary(pa.int32(), kind) if self.source.is_categorical(column) else kind)
+
+    def warn_of_white_space(self, ids: pa.Array, column: str) -> None:
+        if kind_of(ids.type) != "text" or not _may_hold_white_space(ids):
+            return
+        self.sql.register("spellings", pa.table({"id": ids}))
+        bare = r"trim(regexp_replace(id, '[\s\p{Z}]+', ' ', 'g'))"
+        twins = self.sql.execute(
+            "SELECT count(*), min(example) FROM (SELECT list(id ORDER BY id)[1:2] AS example FROM spellings "
+            f"GROUP BY {bare} HAVING count(*) > 1)"
+        ).fetchall()[0]
+        if twins[0]:
+            one, other = twins[1]
+            warnings.warn(
+                f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, "
+                f"such as {one!r} and {other!r}: each spelling counts as a separate id; trim them if they mean "
+                "the same",
+                UnskewWarning,
+                stacklevel=4,
+            )
+
+
+def _explain_unit(unit: str | None, first: int, last: int) -> str:
+    """What to do about numbers that are no times in a unit."""
+    if unit is None:
+        return "are these dates?"
+    right = find_epoch_unit(first, last)
+    if right is None or right == unit:
+        return f"is {option('time_unit', unit)} right?"
+    return f"they look like {UNIT_WORDS[right]}: say {option('time_unit', right)}"
+
+
+_BEGINS_WHITE_SPACE = np.zeros(256, dtype=np.bool_)  # bytes of UTF-8 that are white space or begin it
+_BEGINS_WHITE_SPACE[[*range(9, 14), *range(28, 33), 0xC2, 0xE1, 0xE2, 0xE3]] = True
+
+
+def _may_hold_white_space(texts: pa.Array) -> bool:
+    """Whether some text may hold white space, by its bytes alone: a look at every byte, and not at every text."""
+    data = texts.cast(pa.large_string()).buffers()[2]
+    return data is not None and bool(_BEGINS_WHITE_SPACE[np.frombuffer(data, dtype=np.uint8)].any())
