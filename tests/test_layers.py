@@ -45,6 +45,7 @@ ROOMS = [
     "reading",
     "recommend",
     "weights",
+    "examining",
     "methods",
     "evaluation",
     "views",

@@ -33,6 +33,8 @@ from .evaluation.quality import Quality as Quality
 from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
+from .examining.examination import Examination as Examination
+from .examining.examine import examine as examine
 from .known_truths.yardstick import yardstick as yardstick
 from .known_truths.yardstick_result import Yardstick as Yardstick
 from .monitoring.check_result import Check as Check

@@ -3,6 +3,7 @@
 - `command_group`: exit codes, errors, warnings and progress of any command
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
   `check_command`, `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
+- `doctor_command`: what unskew sees in a file, and what to run next
 - `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
   checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them
 - `shared_options`: options that commands share, and the log that they describe
@@ -22,6 +23,7 @@ import click
 from unskew import __version__
 from unskew.cli.check_command import check
 from unskew.cli.command_group import CommandGroup, debug_option
+from unskew.cli.doctor_command import doctor
 from unskew.cli.drift_command import drift
 from unskew.cli.evaluate_command import evaluate
 from unskew.cli.excess_command import excess
@@ -53,6 +55,7 @@ def main() -> None:
 
 
 for command in (
+    doctor,
     drift,
     marginal,
     weights,

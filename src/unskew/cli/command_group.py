@@ -66,7 +66,7 @@ class CommandGroup(click.Group):
         said: set[str] = set()
 
         def name_option(name: str, value: Any) -> str:
-            return _write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
+            return write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
 
         def show_warning(
             message: Warning | str,
@@ -138,7 +138,7 @@ def _end(ctx: click.Context, reporter: Progress, message: str, code: int) -> Non
     raise SystemExit(code) from None
 
 
-def _write_flag(command: click.Command | None, name: str, value: Any) -> str:
+def write_flag(command: click.Command | None, name: str, value: Any) -> str:
     """An option of the library as the command has it: ``--users both`` for users='both'.
 
     Of a function, the command that does the same.

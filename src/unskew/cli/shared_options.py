@@ -33,7 +33,7 @@ _STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: so long before the end
 
 FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
 
-_LOG_OPTIONS = [
+_FILE_OPTIONS = [
     click.argument("log", type=FILE, metavar="LOG...", nargs=-1, required=True),
     click.option("--user", metavar="COLUMN", help="Column of users, by its name or its number.  [default: user]"),
     click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
@@ -45,6 +45,9 @@ _LOG_OPTIONS = [
     ),
     click.option("--time-format", metavar="FORMAT", help="How times are written, such as '%d/%m/%Y %H:%M'."),
     *FILE_OPTIONS,
+]
+_LOG_OPTIONS = [
+    *_FILE_OPTIONS,
     click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
     click.option(
         "--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing the file."
@@ -450,6 +453,18 @@ def limit_options(function: Function) -> Function:
             return function(**given)
 
     return _decorate(command, _LIMIT_OPTIONS)
+
+
+def file_options(function: Function) -> Function:
+    """Add LOG and what says how to read its columns, and no more; the command gets a `source`."""
+
+    @functools.wraps(function)
+    def command(**given: Any) -> Any:
+        file = take_file_options(given)
+        mine = {name: given.pop(name) for name in ("log", "user", "item", "time", "time_unit", "time_format")}
+        return function(source=LogOptions(**mine, file=file), **given)
+
+    return _decorate(command, _FILE_OPTIONS)
 
 
 def score_options(function: Function) -> Function:

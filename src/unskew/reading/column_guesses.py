@@ -7,7 +7,7 @@ times is plain to see. `unskew doctor` guesses more, and says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from unskew.data.date_grammar import parse_time
 from unskew.data.epoch_units import find_epoch_unit
@@ -74,3 +74,45 @@ def guess_by_content(
                 return None
             found[role] = columns[free.pop(0)]
     return {role: found[role] for role in ROLES}
+
+
+def guess_columns(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], given: Mapping[str, object]
+) -> tuple[dict[str, str], list[str]]:
+    """Which columns are users, items and times, as far as it can be told, and which of these roles were guessed.
+
+    By what was said, by the usual names, by words in names that are often used, then by what columns hold; what is
+    left is the first of the others.
+    """
+    found = {role: find_place(columns, name) or str(name) for role, name in given.items() if name is not None}
+    values = {name: [row[k] for row in rows] for k, name in enumerate(columns)}
+    times = [name for name in columns if looks_like_times(values[name])]
+
+    def free(names: Iterable[str]) -> list[str]:
+        return [name for name in names if name not in found.values()]
+
+    usual = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
+    certain = set(found)
+    for role in ROLES:
+        name = next((one for one in usual[role] if one in free(columns)), None)
+        if role not in found and name is not None:
+            found[role] = name
+            certain.add(role)
+    if "time" not in found:
+        worded = free(find_by_words("time", columns))
+        likely = [name for name in worded if name in times] or free(times) or worded
+        found |= {"time": likely[0]} if likely else {}
+    for role in ("user", "item"):
+        likely = free(find_by_words(role, columns))
+        if role not in found and likely:
+            found[role] = likely[0]
+    if "time" not in found and len(free(columns)) + len(found) >= len(ROLES):
+        numbers = [n for n in free(columns) if all(classify(v) in ("number", None) for v in values[n])]
+        others = len(free(columns)) - len(found)
+        found |= {"time": numbers[-1]} if numbers and others >= 0 else {}
+    for role in ("user", "item"):
+        if role not in found and free(columns):
+            found[role] = free(columns)[0]
+    return {role: found[role] for role in ROLES if role in found}, [
+        r for r in ROLES if r in found and r not in certain
+    ]

@@ -1,0 +1,198 @@
+"""A first look at a file: what it holds, which columns are what, and what to run next.
+
+Whatever an odd file throws at the parts that read it becomes a problem in the result; only a file that cannot be
+opened at all is an error.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.log import Log
+from unskew.data.saved_log import is_saved_log
+from unskew.data.time_windows import TimeWindow
+from unskew.data.times import UNIT_WORDS
+from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option
+from unskew.examining.examination import Examination, ProfileSizes
+from unskew.examining.next_commands import write_commands, write_options
+from unskew.examining.protocol_advice import advise_protocol
+from unskew.reading.column_guesses import ROLES, guess_columns
+from unskew.reading.column_types import is_missing
+from unskew.reading.file_options import FileOptions
+from unskew.reading.reader import read_log
+from unskew.reading.sources import Source, names_files, open_source
+from unskew.text import enumerate_words
+from unskew.weights.bursts import find_bursts
+
+_KINDS = {
+    "integer": "plain whole numbers",
+    "float": "plain decimal numbers",
+    "date": "dates",
+    "datetime": "dates with a time of day",
+}
+
+
+def examine(
+    source: Any,
+    user: str | int | None = None,
+    item: str | int | None = None,
+    time: str | int | None = None,
+    *,
+    time_unit: str | None = None,
+    **how: Any,
+) -> Examination:
+    """Look at a file (or a table) that nobody has described.
+
+    Parameters
+    ----------
+    source, user, item, time, time_unit
+        As `read_log` takes them; columns that are not named are guessed.
+    how
+        Any other option of `read_log` about files and times, such as ``sep`` or ``time_format``.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> found = us.examine({"member_id": [1, 1, 2], "sku": ["a", "b", "a"], "ts": [1, 5, 3]})
+    >>> found.roles, found.users, found.items
+    ({'user': 'member_id', 'item': 'sku', 'time': 'ts'}, 2, 2)
+    """
+    return examine_source(source, {"user": user, "item": item, "time": time}, time_unit, how)
+
+
+def examine_source(
+    source: Any,
+    given: Mapping[str, Any],
+    time_unit: str | None,
+    how: Mapping[str, Any],
+    name_option: NameOption = name_in_python,
+) -> Examination:
+    """The same for whoever writes options in another way."""
+    place = _name_place(source)
+    if isinstance(source, str | Path) and is_saved_log(Path(source)):
+        log = Log.load(source)
+        seen = Examination(str(source), (), rows=len(log))
+        return _describe(log, seen, place, [])
+    notices: list[str] = []
+    with _hear(notices, name_option):
+        seen = _look(source, given, how, name_option)
+        if len(seen.roles) < len(ROLES):
+            return replace(seen, read_as=tuple(notices))
+        try:
+            log = read_log(source, **seen.roles, time_unit=time_unit, drop_nulls=True, **how)
+        except (UnskewError, ArithmeticError, ValueError, TypeError) as error:
+            return replace(seen, read_as=tuple(notices), problems=(_explain(error, name_option),))
+    seen = replace(seen, read_as=tuple(notices), rows=log.reading.rows, repeats=log.reading.folded)
+    unit = None
+    if time_unit is None and not log.axis.is_calendar:
+        unit = find_epoch_unit(*(tick.item() for tick in log.span))
+        if unit is not None:
+            log = log.count_since_1970(unit)
+    flags = write_options(seen.roles, how, time_unit or unit)
+    flags += ["--drop-nulls"] if any(seen.nulls.values()) else []
+    return _describe(log, replace(seen, time_unit=unit), place, flags)
+
+
+def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_option: NameOption) -> Examination:
+    """The columns, which of them are what, and the missing values in these."""
+    files = {name: value for name, value in how.items() if name != "time_format"}
+    options = FileOptions.of(**files).expect(*given.values(), *ROLES, "timestamp")
+    seen: Examination | None = None
+    try:
+        with open_source(source, options) as found:
+            seen = Examination(found.name, tuple(found.columns))
+            known, guessed = guess_columns(found.columns, _sample(found), given)
+            seen = replace(seen, roles=known, guessed=tuple(guessed), rows=_count(found))
+            narrow = found.narrow([name for name in known.values() if name in found.columns])
+            nulls = {r: _count(narrow, is_missing(name)) for r, name in known.items() if name in found.columns}
+            seen = replace(seen, nulls=nulls)
+    except UnskewError as error:
+        if seen is None:  # it cannot be opened at all
+            raise
+        return replace(seen, roles={}, problems=(_explain(error, name_option),))
+    missing = [role for role in ROLES if role not in seen.roles]
+    if missing:
+        flags = enumerate_words([option(role) for role in missing])
+        said = f"it is not clear which column is the {enumerate_words(missing)}: say so with {flags}"
+        return replace(seen, problems=(_explain(UnskewError(said), name_option),))
+    return seen
+
+
+def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence[str]) -> Examination:
+    """What the log itself says."""
+    sizes = np.diff(log.start.astype(np.int64))
+    windows, notes = _find_campaigns(log)
+    advice = advise_protocol(log)
+    counted = f"{UNIT_WORDS[log.axis.unit or 's']} since 1970" if log.axis.kind == "epoch" else ""
+    return replace(
+        seen,
+        users=len(log.users),
+        items=len(log.items),
+        interactions=len(log),
+        first=log.first,
+        last=log.last,
+        times=counted or _KINDS[log.axis.kind],
+        sizes=ProfileSizes(
+            int(sizes.min()),
+            float(np.median(sizes)),
+            float(sizes.mean()),
+            int(sizes.max()),
+            float((sizes == 1).mean()),
+        ),
+        campaigns=tuple(map(str, windows)),
+        notes=notes,
+        protocol=advice.protocol,
+        advice=advice.why,
+        commands=tuple(write_commands(log, place, flags, advice, windows)),
+    )
+
+
+def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
+    """Likely campaigns, and why none was looked for if that is so."""
+    try:
+        with _hear([]):
+            return tuple(find_bursts(log).windows), ()
+    except UnskewError as error:
+        return (), (f"campaigns were not looked for: {error}",)
+
+
+def _name_place(source: Any) -> list[str]:
+    """The file as a command takes it; a table must be saved first."""
+    if not names_files(source):
+        return ["events.parquet"]
+    return [str(source)] if isinstance(source, str | Path) else [str(one) for one in source]
+
+
+def _sample(source: Source) -> list[tuple[str, ...]]:
+    """Some rows of the source as texts; a table is converted for it, all of it."""
+    return source.narrow(list(source.columns)).sample()
+
+
+def _count(source: Source, condition: str = "true") -> int:
+    found = source.connection.execute(f"SELECT count(*) FROM {source.relation} WHERE {condition}").fetchall()
+    return int(found[0][0])
+
+
+def _explain(error: BaseException, name_option: NameOption) -> str:
+    return error.render(name_option) if isinstance(error, UnskewError) else f"{type(error).__name__}: {error}"
+
+
+@contextmanager
+def _hear(said: list[str], name_option: NameOption = name_in_python) -> Iterator[None]:
+    """Collect notices instead of showing them; other warnings are of no interest here."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+        notices = (one.message for one in caught)
+        said += [one.render(name_option) for one in notices if isinstance(one, ReadingNotice)]
+    for one in caught:
+        if not issubclass(one.category, UnskewWarning):
+            warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)

@@ -1,0 +1,112 @@
+"""The commands to run next, filled in with the columns and dates of a file so that they work when pasted."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any
+
+import numpy as np
+
+from unskew.data.log import Log
+from unskew.data.time_windows import TimeWindow
+from unskew.data.times import Label
+from unskew.examining.protocol_advice import Advice
+
+_DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
+_FLAGS = {"column_names": "columns"}
+_EARLY = 0.1  # of what was taken must have been taken by the reference date
+_DATES = 10  # of a timeline, about
+
+
+def write_commands(
+    log: Log, place: Sequence[str], options: Sequence[str], advice: Advice, windows: Sequence[TimeWindow]
+) -> list[str]:
+    """What moved, weights, scores, scores over time; with the likely campaigns left out if there are some."""
+    reference, at = choose_dates(log, windows)
+    known = [part for window in windows for part in ("--campaign", str(window))]
+    dates = ["--reference", str(reference), "--at", str(at)]
+    if reference == at:
+        return [_write("marginal", place, options, ["--at", str(at), "-o", "mix.parquet"])]
+    models = ["-r", "popular", "-r", "knn"]
+    later = ["--after", f"{_length_back(log, advice.after)}"] if advice.after is not None else []
+    commands = [
+        _write("drift", place, options, dates),
+        _write("weights", place, options, [*dates, "-o", "weights.parquet"]),
+        _write("evaluate", place, options, [*dates, *models]),
+    ]
+    page = ["-r", "popular", "-r", "knn", "-o", "report.html"]
+    commands.append(_write("report", place, options, [*dates, *page]))
+    if later:
+        commands.append(_write("evaluate", place, options, ["--at", str(at), *later, *models]))
+    if known:
+        commands.append(_write("evaluate", place, options, [*dates, *models, *known]))
+    grid = ["--reference", str(reference), "--from", str(reference), "--to", str(at)]
+    grid += ["--every", _choose_step(log, reference, at), "-r", "popular", "-o", "timeline.parquet"]
+    commands.append(_write("timeline", place, options, grid))
+    return commands
+
+
+def write_options(roles: Mapping[str, str], file: Mapping[str, Any], unit: str | None) -> list[str]:
+    """The flags that say how to read the file; none where it is read so by itself."""
+    flags = []
+    for role, name in roles.items():
+        if name not in _DEFAULTS[role]:
+            flags += [f"--{role}", name]
+    flags += ["--time-unit", unit] if unit is not None else []
+    for name, value in file.items():
+        flag = _FLAGS.get(name, name.replace("_", "-"))
+        if isinstance(value, bool):
+            flags.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            text = value if isinstance(value, str) else ",".join(value)
+            flags += [f"--{flag}", text or "none"]
+    return flags
+
+
+def choose_dates(log: Log, windows: Sequence[TimeWindow]) -> tuple[Label, Label]:
+    """Two dates to compare: just before the first likely campaign, else when half was taken; and the end."""
+    at = log.moment("last").label
+    early = np.quantile(log.time, _EARLY, method="higher").item()
+    ticks = [np.quantile(log.time, 0.5, method="lower").item(), early, log.span[0].item()]
+    if windows and windows[0].start > early:
+        ticks.insert(0, log.time[log.time < windows[0].start].max().item())
+    for tick in ticks:
+        label = _show(log, tick)
+        if log.moment(label).tick < log.moment(at).tick:
+            return label, at
+    return at, at
+
+
+def _show(log: Log, tick: Any) -> Label:
+    """A tick as a date, or as it is where there are none, or where all of the log is one day."""
+    shown = log.axis.show(tick)
+    day = str(shown)[:10]
+    if not log.axis.is_calendar or day == str(log.last)[:10]:
+        return shown
+    return day
+
+
+def _length_back(log: Log, after: Label | None) -> str:
+    """How long before the end a time split begins, as the command line takes it."""
+    end = log.moment("last")
+    if not log.axis.is_calendar:
+        return f"-{end.tick - log.moment(after).tick}"
+    days = (date.fromisoformat(str(end.label)[:10]) - date.fromisoformat(str(after)[:10])).days
+    return f"-{days}d" if days else str(after)
+
+
+def _choose_step(log: Log, reference: Label, at: Label) -> str:
+    length = log.moment(at).tick - log.moment(reference).tick
+    if not log.axis.is_calendar:
+        step = length / _DATES
+        return str(max(int(step), 1)) if log.axis.kind == "integer" else f"{step:g}"
+    days = (date.fromisoformat(str(at)[:10]) - date.fromisoformat(str(reference)[:10])).days
+    if days == 0:
+        return "1h"
+    return "1mo" if days > 200 else f"{max(days // _DATES, 1)}d"
+
+
+def _write(command: str, place: Sequence[str], options: Sequence[str], more: Sequence[str]) -> str:
+    return shlex.join(["unskew", command, *place, *options, *more])

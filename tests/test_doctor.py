@@ -1,0 +1,194 @@
+"""A first look at a file: what it finds is what plain Python counts, and the commands that it gives work."""
+
+from __future__ import annotations
+
+import json
+import random
+import shlex
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import unskew as us
+from unskew.cli import main
+
+START = 874724710
+
+
+def rows(n: int = 900, seed: int = 1) -> list[tuple[int, int, int]]:
+    draw = random.Random(seed)
+    return [(draw.randint(1, 40), draw.randint(1, 30), START + 86400 * draw.randint(0, 90)) for _ in range(n)]
+
+
+ROWS = rows()
+
+
+def run(*arguments: object) -> Any:
+    return CliRunner().invoke(main, [str(one) for one in arguments])
+
+
+def look(*arguments: object) -> dict[str, Any]:
+    result = run("doctor", *arguments, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def write(path: Path, header: str = "member_id,sku,rating,ts\n", sep: str = ",") -> Path:
+    path.write_text(header + "".join(f"{u}{sep}{i}{sep}5{sep}{t}\n" for u, i, t in ROWS))
+    return path
+
+
+def check_counts(found: dict[str, Any]) -> None:
+    pairs = {(u, i) for u, i, _ in ROWS}
+    sizes = sorted(sum(u == user for u, _ in pairs) for user in {u for u, _ in pairs})
+    assert found["rows"] == len(ROWS)
+    assert found["users"] == len(sizes)
+    assert found["items"] == len({i for _, i in pairs})
+    assert found["interactions"] == len(pairs)
+    assert found["repeats"] == len(ROWS) - len(pairs)
+    assert (found["sizes"]["least"], found["sizes"]["most"]) == (sizes[0], sizes[-1])
+    assert found["sizes"]["mean"] == pytest.approx(sum(sizes) / len(sizes))
+    assert str(found["first"]).startswith("1997-09-20")
+    assert found["time_unit"] == "s"
+
+
+def test_columns_are_guessed_by_their_names_and_counted(tmp_path: Path) -> None:
+    found = look(write(tmp_path / "log.csv"))
+    assert found["roles"] == {"user": "member_id", "item": "sku", "time": "ts"}
+    assert found["guessed"] == ["user", "item", "time"]
+    check_counts(found)
+
+
+def test_columns_without_names_are_guessed_by_what_they_hold(tmp_path: Path) -> None:
+    found = look(write(tmp_path / "u.data", "", "\t"))
+    assert found["roles"] == {"user": "1", "item": "2", "time": "4"}
+    assert "tab-separated text without a header" in found["read_as"][0]
+    check_counts(found)
+
+
+def test_what_is_said_is_not_guessed(tmp_path: Path) -> None:
+    found = look(write(tmp_path / "log.csv"), "--user", "sku", "--item", "member_id")
+    assert found["roles"] == {"user": "sku", "item": "member_id", "time": "ts"}
+    assert found["guessed"] == ["time"]
+
+
+def make_sqlite(folder: Path) -> list[str]:
+    with sqlite3.connect(folder / "log.db") as database:
+        database.execute("CREATE TABLE clicks (visitor, product, at)")
+        database.execute("CREATE TABLE others (a)")
+        database.executemany("INSERT INTO clicks VALUES (?, ?, datetime(?, 'unixepoch'))", ROWS)
+    database.close()
+    return ["log.db", "--table", "clicks"]
+
+
+def make_numbers(folder: Path) -> list[str]:
+    (folder / "n.csv").write_text(
+        "user,item,time\n" + "".join(f"{u},{i},{(t - START) // 86400}\n" for u, i, t in ROWS)
+    )
+    return ["n.csv"]
+
+
+def make_burst(folder: Path) -> list[str]:
+    world = us.simulate(users=300, items=120, seed=3)
+    world.save(folder / "world")
+    return ["world/log.parquet"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda folder: [write(folder / "log.csv").name],
+        lambda folder: [write(folder / "u.data", "", "::").name],
+        lambda folder: [write(folder / "odd name;.txt", "a;b;c;d\n", ";").name, "--sep", ";"],
+        make_sqlite,
+        make_numbers,
+        make_burst,
+    ],
+)
+def test_the_commands_that_it_gives_work(make: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = look(*make(tmp_path))
+    assert len(found["commands"]) >= 4
+    for command in found["commands"]:
+        program, name, *arguments = shlex.split(command)
+        assert program == "unskew"
+        if name == "report":
+            continue  # a page takes a while; it has the options of evaluate, and its own tests
+        result = run(name, *arguments)
+        assert result.exit_code == 0, (command, result.stderr)
+
+
+def test_missing_values_are_counted_and_the_commands_drop_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv")
+    path.write_text(path.read_text() + f",7,5,{START}\n3,,5,{START}\n4,7,5,\n,8,5,{START}\n")
+    found = look(path)
+    assert found["nulls"] == {"user": 2, "item": 1, "time": 1}
+    assert "--drop-nulls" in found["commands"][0]
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("user,item,time\n1,2,12/01/2010\n1,3,11/02/2010\n", "--time-format %d/%m/%Y"),
+        ("user,item,time\n1,2,monday\n", "neither a number nor a date"),
+        ("user,item\n1,2\n", "--time"),
+        ("only\n1\n", "not clear which column"),
+        ("user,item,time\n", "no rows"),
+        ("user,item,time\n1,2,3\n1,2\n", "expected 3 columns, found 2"),
+        ("user,item,time\n,,\n", "nothing is left"),
+    ],
+)
+def test_an_odd_file_is_described_as_far_as_it_goes(content: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(content)
+    found = look(path)
+    assert any(words in problem for problem in found["problems"])
+    assert found["columns"]
+    assert run("doctor", path).exit_code == 0
+
+
+def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "log.parquet").write_bytes(b"PAR1")
+    for name in ("log.parquet", "missing.csv"):
+        result = run("doctor", tmp_path / name)
+        assert result.exit_code == 2
+        assert len(result.stderr.splitlines()) == 1
+
+
+def test_one_item_for_each_user_leaves_nothing_to_hold_out() -> None:
+    found = us.examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]})
+    assert found.protocol is None
+    assert "no user has more than one item" in str(found.advice)
+
+
+def test_few_late_users_speak_for_leave_one_out_and_many_for_a_time_split() -> None:
+    few = {"user": [1] * 9 + [2] * 9, "item": [*range(9), *range(9)], "time": [*range(9), *range(9)]}
+    assert us.examine(few).protocol == "leave-one-out"
+    many = {
+        "user": [k // 5 for k in range(500)],
+        "item": [k % 5 for k in range(500)],
+        "time": [k % 5 for k in range(500)],
+    }
+    assert us.examine(many).protocol == "time split"
+
+
+def test_a_saved_log_is_examined_too(tmp_path: Path) -> None:
+    us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [1, 2, 3]}).save(tmp_path / "log.arrow")
+    found = us.examine(tmp_path / "log.arrow")
+    assert (found.users, found.items, found.interactions) == (2, 2, 3)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(text=st.text(st.sampled_from('ab1290,;\t\n" -:/.é'), max_size=120))
+def test_any_text_is_described_or_refused_in_one_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text(text)
+    result = run("doctor", path)
+    assert result.exit_code in (0, 2), result.output
+    assert result.exit_code == 0 or len(result.stderr.splitlines()) == 1
