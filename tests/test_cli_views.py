@@ -173,7 +173,7 @@ def test_without_knowledge_nothing_is_said_about_views(run: Run) -> None:
 
 BAD: list[tuple[list[str], str]] = [
     (["--exposures", "nowhere.parquet"], "nowhere.parquet"),
-    (["--exposures", "plain.parquet?user=a&thing=b"], "names a column 'thing'"),
+    (["--exposures", "plain.parquet?user=a&thing=b"], "parameter 'thing'"),
     (
         ["--exposures", "abc.parquet"],
         "no column 'user'; it has 'a', 'b', 'c': name its columns as in FILE?user=A&item=B&time=C",

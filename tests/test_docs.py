@@ -106,6 +106,7 @@ def test_the_page_of_commands_has_every_command() -> None:
 @pytest.mark.parametrize(
     "arguments",
     [
+        "doctor LOG",
         "drift LOG --reference 0 --at 9",
         "marginal LOG --at 0 -o FILE",
         "weights LOG --reference 0 --at 9",

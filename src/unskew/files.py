@@ -195,9 +195,9 @@ def write_table(
         pc.write_csv(table, temporary)
 
 
-def check_table_name(path: Path, *, bare: bool = True) -> None:
-    """Refuse a name whose ending says neither Parquet nor CSV; one without an ending unless it may be `bare`."""
-    if path.suffix.lower() not in _TABLE_ENDINGS and (path.suffix or not bare):
+def check_table_name(path: Path) -> None:
+    """Refuse a name whose ending says something else than Parquet or CSV; without any it is Parquet."""
+    if path.suffix.lower() not in ("", *_TABLE_ENDINGS):
         raise FileError(
             f"cannot tell from the name {path} what to write", remedy="end it in .parquet, or in .csv for CSV"
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unskew.cli.command_group import write_flag
+from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.printing import print_figures, print_json, print_line
 from unskew.cli.shared_options import LogOptions, file_options, show_options
 from unskew.text import enumerate_words, percent, thousands
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from unskew.examining.examination import Examination
 
 
-@click.command()
+@click.command(cls=ConfiguredCommand)
 @file_options
 @show_options
 def doctor(source: LogOptions, as_json: bool) -> None:

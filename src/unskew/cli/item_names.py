@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from unskew.errors import InputError
+
+_ITEMS = ("item", "item_id", "itemId", "id")
+_NAMES = ("name", "title", "label")
+_HOW = "choose its columns as in FILE?item=movie_id&name=title"
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -15,20 +20,30 @@ if TYPE_CHECKING:
 
 
 def read_names(path: str | None, items: pa.Array) -> list[str] | None:
-    """The names of items from a file with the column item and one of text; None if not asked for."""
+    """The names of items from a file; None if not asked for.
+
+    The columns are chosen as in ``movies.csv?item=movie_id&name=title``; else they are ``item``, or what items are
+    often called, and ``name`` or ``title`` or the first other column of text.
+    """
     if path is None:
         return None
     import pyarrow as pa
 
     from unskew.data.ids import Ids, kind_of
     from unskew.frames import join_chunks
+    from unskew.reading.file_options import split_roles
+    from unskew.reading.reader import give_notice
     from unskew.reading.sources import open_source
 
-    with open_source(path if Path(path).exists() else [path]) as source:
-        found = _read_texts(source) if "item" in source.columns else None
+    file, chosen = split_roles(path, ("item", "name"))
+    with open_source(file if "?" in file or Path(file).exists() else [file]) as source:
+        give_notice(source)
+        item = _choose(source, chosen.get("item"), "item", _ITEMS)
+        found = _read_texts(
+            source, item, None if "name" not in chosen else _choose(source, chosen["name"], "name", ())
+        )
         if found is None:
-            have = ", ".join(map(repr, source.columns))
-            raise InputError(f"{path} must have the column 'item' and one of text; it has {have}")
+            raise InputError(f"{file} has no column of text beside {item!r}", remedy=_HOW)
     ids = join_chunks(found.column(0))
     wanted = Ids.of(items).values
     if (kind_of(ids.type) == "text") != (kind_of(wanted.type) == "text"):  # numbers in a text file
@@ -41,16 +56,33 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
     ]
 
 
-def _read_texts(source: Source) -> pa.Table | None:
-    """The items and the first column of text, if there is one."""
+def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) -> str:
+    """The column that was named, or the first that is called so."""
+    from unskew.errors import missing_column
+    from unskew.reading.column_guesses import find_by_words, find_place
+
+    if given is not None:
+        found = find_place(source.columns, given)
+    else:
+        places = ["1"] if source.has_no_names else []
+        likely = [*usual, *find_by_words(role, source.columns), *places]
+        found = next((name for name in likely if name in source.columns), None)
+    if found is None:
+        raise missing_column(source.name, given or role, source.columns, _HOW)
+    return found
+
+
+def _read_texts(source: Source, item: str, name: str | None) -> pa.Table | None:
+    """The items and their names: the column that was named, or the likeliest of those that hold texts."""
     import pyarrow as pa
 
     from unskew.errors import ColumnError
     from unskew.reading.column_types import read_plain
 
-    for name in source.columns:
+    usual = [one for one in source.columns if str(one).lower() in _NAMES]
+    for one in [name] if name is not None else [*usual, *source.columns]:
         with contextlib.suppress(ColumnError):  # JSON of several kinds is no name
-            table = read_plain(source, ["item", name])
-            if name != "item" and pa.types.is_string(table.schema.field(1).type):
+            table = read_plain(source, [item, one])
+            if one != item and (name is not None or pa.types.is_string(table.schema.field(1).type)):
                 return table
     return None

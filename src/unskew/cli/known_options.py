@@ -75,14 +75,14 @@ class KnownOptions:
     @property
     def files(self) -> list[str]:
         """The files that are read for it."""
+        from unskew.reading.file_options import split_parameters
+
         lists = [] if self.production is None else _files_of(self.production)
-        exposures = None if self.exposures is None else _split_source(self.exposures)[0]
-        return [name for name in (exposures, self.holdout, *lists) if name is not None]
+        given = [name for name in (self.exposures, self.holdout) if name is not None]
+        return [*(split_parameters(name)[0] for name in given), *lists]
 
     def check(self) -> None:
         """Find a slip before the log is read."""
-        from unskew.files import check_readable
-
         if self.exposures is not None and self.exposed is not None:
             raise PolicyError(f"give {option('exposures')} or {option('exposed')}, not both")
         if self.within is not None and self.exposures is None:
@@ -90,9 +90,9 @@ class KnownOptions:
                 f"{option('within')} is how long an exposure counts", remedy=f"give {option('exposures')}"
             )
         if self.holdout is not None:
-            from pathlib import Path
+            from unskew.reading.sources import expand
 
-            check_readable(Path(self.holdout))
+            expand(self.holdout)  # which refuses a file that is not there
         if self.production is not None and self.production != "auto":
             from unskew.recommend.specs import recommender
 
@@ -123,9 +123,10 @@ class KnownOptions:
         if self.exposures is None:
             return None
         from unskew.errors import MissingColumnError
+        from unskew.reading.file_options import split_roles
         from unskew.reading.reader import find_columns, read_log
 
-        path, names = _split_source(self.exposures)
+        path, names = split_roles(self.exposures, ("user", "item", "time"))
         try:
             if not names:
                 names = asdict(find_columns(path, log.columns, "exposures"))
@@ -134,20 +135,6 @@ class KnownOptions:
         except MissingColumnError as error:  # whose remedy names options for the columns of the log
             remedy = "name its columns as in FILE?user=A&item=B&time=C"
             raise MissingColumnError(error.message, remedy=remedy) from None
-
-
-def _split_source(text: str) -> tuple[str, dict[str, str]]:
-    """A file, and what its columns are called: FILE?user=A&item=B&time=C."""
-    from unskew.errors import InputError
-    from unskew.recommend.parameters import parse_spec
-
-    path, names = parse_spec(text) if "?" in text and "=" in text.partition("?")[2] else (text, {})
-    wrong = next((name for name in names if name not in ("user", "item", "time")), None)
-    if wrong is not None:
-        raise InputError(
-            f"{option('exposures')} {text!r} names a column {wrong!r}", remedy="write FILE?user=A&item=B&time=C"
-        )
-    return path, names
 
 
 def _files_of(production: str) -> list[str]:

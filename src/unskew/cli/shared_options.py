@@ -93,7 +93,10 @@ at_option = click.option(
     "--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day."
 )
 names_option = click.option(
-    "--names", type=FILE, metavar="FILE", help="File with the names of items: a column item and a column of text."
+    "--names",
+    type=FILE,
+    metavar="FILE",
+    help="File with the names of items: a column item and a column of text (FILE?item=A&name=B chooses them).",
 )
 seed_option = click.option(
     "--seed",
@@ -337,18 +340,20 @@ class LogOptions:
         Files of `tables` must say by their names what they are.
         """
         from unskew.files import check_table_name, check_writable, is_file
+        from unskew.reading.file_options import split_parameters
         from unskew.reading.sources import expand
 
         given = [Path(path) for path in outputs if path is not None]
         for path in given:
             check_writable(path)
             if tables:
-                check_table_name(path, bare=False)
+                check_table_name(path)
         if not given:
             return
         inputs = [*inputs, *self.known.files]
         here = [path for path in self.log if "://" not in path] if self.is_on_spark else self.log
-        read = [*expand(here), *(Path(name) for name in inputs if name is not None and is_file(name))]
+        named = [split_parameters(name)[0] for name in inputs if name is not None]
+        read = [*expand(here), *(Path(name) for name in named if is_file(name))]
         for k, path in enumerate(given):
             if any(_is_same(path, other) for other in read):
                 raise InputError(

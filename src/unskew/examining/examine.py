@@ -87,7 +87,8 @@ def examine_source(
         if len(seen.roles) < len(ROLES):
             return replace(seen, read_as=tuple(notices))
         try:
-            log = read_log(source, **seen.roles, time_unit=time_unit, drop_nulls=True, **how)
+            user, item, time = (seen.roles[role] for role in ROLES)
+            log = read_log(source, user, item, time, time_unit=time_unit, drop_nulls=True, **how)
         except (UnskewError, ArithmeticError, ValueError, TypeError) as error:
             return replace(seen, read_as=tuple(notices), problems=(_explain(error, name_option),))
     seen = replace(seen, read_as=tuple(notices), rows=log.reading.rows, repeats=log.reading.folded)

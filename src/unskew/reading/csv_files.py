@@ -54,6 +54,8 @@ class CsvForm:
             form = sniff_text(shown[:_SNIFFED], file.options, whole=whole and len(shown) <= _SNIFFED)
         except csv.Error as error:
             raise FileError(f"cannot read {file.name}: line 1: {error}") from None
+        if not form.rows:
+            raise EmptyError(f"{file.name} has no values in it")
         blank = len(text[: len(text) - len(shown)].splitlines())
         said = describe_text(form, file.notes)
         return cls(

@@ -213,6 +213,22 @@ def split_parameters(text: str) -> tuple[str, dict[str, str]]:
     return path, given
 
 
+def split_roles(text: str, roles: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """A path with the parameters that say how to read it, and those that say which columns are what.
+
+    >>> split_roles("shown.csv?sep=;&user=member", ["user", "item"])
+    ('shown.csv?sep=;', {'user': 'member'})
+    """
+    path, given = split_parameters(text)
+    if not given:
+        return text, {}
+    take_file_options(given, text, roles)  # refuses what is neither
+    kept = [
+        part for part in text[len(path) + 1 :].split("&") if unquote(part.partition("=")[0].strip()) not in roles
+    ]
+    return f"{path}?{'&'.join(kept)}" if kept else path, {key: given[key] for key in given if key in roles}
+
+
 def take_file_options(given: Mapping[str, str], where: str, others: Sequence[str] = ()) -> FileOptions:
     """The options among parameters of a path; those called as in `others` mean something else."""
     known = {"columns" if name == "column_names" else name: name for name in _NAMES}

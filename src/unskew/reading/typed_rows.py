@@ -194,7 +194,10 @@ def _explain_unit(unit: str | None, first: int, last: int) -> str:
     right = find_epoch_unit(first, last)
     if right is None or right == unit:
         return f"is {option('time_unit', unit)} right?"
-    return f"they look like {UNIT_WORDS[right]}: say {option('time_unit', right)}"
+    return (
+        f"is {option('time_unit', unit)} right? They look like {UNIT_WORDS[right]}, which "
+        f"{option('time_unit', right)} says"
+    )
 
 
 _BEGINS_WHITE_SPACE = np.zeros(256, dtype=np.bool_)  # bytes of UTF-8 that are white space or begin it
