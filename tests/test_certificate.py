@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import unskew as us
 from tests.dense import (
     Floats,
     Table,
@@ -156,6 +157,26 @@ def test_a_certified_fit_is_near_the_least_divergence_and_not_only_the_least_var
         assert (
             found.divergence - least_divergence(table_of(profiles_of(problem)), problem.target) < 30 * 1e-5 + 1e-8
         )
+
+
+def test_a_fit_with_trapped_mass_is_certified_in_few_passes() -> None:
+    """What a user waits for: the bound is looked for on the way, and not when the passes have run out."""
+    passes = []
+    for seed in range(4):
+        for holders in (60, 100, 140):  # of 300 users, who alone hold any of items that had 60 % of the mass
+            rng = np.random.default_rng(seed)
+            pools = [np.arange(40) if user < holders else np.arange(10, 40) for user in range(300)]
+            items = np.concatenate([rng.choice(pool, 6, replace=False) for pool in pools])
+            log = us.read_log({"user": np.repeat(np.arange(300), 6), "item": items, "time": np.ones(1800, int)})
+            p = rng.gamma(1.0, size=40)
+            p[:10] *= 0.6 / p[:10].sum()
+            p[10:] *= 0.4 / p[10:].sum()
+            found = us.fit_weights(log.at(1), dict(enumerate(p.tolist())))
+            assert found.status == "certified"
+            assert found.report.bound_least > 0.1
+            passes.append(found.report.passes)
+    assert max(passes) <= 40
+    assert sum(passes) <= 22 * len(passes)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import unskew as us
@@ -191,3 +192,35 @@ def test_a_log_saved_by_the_first_version_can_still_be_read() -> None:
     assert (log.users.to_list(), log.first, log.last) == (["ann", "bob"], 3, 5)
     assert log.at(5).profile("ann") == [1, 2]
     assert us.organic(log).at(5).profile("ann") == [1]
+
+
+def test_a_saved_log_whose_batch_is_broken_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    plain().save(path)
+    whole = path.read_bytes()
+    with pa.OSFile(str(path)) as file:
+        schema = pa.ipc.open_file(file).schema.serialize().size
+    begin = whole.index(b"\xff\xff\xff\xff", 8 + schema - 16)  # of the message of the batch
+    for broken in (b"\0" * 8, b"\xff\xff\xff\xff\xff\xff\xff\x7f", b"\xff\xff\xff\xff\x08\0\0\0"):
+        path.write_bytes(whole[:begin] + broken + whole[begin + 8 :])
+        with pytest.raises(FileError, match=r"log\.arrow (cannot be read|is damaged)"):
+            us.Log.load(path)
+
+
+def test_a_saved_log_without_a_batch_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    plain().save(path)
+    with pa.OSFile(str(path)) as file:
+        schema = pa.ipc.open_file(file).schema
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema):
+        pass
+    with pytest.raises(FileError, match=r"log\.arrow cannot be read"):
+        us.Log.load(path)
+
+
+def test_weights_and_marginals_of_an_older_format_can_still_be_read() -> None:
+    folder = Path(__file__).parent / "old_files"
+    weights = us.ItemWeights.load(folder / "weights-format-2.parquet")
+    assert (weights.items.to_pylist(), weights.reference, weights.at) == ([1, 3, 2], 1, 3)
+    assert weights.status == "solved"
+    assert us.Marginal.load(folder / "marginal-format-2.parquet").to_dict() == {1: 1.0}

@@ -601,3 +601,11 @@ def test_the_repr_of_ranks_tells_what_they_are() -> None:
     assert repr(us.rank_held_out("popular", log_of([("a", 0, 0), ("a", 1, 0)]).at(0))) == (
         "HeldOutRanks(popular at 0: 2 pairs, down to rank 5)"
     )
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "x", True, None])
+@pytest.mark.parametrize("more", [{}, {"sample": 10}, {"folds": 2}])
+def test_a_seed_that_is_none_is_refused_whether_it_is_used_or_not(seed: Any, more: dict[str, Any]) -> None:
+    log = us.read_log({"user": [1, 1, 2, 2], "item": [1, 2, 1, 3], "time": [1, 1, 1, 1]})
+    with pytest.raises(us.UnskewError, match=r"^seed is .* a whole number of at least 0"):
+        us.evaluate("popular", log.at(1), seed=seed, **more)

@@ -219,6 +219,12 @@ def test_a_bootstrap_interval_covers_with_few_repetitions_too() -> None:
     assert np.mean([i.low <= 0 <= i.high for i in found]) == pytest.approx(0.95, abs=0.005)
 
 
+def test_two_repeats_are_enough_for_an_interval() -> None:
+    low, high = interval_from_repeats(0.5, np.array([0.48, 0.53]), 0.95)
+    half = stats.t.ppf(0.975, 2) * math.sqrt((0.02**2 + 0.03**2) / 2)
+    assert (low, high) == pytest.approx((0.5 - half, 0.5 + half))
+
+
 @pytest.mark.parametrize("n", [0, 1])
 def test_a_bootstrap_of_one_is_refused(n: int) -> None:
     with pytest.raises(InputError, match="at least 2"):

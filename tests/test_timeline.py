@@ -526,6 +526,64 @@ def test_a_damaged_file_is_refused(
         us.timeline(log, "popular", **options, end=340, resume=True)
 
 
+def _rename(name: str) -> Callable[[pa.Table, dict[str, Any]], pa.Table]:
+    def change(table: pa.Table, _: dict[str, Any]) -> pa.Table:
+        return table.rename_columns([f"{one}_" if one == name else one for one in table.column_names])
+
+    return change
+
+
+def _cast(name: str, kind: pa.DataType) -> Callable[[pa.Table, dict[str, Any]], pa.Table]:
+    def change(table: pa.Table, _: dict[str, Any]) -> pa.Table:
+        place = table.column_names.index(name)
+        return table.set_column(place, name, table.column(name).cast(kind))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _rename("probability"),
+        _rename("weighting"),
+        _rename("at"),
+        _cast("probability", pa.float32()),
+        _cast("top", pa.int32()),
+        _cast("weighting", pa.large_string()),
+        lambda table, told: table.set_column(4, "probability", pa.array([float("nan")] * len(table))),
+        lambda table, told: table.set_column(0, "at", pa.array([[1]] * len(table))),
+    ],
+)
+def test_a_damaged_file_of_probabilities_is_refused(
+    runner: Runner, files: Files, change: Callable[[pa.Table, dict[str, Any]], pa.Table]
+) -> None:
+    runner(**files, end=320)
+    damage(files["probabilities"], change)
+    with pytest.raises(us.UnskewError, match=r"p\.parquet is damaged \(.+\): remove it to begin again"):
+        us.Timeline.load(files["output"], probabilities=files["probabilities"])
+    with pytest.raises(us.UnskewError, match=r"p\.parquet is damaged"):
+        runner(**files, end=340, resume=True)
+
+
+def test_a_timeline_of_another_machine_goes_on_and_one_of_another_reference_does_not(
+    log: us.Log, tmp_path: Path
+) -> None:
+    """The last digits of the probabilities of a reference depend on how a machine adds."""
+    path = tmp_path / "t.parquet"
+    p = log.at(300).marginal().to_dict()
+    run: dict[str, Any] = {"dates": [300, 320], "output": path, "resume": True}
+    whole = us.timeline(log, LISTS, reference=us.Marginal.of(p), dates=[300])
+    whole.save(path)
+    shaken = {item: share * (1 + 1e-15 * (-1) ** k) for k, (item, share) in enumerate(p.items())}
+    assert us.timeline(log, LISTS, reference=us.Marginal.of(shaken), **run).computed == 1
+    (one, other), *_ = [list(p)[k : k + 2] for k in (0,)]
+    moved = {**p, one: p[one] + 1e-7, other: p[other] - 1e-7}
+    swapped = {**p, one: p[other], other: p[one]}
+    for wrong in (moved, swapped):
+        with pytest.raises(us.PolicyError, match=r"it was made when .*reference.* had other content"):
+            us.timeline(log, LISTS, reference=us.Marginal.of(wrong), **run)
+
+
 def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, files: Files) -> None:
     class Failing(Stopping):
         def fit(self, snapshot: us.Snapshot, /) -> Self:

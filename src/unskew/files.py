@@ -297,7 +297,7 @@ def read_json(path: Path) -> Any:
 def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:
     """Refuse a file with other content; `remedy` says how to make one."""
     found, wanted = about.get("kind"), _KINDS[kind]
-    if found is None:
+    if not isinstance(found, str):
         raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
     if found != kind:
         raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)

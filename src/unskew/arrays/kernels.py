@@ -264,8 +264,8 @@ def pick_entries(rows, shares, users, at, out):
 
 
 @compiled
-def find_repeat(lo, hi, start, item, time, removed, last, gone):
-    """The first entry of these rows whose item its user holds already, -1 if there is none.
+def find_fault(lo, hi, start, item, time, removed, last, gone):
+    """What is wrong with these rows: 0 for nothing, else one of `FAULTS`. It looks at each entry once.
 
     Without `removed` an item stays for ever. `last` (-1 for each item) and `gone` (anything) are scratch.
     """
@@ -273,10 +273,23 @@ def find_repeat(lo, hi, start, item, time, removed, last, gone):
         first = np.int64(start[u])
         for e in range(first, np.int64(start[u + 1])):
             i = item[e]
+            if i >= len(last):
+                return 1
+            if e > first and not time[e - 1] <= time[e]:
+                return 2
             held = last[i] >= first
             if held and (removed is None or gone[i] > time[e]):
-                return e
+                return 3
             if removed is not None:
                 gone[i] = max(gone[i], removed[e]) if held else removed[e]
             last[i] = e
-    return -1
+    return 0
+
+
+FAULTS = (
+    "",
+    "an item code is beyond the number of items",
+    "the times of a user are not in order",
+    "a user holds an item twice",
+)
+"""What `find_fault` finds, in words."""

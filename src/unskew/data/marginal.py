@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
-from unskew.data.times import Label
+from unskew.data.times import Label, require_label
 from unskew.errors import ColumnError, InputError, function
-from unskew.files import read_parquet, require_kind, write_table
+from unskew.files import read_parquet, report_damage, require_format, require_kind, write_table
 from unskew.frames import numbers_by_id, to_native
 
 
@@ -82,12 +82,16 @@ class Marginal:
     def load(cls, path: str | Path) -> Marginal:
         """Read what `save` wrote, or any Parquet file with columns item and probability."""
         table, about = read_parquet(Path(path))
-        if about:
-            require_kind(Path(path), about, "marginal", f"make one with {function('Snapshot.marginal')}")
+        if not about:
+            return cls.of(table)
+        remedy = f"make one with {function('Snapshot.marginal')}"
+        require_kind(Path(path), about, "marginal", remedy)
+        require_format(Path(path), about, remedy)
         plain = cls.of(table)
-        saved = about.get("policy")
-        policy = Policy.from_dict(saved) if isinstance(saved, dict) else None
-        return cls(plain.items, plain.probabilities, about.get("at"), policy, after=about.get("after"))
+        with report_damage(path, remedy):
+            policy = None if about.get("policy") is None else Policy.from_dict(about["policy"])
+            at, after = (require_label(name, about.get(name)) for name in ("at", "after"))
+        return cls(plain.items, plain.probabilities, at, policy, after=after)
 
     def save(self, path: str | Path) -> None:
         """Write item and probability as Parquet, with date and policy in the metadata; or a ``.csv`` file."""

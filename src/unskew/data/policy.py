@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from unskew.errors import PolicyError, option
+from unskew.json_fields import read_dataclass
 from unskew.text import enumerate_words
 
 DEBIASED_VIEWS = ("organic", "outside", "thinned", "kept")
@@ -64,7 +65,8 @@ class Policy:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Policy:
-        return cls(**{f.name: values[f.name] for f in fields(cls) if f.name in values})
+        """What `to_dict` gave; a ValueError if it cannot be."""
+        return read_dataclass(cls, {f.name: values[f.name] for f in fields(cls) if f.name in values})
 
     def require_same(self, other: Policy, what: str) -> None:
         """Refuse a reference that was made under another policy than this one."""

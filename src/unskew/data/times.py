@@ -22,9 +22,18 @@ import numpy.typing as npt
 
 from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_month, parse_offset, parse_time
 from unskew.errors import InputError, TimeError, option
+from unskew.text import one_line
 
 Kind = Literal["integer", "float", "date", "datetime", "epoch"]
 Label = int | float | str
+
+
+def require_label(name: str, value: Any) -> Any:
+    """A time of a file of ours as it is shown, or None; a ValueError if it is neither."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | None):
+        raise ValueError(f"{name} is {one_line(value)}")
+    return value
+
 
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 UNIT_WORDS = {"s": "seconds", "ms": "milliseconds", "us": "microseconds", "ns": "nanoseconds", "day": "days"}

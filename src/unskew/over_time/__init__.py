@@ -4,5 +4,6 @@
 - `timeline_spec`: what was asked for; `timeline_files`: where it is written
 - `date_grid`: the dates; `scored_date`: the work at one of them
 - `timeline_chart`: the result as charts; `timeline_page`: and as sections of a page
-- `timeline_table`: the result and its file; `resume`: what of it is done already
+- `timeline_table`: the result and its file; `resume`: what of it is done already;
+  `reference_mix`: what tells its reference apart from another
 """

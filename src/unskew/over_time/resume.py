@@ -12,6 +12,7 @@ import pyarrow as pa
 from unskew.data.times import Label
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
+from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.over_time.scored_date import Starts
 from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
@@ -81,7 +82,10 @@ def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) ->
     """How a timeline was made otherwise than is asked for now, in words; None if it was not."""
     for name, wanted in options.items():
         had = made_with.get(name)
-        if had != wanted:
+        if name == REFERENCE_MIX:
+            if not is_same_mix(had, wanted):
+                return f"was made when {_describe('reference', options['reference'])} had other content"
+        elif had != wanted:
             if name in ("log", "view"):
                 return f"was computed from another {name}"
             theirs, ours = _describe(name, had), _describe(name, wanted)

@@ -30,6 +30,7 @@ from unskew.evaluation.pair_selection import check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.files import hash_bytes, hash_files
+from unskew.over_time.reference_mix import REFERENCE_MIX, sketch_mix
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.text import count
@@ -242,7 +243,8 @@ class TimelineSpec:
             "view": policy.view,
             "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
-            "reference": f"{self._reference_at()} ({len(marginal)} items, {hash_bytes([marginal.probabilities])})",
+            "reference": str(self._reference_at()),
+            REFERENCE_MIX: sketch_mix(marginal),
             **self.rule.describe(self.log),
             "recommenders": [_describe_model(name, model) for name, model in self.models.items()],
             "qualities": [quality.name for quality in self.qualities],

@@ -32,6 +32,7 @@ from unskew.files import (
     write_table,
 )
 from unskew.frames import to_native
+from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.text import count
 
 BEGIN_AGAIN = "remove it to begin again"
@@ -52,6 +53,9 @@ _SCORES = [
     ("too_few_hits", pa.bool_()),
     ("left_out", pa.string()),
 ]
+
+
+_FINITE = ("value", "low", "high", "bound", "probability")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -192,7 +196,7 @@ class Timeline:
     def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
         """The probabilities that were saved with it."""
         table, about = _read(Path(probabilities), "probabilities")
-        if about.get("options") != self.options:
+        if not _is_made_alike(about.get("options"), self.options):
             raise InputError(
                 f"{probabilities} was made with other options than {path}",
                 remedy="give the file that was written with it, or remove both to begin again",
@@ -214,12 +218,24 @@ def is_timeline(path: str) -> bool:
         return False  # some other file, about which whoever reads it will say more
 
 
+def _is_made_alike(one: Any, other: Mapping[str, Any]) -> bool:
+    """Whether two files were made with the same options, on this machine or on another."""
+    if not isinstance(one, Mapping) or not is_same_mix(one.get(REFERENCE_MIX), other.get(REFERENCE_MIX)):
+        return False
+    plain = ({name: value for name, value in each.items() if name != REFERENCE_MIX} for each in (one, other))
+    return next(plain) == next(plain)
+
+
 def _require_columns(table: pa.Table, like: pa.Table) -> None:
     if table.schema.names != like.schema.names or table.schema.types != like.schema.types:
         raise ValueError(f"its columns must be {', '.join(like.schema.names)}")
-    for name in table.schema.names:
+    for name, kind in zip(table.schema.names, table.schema.types, strict=True):
         if name != "top" and table.column(name).null_count:
             raise ValueError(f"column {name} has no value in some row")
+        if pa.types.is_nested(kind):
+            raise ValueError(f"column {name} holds {kind}")
+        if name in _FINITE and not np.isfinite(table.column(name).to_numpy()).all():
+            raise ValueError(f"column {name} is not a number in some row")
 
 
 def _start_name(top: int | None) -> str:

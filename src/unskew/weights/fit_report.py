@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from unskew.data.shares import Share
+from unskew.json_fields import read_dataclass
+
+STATUSES = ("solved", "certified", "unfinished")
+"""How a fit can end."""
 
 
 @dataclass(frozen=True)
@@ -131,9 +135,7 @@ class FitReport:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FitReport:
         """What `to_dict` gave."""
-        shares = ("new_items", "vanished_items", "users_left_out", "users_left_out_reference")
-        given = dict(values) | {name: Share(**values[name]) for name in shares}
-        given["certificate"] = Certificate(**values["certificate"])
-        given["history"] = tuple(values["history"])
-        given["margins"] = tuple(MarginReport(**margin) for margin in values.get("margins", ()))
-        return cls(**given)
+        found = read_dataclass(cls, values)
+        if found.status not in STATUSES:
+            raise ValueError(f"status is {found.status!r}")
+        return found

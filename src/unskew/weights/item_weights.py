@@ -5,7 +5,6 @@ The figures of the fit are in its `report`, the words in `explanation`, the file
 
 from __future__ import annotations
 
-import sys
 import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -34,7 +33,7 @@ from unskew.weights.fit_explanation import explain_fit
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
 from unskew.weights.group_weights import GroupWeights, weigh_pairs
-from unskew.weights.weights_file import read_weights, write_weights
+from unskew.weights.weights_file import read_weights, to_weights, write_weights
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -98,9 +97,7 @@ class ItemWeights:
     @property
     def weights(self) -> Floats:
         """``exp(log_weights)``; 0 for a dropped item and no other. Where it matters, use `log_weights`."""
-        with np.errstate(over="ignore", under="ignore"):
-            weights = np.clip(np.exp(self.log_weights), sys.float_info.min, sys.float_info.max)
-        return np.where(self.log_weights > -np.inf, weights, 0.0)
+        return to_weights(self.log_weights)
 
     @property
     def weight_range(self) -> tuple[float, float]:

@@ -6,6 +6,7 @@ made is JSON in the metadata, and the arrays that are not of everybody's concern
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
+from unskew.data.times import require_label
 from unskew.errors import function
 from unskew.files import (
     read_arrays,
@@ -34,10 +36,18 @@ if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
 
 _KIND = "weights"
+_TIMES = ("reference", "at", "after", "reference_after")
 _ABOUT = ("reference", "at", "report", "options", "policy")
 _ARRAYS = {"target": pa.float64(), "vanished": pa.float64(), "trapped": pa.bool_()}
 _CHOSEN = "chosen"  # items that the options name: ids of any type, which JSON may not have
 _GROUPED, _GROUPS = "margin {} items", "margin {} groups"  # likewise the mapping of a margin
+
+
+def to_weights(log_weights: Floats) -> Floats:
+    """``exp(log_weights)``; 0 for a dropped item and no other."""
+    with np.errstate(over="ignore", under="ignore"):
+        weights = np.clip(np.exp(log_weights), sys.float_info.min, sys.float_info.max)
+    return np.where(log_weights > -np.inf, weights, 0.0)
 
 
 def write_weights(weights: ItemWeights, path: Path) -> None:
@@ -73,20 +83,19 @@ def read_weights(path: Path) -> dict[str, Any]:
     require_entries(path, about | arrays, (*_ABOUT, *_ARRAYS), remedy)
 
     def column(name: str) -> Floats:
+        if table.column(name).type != pa.float64():
+            raise ValueError(f"{name} holds {table.column(name).type}")
         return np.asarray(table.column(name).to_numpy(), dtype=np.float64)
 
     with report_damage(path, remedy):
-        return {
+        fields = {
             "items": table.column("item").combine_chunks(),
             "log_weights": column("log_weight"),
             "p_reference": column("p_reference"),
             "p_before": column("p_before"),
             "p_after": column("p_after"),
             **{name: arrays[name].to_numpy(zero_copy_only=False) for name in _ARRAYS},
-            "reference": about["reference"],
-            "at": about["at"],
-            "after": about.get("after"),
-            "reference_after": about.get("reference_after"),
+            **{name: require_label(name, about.get(name)) for name in _TIMES},
             "report": FitReport.from_dict(about["report"]),
             "options": FitOptions.from_dict(
                 about["options"] | {"items": _read_chosen(arrays)},
@@ -96,6 +105,29 @@ def read_weights(path: Path) -> dict[str, Any]:
             "view_details": str(about.get("view_details", "")),
             "margins": _read_margins(about),
         }
+        _check(fields, column("weight"))
+        return fields
+
+
+def _check(fields: dict[str, Any], weights: Floats) -> None:
+    """Refuse numbers that no fit gives."""
+    items, theta = fields["items"], fields["log_weights"]
+    if fields["at"] is None or not len(items) or items.null_count or len(items.unique()) < len(items):
+        raise ValueError("it does not name each item once")
+    if np.isnan(theta).any() or (theta == np.inf).any() or not (theta > -np.inf).any():
+        raise ValueError("log_weight is not a number for each item")
+    if not np.allclose(weights, to_weights(theta), rtol=1e-9, atol=0):
+        raise ValueError("weight and log_weight are not of the same weights")
+    for name in ("p_reference", "p_before", "p_after", "target", "vanished"):
+        p = fields[name]
+        if p.dtype != np.float64 or not np.isfinite(p).all() or (p < 0).any() or p.sum() > 1 + 1e-6:
+            raise ValueError(f"{name} does not hold probabilities")
+        if len(p) != len(items) and name != "vanished":
+            raise ValueError(f"{name} has {len(p)} values for {len(items)} items")
+    if abs(fields["p_after"].sum() - 1) > 1e-6:
+        raise ValueError("p_after does not sum to 1")
+    if fields["trapped"].dtype != np.bool_ or len(fields["trapped"]) != len(items):
+        raise ValueError("trapped is not true or false for each item")
 
 
 def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:

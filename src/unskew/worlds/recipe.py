@@ -69,7 +69,7 @@ class Campaign:
         require_number(option("acceptance"), self.acceptance, "a probability", 0, 1)
         require_number("catalogue", self.catalogue, "a share of the items", 0, 1)
         require_whole_number("excluded", self.excluded, "one in so many items", 0)
-        require_number("delay", self.delay, "a number of days", 0)
+        require_number("delay", self.delay, "a number of days", 0, MOST)
 
 
 def _check_day(given: Any) -> Any:

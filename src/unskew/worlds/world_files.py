@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from unskew.errors import FileError, InputError, UnskewError, function, render
 from unskew.files import damage_error, read_json, read_metadata, read_parquet, report_damage, write_parquet
 from unskew.folders import check_folder_writable, replace_folder
 from unskew.worlds.recipe import Campaign, Recipe, check_recommenders
-from unskew.worlds.recipe_json import as_tuple, read_fields
+from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
 TABLES = ("log", "exposures", "truth", "holdout")
 ROUNDS = "rounds"
@@ -56,7 +57,7 @@ def read_world(folder: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     about = _read_about(folder)
     try:
         check_recommenders(about)
-        _check_about(about)
+        parameters = _check_about(about)
     except UnskewError as error:  # what is wrong there is no option of whoever reads it
         raise type(error)(f"{folder / ABOUT}: {render(error.message)}", remedy=error.remedy) from None
     sums = about.pop(_SUMS, None)  # files of older versions have none
@@ -66,7 +67,7 @@ def read_world(folder: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
         raise damage_error(folder, "its tables and world.json are not those that were written", _MAKE_AGAIN)
     with report_damage(folder, _MAKE_AGAIN):
         _check_tables(tables)
-    return tables, about
+    return tables, {**about, "parameters": parameters}
 
 
 def check_folder(folder: str | Path) -> None:
@@ -105,18 +106,18 @@ def _read_about(folder: Path) -> dict[str, Any]:
     return dict(about)
 
 
-def _check_about(about: Mapping[str, Any]) -> None:
-    """Refuse parameters that no world has."""
+def _check_about(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, those included that have their defaults; refuses what no world has."""
     for name in ("world", "version", "base"):
         if not isinstance(about.get(name, ""), str):
             raise InputError(f"{name} is {about[name]!r}", remedy="it must be text")
     require_whole_number("seed", about["seed"], "where the random numbers begin", 0)
     check_time_unit(about.get("time_unit"))
     if "base" not in about:
-        Recipe.from_dict(about["parameters"])
-        return
-    for campaign in as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping):
-        Campaign(**read_fields(Campaign, campaign, "a campaign"))
+        return Recipe.from_dict(about["parameters"]).to_dict()
+    given = as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping)
+    campaigns = [asdict(Campaign(**read_fields(Campaign, campaign, "a campaign"))) for campaign in given]
+    return to_json_types({**about["parameters"], "campaigns": campaigns})
 
 
 def _read_table(folder: Path, name: str) -> pa.Table:

@@ -1,0 +1,186 @@
+"""Files of ours that say of themselves that nothing happened to them: what they hold is checked all the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import unskew as us
+from tests.worlds import small
+from unskew.errors import FileError, InputError, UnskewError
+from unskew.files import parse_json, read_json, seal
+
+Told = dict[str, Any]
+
+
+def _log() -> us.Log:
+    return us.simulate(users=60, items=40, seed=1).log
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a file of each kind."""
+    folder, log = tmp_path_factory.mktemp("made"), _log()
+    us.fit_weights(log.at(480), log.at(300), margins=[us.Agreement("popular")]).save(folder / "weights.parquet")
+    log.at(300).marginal().save(folder / "marginal.parquet")
+    return folder
+
+
+def _rewrite(source: Path, target: Path, change: Callable[[pa.Table], pa.Table], told: Told | None = None) -> Path:
+    """The file with another table or other words about it, and a checksum that fits."""
+    table = pq.read_table(source)
+    about = (
+        table.schema.metadata if told is None else {**table.schema.metadata, b"unskew": json.dumps(told).encode()}
+    )
+    pq.write_table(seal(change(table.replace_schema_metadata(None)).replace_schema_metadata(about)), target)
+    return target
+
+
+def _put(name: str, value: Any) -> Callable[[pa.Table], pa.Table]:
+    def change(table: pa.Table) -> pa.Table:
+        column = pa.array([value] * len(table))
+        return table.set_column(table.column_names.index(name), name, column)
+
+    return change
+
+
+SHARES = [
+    (name, value) for name in ("p_reference", "p_before", "p_after") for value in (np.nan, np.inf, -0.1, 0.9)
+]
+WRONG_WEIGHTS: list[Callable[[pa.Table], pa.Table]] = [
+    lambda table: table.slice(0, len(table) // 2),
+    lambda table: table.slice(0, 0),
+    lambda table: pa.concat_tables([table, table]),
+    lambda table: table.drop(["weight"]),
+    lambda table: table.drop(["log_weight"]),
+    _put("item", 7),
+    _put("item", None),
+    _put("weight", 1.5),
+    _put("weight", "much"),
+    *(_put("log_weight", value) for value in (np.nan, np.inf, -np.inf, None, "x", 1)),
+    *(_put(name, value) for name, value in SHARES),
+]
+
+
+@pytest.mark.parametrize("change", WRONG_WEIGHTS)
+def test_weights_that_no_fit_gives_are_refused(
+    change: Callable[[pa.Table], pa.Table], made: Path, tmp_path: Path
+) -> None:
+    path = _rewrite(made / "weights.parquet", tmp_path / "w.parquet", change)
+    with pytest.raises(FileError, match=r"w\.parquet is damaged \(.+\): make one with fit_weights"):
+        us.ItemWeights.load(path)
+
+
+@pytest.mark.parametrize(
+    "change", [lambda table: table.slice(0, len(table) // 2), lambda table: table.slice(0, 0)]
+)
+def test_half_a_marginal_is_refused(change: Callable[[pa.Table], pa.Table], made: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"sum to|at least one item"):
+        us.Marginal.load(_rewrite(made / "marginal.parquet", tmp_path / "m.parquet", change))
+
+
+VALUES: tuple[Any, ...] = (None, "x", -1, [], {}, True, 10**30, [[1]])
+
+
+def _each(value: Any) -> Iterator[Any]:
+    """Another value in each place, and each place left out."""
+    if isinstance(value, dict):
+        for k, (name, one) in enumerate(value.items()):
+            yield {other: v for other, v in value.items() if other != name}
+            yield {**value, name: VALUES[k % len(VALUES)]}
+            yield from ({**value, name: other} for other in _each(one))
+    elif isinstance(value, list) and value:
+        yield from ([other, *value[1:]] for other in _each(value[0]))
+        yield []
+
+
+@pytest.mark.parametrize(("name", "kind"), [("weights", us.ItemWeights), ("marginal", us.Marginal)])
+def test_whatever_is_said_about_a_table_is_taken_or_refused(
+    name: str, kind: Any, made: Path, tmp_path: Path
+) -> None:
+    source = made / f"{name}.parquet"
+    told = json.loads(pq.read_schema(source).metadata[b"unskew"])
+    refused = 0
+    for other in _each(told):
+        path = _rewrite(source, tmp_path / "x.parquet", lambda table: table, other)
+        try:
+            found = kind.load(path)
+            assert repr(found)
+            assert getattr(found, "explanation", "-")
+        except UnskewError:
+            refused += 1
+    assert refused > 5
+
+
+@pytest.mark.parametrize(
+    "text", ["[" * 100_000, '{"a":' * 900 + "1" + "}" * 900, "[NaN]", "[Infinity]", "[1", "\xff"]
+)
+def test_json_that_is_no_json_or_too_deep_is_a_value_error(text: str, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"\S"):
+        parse_json(text)
+    (tmp_path / "x.json").write_bytes(text.encode("latin-1"))
+    with pytest.raises(FileError, match=r"x\.json cannot be read as JSON"):
+        read_json(tmp_path / "x.json")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda told: told["parameters"].update(items=10**13), "at most 1000000000"),
+        (lambda told: told["parameters"].update(users="many"), "users is 'many'"),
+        (lambda told: told["parameters"].update(trend=float("1e400")), "not a number of JSON"),
+        (lambda told: told["parameters"].update(campaigns=[[[]]]), "campaigns has"),
+        (lambda told: told["parameters"].update(campaigns=[{}]), "a campaign has no 'day'"),
+        (lambda told: told.update(seed=-1), "seed is -1"),
+        (lambda told: told.update(seed=True), "seed is True"),
+        (lambda told: told.update(time_unit="weeks"), "time_unit"),
+        (lambda told: told.update(parameters=[1]), "does not describe a world"),
+        (lambda told: told["parameters"].update(zipf=2), "not those that were written"),
+        (lambda told: told["checksums"].update(log=1), "not those that were written"),
+    ],
+)
+def test_a_world_that_nobody_made_is_refused(change: Callable[[Told], Any], message: str, tmp_path: Path) -> None:
+    small().save(tmp_path)
+    told = json.loads((tmp_path / "world.json").read_text())
+    change(told)
+    (tmp_path / "world.json").write_text(json.dumps(told))
+    with pytest.raises(UnskewError, match=message) as caught:
+        us.World.load(tmp_path)
+    assert len(str(caught.value)) < 500
+
+
+def test_tables_of_another_world_are_refused(tmp_path: Path) -> None:
+    small().save(tmp_path / "one")
+    small(seed=9).save(tmp_path / "other")
+    (tmp_path / "other" / "truth.parquet").replace(tmp_path / "one" / "truth.parquet")
+    with pytest.raises(FileError, match=r"its tables and world\.json are not those that were written"):
+        us.World.load(tmp_path / "one")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.slice(0, 0),
+        lambda table: table.rename_columns(["a", *table.column_names[1:]]),
+        lambda table: table.set_column(0, table.column_names[0], table.column(0).cast(pa.string())),
+        lambda table: table.set_column(1, table.column_names[1], pa.nulls(len(table), pa.int64())),
+    ],
+)
+def test_tables_that_do_not_fit_together_are_refused(
+    change: Callable[[pa.Table], pa.Table], tmp_path: Path
+) -> None:
+    small().save(tmp_path)
+    told = json.loads((tmp_path / "world.json").read_text())
+    del told["checksums"]  # as older versions wrote it
+    (tmp_path / "world.json").write_text(json.dumps(told))
+    us.World.load(tmp_path)
+    _rewrite(tmp_path / "truth.parquet", tmp_path / "truth.parquet", change)
+    with pytest.raises(FileError, match=r"is damaged \(.*(truth|log)"):
+        us.World.load(tmp_path)
