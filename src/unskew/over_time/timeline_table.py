@@ -150,7 +150,7 @@ class Timeline:
             "computed": self.computed,
             "complete": self.complete,
             "unfinished": list(self.unfinished),
-            "options": dict(self.options),
+            "options": {name: value for name, value in self.options.items() if name != REFERENCE_MIX},
         }
 
     def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
