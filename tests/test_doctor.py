@@ -165,6 +165,7 @@ def test_one_item_for_each_user_leaves_nothing_to_hold_out() -> None:
     found = us.examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]})
     assert found.protocol is None
     assert "no user has more than one item" in str(found.advice)
+    assert [command.split()[1] for command in found.commands] == ["drift", "weights"]
 
 
 def test_few_late_users_speak_for_leave_one_out_and_many_for_a_time_split() -> None:

@@ -34,6 +34,10 @@ def write_commands(
     commands = [
         _write("drift", place, options, dates),
         _write("weights", place, options, [*dates, "-o", "weights.parquet"]),
+    ]
+    if advice.protocol is None:
+        return commands
+    commands += [
         _write("evaluate", place, options, [*dates, *models]),
     ]
     page = ["-r", "popular", "-r", "knn", "-o", "report.html"]
