@@ -35,7 +35,7 @@ def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
     return pa.table(
         {
             "user": [f"u{k}" for k in rng.zipf(1.3, n) % 400],
-            "item": [f"i{k}" for k in rng.zipf(1.2, n) % 90],
+            "item": [f"i{k}" for k in rng.zipf(1.2, n) % 150],
             "time": rng.integers(0, 1000, n),
             "shown": rng.random(n) < 0.2,
         }
@@ -69,6 +69,16 @@ def there(session: SparkSession) -> Any:
     return us.read_log(create_table(session, table_of()), exposed="shown")
 
 
+@pytest.fixture(scope="module")
+def now(there: Any) -> Any:
+    return there.at(NOW)
+
+
+@pytest.fixture(scope="module")
+def before(there: Any) -> Any:
+    return there.at(REFERENCE)
+
+
 def blocks_of(log: SparkLog) -> list[us.Log]:
     return log.blocks.map(log.rule.log, "fetching all blocks")
 
@@ -97,16 +107,16 @@ def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there
         assert np.array_equal(found, getattr(local.repeats, name)), name
 
 
-def test_marginals_drift_and_weights_are_the_same_to_the_last_bit(there: Any, local: us.Log) -> None:
-    here, cluster = local.at(NOW), there.at(NOW)
+def test_marginals_drift_and_weights_are_the_same_to_the_last_bit(now: Any, before: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), now
     assert np.array_equal(cluster.probabilities(), here.probabilities())
     assert np.array_equal(cluster.counts(), here.counts())
     assert (cluster.n_users, len(cluster)) == (here.n_users, len(here))
-    moved, expected = us.drift(cluster, there.at(REFERENCE)), us.drift(here, local.at(REFERENCE))
+    moved, expected = us.drift(cluster, before), us.drift(here, local.at(REFERENCE))
     assert moved.to_arrow().equals(expected.to_arrow())
     assert moved.to_dict() == expected.to_dict()
     assert_same_weights(
-        us.fit_weights(cluster, there.at(REFERENCE), tol=1e-3), us.fit_weights(here, local.at(REFERENCE), tol=1e-3)
+        us.fit_weights(cluster, before, tol=3e-3), us.fit_weights(here, local.at(REFERENCE), tol=3e-3)
     )
 
 
@@ -153,20 +163,20 @@ def lists_of(log: us.Log) -> us.Table:
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
-def test_scores_of_all_pairs_are_the_same_to_the_last_bit(there: Any, local: us.Log) -> None:
-    here, cluster = local.at(NOW), there.at(NOW)
-    weights = us.fit_weights(here, local.at(REFERENCE), max_passes=3, tol=0.2)
+def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), now
+    weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(local)}
     qualities = ["hit@5", "mrr@10"]
-    for given in (None, weights):
-        found = us.evaluate(models, cluster, weights=given, quality=qualities)
-        assert list(found) == list(us.evaluate(models, here, weights=given, quality=qualities))
+    found = us.evaluate(models, cluster, weights=weights, quality=qualities)
+    assert list(found) == list(us.evaluate(models, here, weights=weights, quality=qualities))
     assert {score.exact for score in found} == {True, None}
+    assert us.evaluate("popular", cluster) == us.evaluate("popular", here)
 
 
-def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(there: Any, local: us.Log) -> None:
-    here, cluster = local.at(NOW), there.at(NOW)
-    weights = us.fit_weights(here, local.at(REFERENCE), max_passes=3, tol=0.2)
+def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(now: Any, local: us.Log) -> None:
+    here, cluster = local.at(NOW), now
+    weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     found, expected = (us.sample_pairs(one, weights, sample=300, seed=4) for one in (cluster, here))
     assert found.to_arrow().equals(expected.to_arrow())
     assert found.about == expected.about
@@ -175,35 +185,18 @@ def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(the
     assert list(scores[0]) == list(scores[1])
 
 
-def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(
-    there: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unskew.evaluation.spark_evaluation.FIT_USERS", 20)
     with pytest.warns(us.UnskewWarning, match=r"knn.* was fitted to a sample of \d+ of \d+ users"):
-        us.evaluate("knn", there.at(NOW), sample=10)
+        us.evaluate("knn", now, sample=10)
     with pytest.raises(us.EngineError, match=r"learns from profiles.*with sample"):
-        us.evaluate("knn", there.at(NOW))
+        us.evaluate("knn", now)
 
 
 def test_a_timeline_has_the_same_rows(there: Any, local: us.Log) -> None:
-    how: dict[str, Any] = {"reference": REFERENCE, "dates": [700, NOW], "tol": 0.01}
-    made = [us.timeline(log, ["constant:i1,i3", "popular"], **how) for log in (there, local)]
+    how: dict[str, Any] = {"reference": REFERENCE, "dates": [700], "tol": 0.01}
+    made = [us.timeline(log, "popular", **how) for log in (there, local)]
     assert made[0].rows.equals(made[1].rows)
-
-
-def test_a_finer_cut_agrees_to_twelve_digits(session: SparkSession) -> None:
-    table = table_of(4, 3000)
-    expected = us.read_log(table)
-    session.conf.set("spark.unskew.blocks", "9")
-    try:
-        found: Any = us.read_log(create_table(session, table))
-    finally:
-        session.conf.unset("spark.unskew.blocks")
-    assert found.blocks.blocks == 9 > len(expected.edges) - 1
-    q, p = found.at(NOW).probabilities(), expected.at(NOW).probabilities()
-    assert q == pytest.approx(p, rel=1e-12)
-    scores = [us.evaluate("popular", one.at(NOW)) for one in (found, expected)]
-    assert scores[0].value == pytest.approx(scores[1].value, rel=1e-12)
 
 
 class KillWhile:
@@ -224,30 +217,37 @@ class KillWhile:
 
 
 def test_a_worker_that_is_lost_in_the_middle_of_a_fit_changes_nothing(
-    cluster: Cluster, there: Any, local: us.Log, monkeypatch: pytest.MonkeyPatch
+    cluster: Cluster, now: Any, before: Any, local: us.Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected = us.fit_weights(local.at(NOW), local.at(REFERENCE + 100), tol=1e-3)
+    expected = us.fit_weights(local.at(NOW), local.at(REFERENCE), min_items=2, tol=1e-3)
     killing = KillWhile(monkeypatch, lambda: kill(cluster.workers[0]), after=6)
-    found = us.fit_weights(there.at(NOW), there.at(REFERENCE + 100), tol=1e-3)
+    found = us.fit_weights(now, before, min_items=2, tol=1e-3)
     assert killing.jobs > 8
     assert cluster.workers[0].poll() is not None
     assert_same_weights(found, expected)
     cluster.add_worker()
 
 
-def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing(
+def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing_and_a_finer_cut_no_more_than_digits(
     cluster: Cluster, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = table_of(7, 4000)
+    table = table_of(7, 3000)
     monkeypatch.setattr(Layout, "lay_out", _kill_and_go_on(Layout.lay_out, cluster))
-    found: Any = us.read_log(create_table(session, table), exposed="shown")
-    expected = us.read_log(table, exposed="shown")
+    session.conf.set("spark.unskew.blocks", "6")
+    try:
+        found: Any = us.read_log(create_table(session, table))
+    finally:
+        session.conf.unset("spark.unskew.blocks")
+    expected = us.read_log(table)
     assert cluster.workers[1].poll() is not None
     blocks = blocks_of(found)
+    assert len(blocks) == 6 > len(expected.edges) - 1
     assert [user for block in blocks for user in block.users] == expected.users.to_list()
-    for name in ("item", "time", "exposed"):
+    for name in ("item", "time"):
         assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(expected, name)), name
-    cluster.add_worker()
+    assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)
+    scores = [us.evaluate("popular", one.at(NOW)) for one in (found, expected)]
+    assert scores[0].value == pytest.approx(scores[1].value, rel=1e-12)
 
 
 def _kill_and_go_on(step: Callable[..., BlockTable], cluster: Cluster) -> Callable[..., BlockTable]:
