@@ -199,3 +199,39 @@ def test_nothing_is_read_from_other_machines(address: str) -> None:
     for given in (address, [address], Path(address)):
         with pytest.raises(FileError, match=r"is on another machine.*: copy it here first$"):
             us.read_log(given)
+
+
+@pytest.mark.parametrize("column", ["user", "item", "time"])
+@pytest.mark.parametrize("removed", [False, True])
+def test_wrong_statistics_of_a_parquet_file_change_nothing(tmp_path: Path, column: str, removed: bool) -> None:
+    rows = 3000
+    table = pa.table(
+        {
+            "user": np.arange(rows) % 700 + 7_000_000,
+            "item": np.arange(rows) % 50 + 8_000_000,
+            "time": np.arange(rows) + 9_000_000,
+            "until": np.arange(rows) + 9_500_000,
+        }
+    )
+    path = write(tmp_path / "log.parquet", table)
+    right = us.read_log(path, removed="until" if removed else None)
+    values = table.column(column).to_numpy()
+    lie = {int(values.min()): int(values.min()) + 2, int(values.max()): int(values.min()) + 5}
+    _replace_statistics(path, lie)
+    found = pq.read_metadata(path).row_group(0).column(table.column_names.index(column)).statistics
+    assert [found.min, found.max] == list(lie.values())
+    log = us.read_log(path, removed="until" if removed else None)
+    assert log.users.values.equals(right.users.values)
+    assert log.items.values.equals(right.items.values)
+    np.testing.assert_array_equal(log.item, right.item)
+    np.testing.assert_array_equal(log.time, right.time)
+
+
+def _replace_statistics(path: Path, lie: dict[int, int]) -> None:
+    """Write other numbers wherever the end of the file, which has no data, speaks of the least and the most."""
+    data = path.read_bytes()
+    begin = len(data) - 8 - int.from_bytes(data[-8:-4], "little")
+    footer = data[begin:]
+    for true, false in lie.items():
+        footer = footer.replace(true.to_bytes(8, "little"), false.to_bytes(8, "little"))
+    path.write_bytes(data[:begin] + footer)

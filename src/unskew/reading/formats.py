@@ -55,8 +55,7 @@ class Format:
         or ``nothing``. In the last case every value is text, times included, and what a column holds is found out
         from all its values.
     parse_once
-        Whether a file is read into a temporary table first: because reading it twice means parsing it twice, or
-        because it holds figures about its values which DuckDB would believe, be they right or wrong.
+        Whether reading a file twice means parsing it twice, so that it is kept in a temporary table.
     magic
         The bytes that every file has at `magic_at`; empty if it is text, which may begin with anything.
     form_of
@@ -84,7 +83,7 @@ PARQUET = Format(
     endings=(".parquet", ".pq"),
     open_files=open_parquet,
     typed_by="column",
-    parse_once=True,
+    parse_once=False,
     magic=b"PAR1",
     read_schema=pq.read_schema,
 )

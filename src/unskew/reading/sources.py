@@ -33,6 +33,8 @@ from unskew.text import first_line
 _REMOTE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
+_DOUBTING = "statistics_propagation,filter_pushdown,join_filter_pushdown,compressed_materialization"
+"""What DuckDB leaves out so that it believes no statistics of a Parquet file: they may be wrong."""
 
 
 _STDIN_NAME = "standard input"
@@ -162,7 +164,7 @@ class Source:
 
     @property
     def parse_once(self) -> bool:
-        """Whether it is read into a temporary table first; see `Format`."""
+        """Whether reading it twice means parsing it twice."""
         return any(one.parse_once for one in self._formats)
 
     def zone(self, column: str) -> str | None:
@@ -206,6 +208,7 @@ def open_source(
         connection = duckdb.connect(config={**_ALONE, "threads": threads(), **settings})
         stack.callback(connection.close)
         connection.execute("SET enable_progress_bar=false")
+        connection.execute(f"SET disabled_optimizers='{_DOUBTING}'")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
             yield _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
