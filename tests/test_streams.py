@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -104,6 +105,15 @@ def test_output_in_any_encoding_can_be_read(drift: Run, encoding: str) -> None:
     assert {"ascii": r"b->\xe9", "utf-8": "b→é"}.get(encoding, "b->é") in table
     told = json.loads(drift("--json", encoding=encoding).output.decode(encoding))
     assert {row["item"] for row in told["top"]} == set(NAMES)
+
+
+def test_a_path_that_is_no_text_is_refused_by_its_name(log: Path, tmp_path: Path) -> None:
+    path = os.fsdecode(bytes(tmp_path) + b"/mix-\xff.parquet")
+    Path(path).write_bytes(log.read_bytes())
+    for words in (["marginal", str(log), "--at", "5", "-o", path], ["marginal", path, "--at", "5", "-o", "x.csv"]):
+        done = CliRunner().invoke(main, words)
+        assert done.exit_code == 2, done.output
+        assert re.fullmatch(r"error: the name .*mix-\\udcff.parquet is not in UTF-8: rename it\n", done.output)
 
 
 def test_a_working_directory_that_is_gone_is_said(

@@ -117,6 +117,7 @@ def _is_alive(process: int) -> bool:
 
 def check_writable(path: Path) -> None:
     """Fail now rather than after an hour of work if `path` cannot be written."""
+    _require_utf8(path)
     with report_lookup(path):
         there, folder = path.exists(), path.resolve().parent
     if path.is_dir():
@@ -397,6 +398,7 @@ def is_file(name: str) -> bool:
 
 def check_readable(path: Path) -> None:
     """Say plainly that a file is missing or must not be read."""
+    _require_utf8(path)
     try:
         there = path.exists()
     except OSError:  # the name is too long for a file system
@@ -405,6 +407,14 @@ def check_readable(path: Path) -> None:
         raise FileError(f"there is no file {shorten_path(path)}")
     if not os.access(path, os.R_OK):
         raise FileError(f"cannot read {path}: permission denied")
+
+
+def _require_utf8(path: Path) -> None:
+    """Refuse a name that libraries below cannot take."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise FileError(f"the name {shorten_path(path)} is not in UTF-8", remedy="rename it") from None
 
 
 def shorten_path(path: Path) -> str:

@@ -36,7 +36,7 @@ def prepare_streams() -> None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     codecs.register_error(_IN_PLAIN, _write_plainly)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and not is_utf8(stream.encoding):
+        if isinstance(stream, io.TextIOWrapper):  # UTF-8 too has no sign for a byte of a path that is no text
             stream.reconfigure(errors=_IN_PLAIN)
 
 
