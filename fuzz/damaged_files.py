@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 
 from fuzz.child_process import Ending, run_in_child
-from fuzz.damage import Damage, damage_file
+from fuzz.damage import Damage, damage_file, seal_json
 from fuzz.specimens import Specimen, list_specimens
 from fuzz.verdicts import Verdict, judge
 
@@ -65,6 +65,8 @@ def run_file_case(store: Store, rng: Random) -> tuple[Verdict, Path]:
     def examine() -> Any:
         damage = damage_file(specimen, whole.read_bytes(), parts.read_bytes(), rng)
         file.write_bytes(damage.content)
+        for beside in work.rglob("*.json") if damage.sealed else ():
+            beside.write_text(seal_json(beside.read_text()))  # which may know the checksums of the others
         print(json.dumps([damage.how, damage.sealed]))
         return _examine(specimen, work)
 

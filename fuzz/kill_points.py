@@ -19,13 +19,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 import unskew as us
 from fuzz.child_process import Ending, run_in_child
+from fuzz.examinations import YARDSTICK
 from fuzz.random_options import find_leftover
 from fuzz.small_log import read_small_log
 from fuzz.verdicts import Verdict
+from unskew.drawing.page import write_page
+from unskew.files import write_parquet
+from unskew.known_truths import yardstick_page
+from unskew.reproduction.experiment import PAGE, WORLD, Reproduction
 
 _STEPS = (
     "os.rename",
@@ -68,12 +74,14 @@ def list_writers() -> list[Writer]:
         Writer("TestSet.save", lambda folder, k: _sample(k).save(folder / "s.parquet"), "s.parquet"),
         Writer("Timeline.save", _write_timeline, "t.parquet"),
         Writer("World.save", _write_world, "world"),
+        Writer("a yardstick", _write_yardstick, "yardstick"),
+        Writer("a reproduction", _write_reproduction, "paper"),
     ]
 
 
 def run_kills(writer: Writer, work: Path) -> list[Verdict]:
     """Kill a writer before each of its steps; a verdict for each."""
-    _simulate(0), _simulate(1)  # once, for all children
+    prepare_writers()
     old, new = (_write_whole(writer, work, k) for k in (0, 1))
     verdicts: list[Verdict] = []
     while True:
@@ -198,6 +206,41 @@ def _write_timeline(folder: Path, k: int) -> None:
 @cache
 def _simulate(k: int) -> us.World:
     return us.simulate("paper", users=40, items=20, seed=k)
+
+
+@cache
+def _measure(k: int) -> us.Yardstick:
+    return us.yardstick(["quiet"], **{**YARDSTICK, "seeds": [k]})
+
+
+def prepare_writers() -> None:
+    """Compute what is written once, for all children."""
+    for k in (0, 1):
+        _simulate(k)
+        _measure(k)
+
+
+def _write_yardstick(folder: Path, k: int) -> None:
+    vars(yardstick_page)["write_yardstick_page"] = lambda path, _: write_page(path, f"page {k}", "", [])
+    yardstick_page.save_yardstick(_measure(k), folder / "yardstick")
+
+
+@dataclass(frozen=True)
+class _Undrawn(Reproduction):
+    """A reproduction whose figures are not drawn, which would take most of the time."""
+
+    number: int = 0
+
+    def _draw(self, folder: Path) -> None:
+        self.world.save(folder / WORLD)
+        write_parquet(folder / "claims-by-seed.parquet", pa.table({"seed": [self.number]}), "claims", {})
+        (folder / "claims.json").write_text(f"[{self.number}]")
+        write_page(folder / PAGE, f"page {self.number}", "", [])
+
+
+def _write_reproduction(folder: Path, k: int) -> None:
+    nothing: Any = [None]
+    _Undrawn(_simulate(k), [], nothing, [], number=k).save(folder / "paper")
 
 
 def _write_world(folder: Path, k: int) -> None:

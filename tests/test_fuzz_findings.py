@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import sqlite3
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -117,3 +118,56 @@ def test_a_column_that_is_called_by_its_number_is_no_user_held_out(tmp_path: Pat
     log = us.read_log({"user": [1, 2, 3], "item": [1, 2, 1], "time": [3, 4, 5]})
     (tmp_path / "held-out.csv").write_text("2\n3\n")
     assert [log.users[int(code)] for code in find_holdout(log, tmp_path / "held-out.csv").nonzero()[0]] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("case", "name", "value"),
+    [
+        ("quiet", "estimate", "0.5"),
+        ("quiet", "method", []),
+        ("quiet", "raw", None),
+        ("truth", "truth", []),
+        ("truth", "recommender", []),
+    ],
+)
+def test_a_case_of_a_yardstick_that_no_table_can_be_made_of_is_refused(
+    case: str, name: str, value: Any, tmp_path: Path
+) -> None:
+    """Even if its checksum fits."""
+    options: dict[str, Any] = {"seeds": [1], "users": 60, "items": 30, "recommenders": "popular", "truth_seeds": 1}
+    us.yardstick("quiet", methods="item weights", **options, output=tmp_path)
+    (path,) = (tmp_path / "cases").glob(f"{case}*.json")
+    told = json.loads(path.read_text())
+    told["found"]["rows"][0][name] = value
+    told["checksum"] = zlib.crc32(json.dumps(told["found"], sort_keys=True).encode())
+    path.write_text(json.dumps(told))
+    with pytest.raises(FileError, match=r"is damaged .*: remove it, and the case is computed again"):
+        us.yardstick("quiet", methods="item weights", **options, output=tmp_path, resume=True)
+
+
+def test_a_file_with_a_checksum_is_verified_whatever_it_says_about_its_format(tmp_path: Path) -> None:
+    log = us.read_log(ROWS)
+    log.at(4).marginal().save(tmp_path / "marginal.parquet")
+    table = pq.read_table(tmp_path / "marginal.parquet")
+    about = table.schema.metadata
+    for told in (b'{"kind": "marginal", "format": 2}', b'{"kind": "marginal"}', b"[]"):
+        pq.write_table(table.replace_schema_metadata({**about, b"unskew": told}), tmp_path / "marginal.parquet")
+        with pytest.raises(FileError, match=r"marginal\.parquet is damaged"):
+            us.Marginal.load(tmp_path / "marginal.parquet")
+    log.save(tmp_path / "log.arrow")
+    whole = (tmp_path / "log.arrow").read_bytes()
+    assert b'"format": 2' in whole
+    (tmp_path / "log.arrow").write_bytes(whole.replace(b'"format": 2', b'"format": 1'))
+    with pytest.raises(FileError, match="what is said about the log is not what was written"):
+        us.Log.load(tmp_path / "log.arrow")
+
+
+def test_what_is_said_about_a_saved_log_may_not_be_nested_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "log.arrow"
+    us.read_log(ROWS).save(path)
+    batch = pa.ipc.open_file(path).get_batch(0)
+    deep = batch.replace_schema_metadata({b"unskew.log": b"[" * 100_000})
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, deep.schema) as writer:
+        writer.write_batch(deep)
+    with pytest.raises(FileError, match="nested too deeply"):
+        us.Log.load(path)

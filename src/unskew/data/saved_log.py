@@ -103,7 +103,7 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
         if about.get("format") != _WITHOUT_CHECKSUMS:
             require_format(path, about, _SAVE_AGAIN, current=_FORMAT)
         arrays = {name: batch.column(name).values for name in batch.schema.names}
-        if about.get("format") == _FORMAT:
+        if about.get("format") == _FORMAT or _SUM_KEY in batch.schema.metadata:
             if batch.schema.metadata.get(_SUM_KEY) != str(zlib.crc32(batch.schema.metadata[_KEY])).encode():
                 raise ValueError("what is said about the log is not what was written")
             _verify(arrays, about["checksums"])

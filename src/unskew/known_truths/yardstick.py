@@ -5,6 +5,7 @@ Worlds are in `case_sources`, methods in `method_table`, the work on one world o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ from unskew.known_truths.case_sources import AnyWorld, CaseSource
 from unskew.known_truths.contestants import Contestant, make_contestants
 from unskew.known_truths.method_table import Method
 from unskew.known_truths.scored_case import ScoredCase, score_methods, score_truths
-from unskew.known_truths.yardstick_files import YardstickFolder
+from unskew.known_truths.yardstick_files import Check, YardstickFolder
 from unskew.known_truths.yardstick_page import save_yardstick
-from unskew.known_truths.yardstick_result import Yardstick
+from unskew.known_truths.yardstick_result import ROWS, Yardstick
 from unskew.known_truths.yardstick_spec import YardstickSpec, hash_key
 from unskew.progress import progress
 from unskew.recommend.specs import AnyRecommenders
@@ -135,7 +136,7 @@ class _Run:
 
     def _score_case(self, source: CaseSource, seed: int) -> dict[str, Any]:
         key = self.spec.case_key(source, seed)
-        known = self._begin(f"{source.label}, seed {seed}", source.label, key)
+        known = self._begin(f"{source.label}, seed {seed}", source.label, key, self._check_case)
         if known is not None:
             return known
         case = source.make(seed)
@@ -171,7 +172,7 @@ class _Run:
 
     def _score_population(self, source: CaseSource, seed: int) -> list[Row]:
         key = self.spec.truth_key(source, seed)
-        known = self._begin(f"truth of {source.label}, seed {seed}", "truth", key)
+        known = self._begin(f"truth of {source.label}, seed {seed}", "truth", key, _check_truths)
         if known is None:
             case = source.make_people(seed)
             assert case is not None
@@ -184,9 +185,16 @@ class _Run:
         models = make_contestants(contestants, case)
         return ScoredCase(case, models, self.spec.qualities, folds=self.spec.folds)
 
-    def _begin(self, text: str, name: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
+    def _check_case(self, found: dict[str, Any]) -> None:
+        """Make tables of one case, as will be done with all of them."""
+        wanted = set(ROWS.names) - {"covered", "mean_truth"}  # which are added later
+        if any(wanted - row.keys() for row in found["rows"]):
+            raise ValueError("a row lacks a column")
+        Yardstick.of([self._add_coverage(row, {}) for row in found["rows"]], found["ranking"], 0)
+
+    def _begin(self, text: str, name: str, key: Mapping[str, Any], check: Check) -> dict[str, Any] | None:
         self.done += 1
-        known = self.folder.read(name, key)
+        known = self.folder.read(name, key, check)
         progress().step(self.done, self.total, text + (", done before" if known is not None else ""))
         return known
 
@@ -205,3 +213,11 @@ class _Run:
             f"{finished} of {count(self.total, 'case')} are in {self.folder.path}; use {option('resume', True)} "
             "to do the rest"
         ]
+
+
+def _check_truths(found: dict[str, Any]) -> None:
+    """Use truths of other people as they will be used."""
+    for row in found["rows"]:
+        names = [row[name] for name in ("weighting", "recommender", "quality")]
+        if not all(isinstance(name, str) for name in names) or not math.isfinite(row["truth"]):
+            raise ValueError("a truth is no number, or of nothing")

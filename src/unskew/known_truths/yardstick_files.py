@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from unskew.drawing.page import is_page
 from unskew.errors import FileError, PolicyError, option
-from unskew.files import damage_error, read_json, replace_file
+from unskew.files import damage_error, read_json, replace_file, report_damage
 from unskew.folders import check_folder_writable
 from unskew.known_truths.yardstick_spec import hash_key
 
@@ -21,6 +21,9 @@ TABLES = ("rows", "summary", "ranking")
 
 WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))
 """What stands in the folder beside the cases."""
+
+Check = Callable[[dict[str, Any]], object]
+"""Raises something if a case is not what it should be."""
 
 _KIND = "yardstick case"
 _COMPUTE_AGAIN = "remove it, and the case is computed again"
@@ -64,8 +67,11 @@ class YardstickFolder:
             )
         return cls(path, resume)
 
-    def read(self, name: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """What was found under this key before, if the run goes on; None if there is nothing."""
+    def read(self, name: str, key: Mapping[str, Any], check: Check = dict) -> dict[str, Any] | None:
+        """What was found under this key before, if the run goes on; None if there is nothing.
+
+        `check` does with it what will be done with it later; what it raises is the fault of the file.
+        """
         path = self._find(name, key)
         if path is None or not self.resume or not path.exists():
             return None
@@ -78,6 +84,8 @@ class YardstickFolder:
             raise damage_error(path, "it is not of the case that its name says", _COMPUTE_AGAIN)
         if found.get("checksum") != _sum_up(found.get("found")):
             raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)
+        with report_damage(path, _COMPUTE_AGAIN):
+            check(found["found"])
         return dict(found["found"])
 
     def write(self, name: str, key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
