@@ -17,10 +17,11 @@ import pyarrow.parquet as pq
 from fuzz.byte_mutations import BYTE_MUTATIONS, splice
 from fuzz.json_mutations import change_json
 from fuzz.specimens import Specimen
-from fuzz.table_mutations import TABLE_MUTATIONS, convert
+from fuzz.table_mutations import TABLE_MUTATIONS
 from fuzz.text_mutations import TEXT_MUTATIONS
 from unskew.checksums import sum_array
 from unskew.files import pack_row, seal
+from unskew.frames import join_chunks
 
 _ABOUT = b"unskew"  # where files of unskew's own say what they hold
 _LOG_ABOUT, _LOG_SUM = b"unskew.log", b"unskew.log.checksum"
@@ -117,7 +118,7 @@ def _damage_saved_log(specimen: Specimen, content: bytes, other: bytes, rng: Ran
         how = f"{mutation.__name__} of {name}"
         changed = mutation(pa.table({"a": arrays[name]}), rng)
         if changed.num_columns:
-            arrays[name] = convert(changed.column(0).to_pylist(), changed.field(0).type)
+            arrays[name] = join_chunks(changed.column(0))
         else:
             del arrays[name]
     return Damage(seal_log(arrays, about), how + " and seal", sealed=True)

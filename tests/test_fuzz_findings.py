@@ -6,6 +6,7 @@ import contextlib
 import json
 import sqlite3
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 import unskew as us
 from unskew.errors import ColumnError, FileError
+from unskew.files import seal
 from unskew.reading.excel_files import _to_array
 from unskew.views.holdout_group import find_holdout
 
@@ -171,3 +173,61 @@ def test_what_is_said_about_a_saved_log_may_not_be_nested_without_end(tmp_path: 
         writer.write_batch(deep)
     with pytest.raises(FileError, match="nested too deeply"):
         us.Log.load(path)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"kind": {}},
+        {"policy": {"held": []}},
+        {"policy": {"min_items": "1"}},
+        {"at": [1]},
+        {"after": {"a": 1}},
+    ],
+    ids=str,
+)
+def test_a_marginal_that_says_of_itself_what_cannot_be_is_refused(told: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "marginal.parquet"
+    about = {"kind": "marginal", "format": 3, "at": 4, **told}
+    table = pa.table({"item": [1], "probability": [1.0]}).replace_schema_metadata({"unskew": json.dumps(about)})
+    pq.write_table(seal(table), path)
+    with pytest.raises(us.UnskewError, match=r"marginal\.parquet is (not a marginal|damaged)"):
+        us.Marginal.load(path)
+
+
+def change_weights(path: Path, change: Callable[[pa.Table], pa.Table]) -> None:
+    """Change the table in a file of weights, and have its checksum fit."""
+    table = pq.read_table(path)
+    pq.write_table(seal(change(table).replace_schema_metadata(table.schema.metadata)), path)
+
+
+def set_first(name: str, value: float) -> Callable[[pa.Table], pa.Table]:
+    """Another first value of a column."""
+
+    def change(table: pa.Table) -> pa.Table:
+        values = [value, *table.column(name).to_pylist()[1:]]
+        return table.set_column(table.column_names.index(name), name, pa.array(values))
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda table: table.slice(0, 0),
+        lambda table: table.slice(0, 1),
+        lambda table: pa.concat_tables([table, table.slice(0, 1)]),
+        set_first("log_weight", float("nan")),
+        set_first("log_weight", float("inf")),
+        set_first("p_before", -0.5),
+        set_first("p_after", 0.0),
+    ],
+)
+def test_weights_that_no_fit_gives_are_refused(change: Any, tmp_path: Path) -> None:
+    path = tmp_path / "weights.parquet"
+    log = us.read_log({"user": [1, 1, 2, 2, 3], "item": [1, 2, 1, 3, 2], "time": [1, 1, 1, 2, 2]})
+    us.fit_weights(log.at(2), log.at(1)).save(path)
+    assert len(us.ItemWeights.load(path).items) == 3
+    change_weights(path, change)
+    with pytest.raises(FileError, match=r"weights\.parquet is damaged"):
+        us.ItemWeights.load(path)

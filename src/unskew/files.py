@@ -224,7 +224,9 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
     about = read_metadata(table.schema)
-    if about.get("format") == _FORMAT or _SUM_KEY in (table.schema.metadata or {}):
+    version, sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
+    foreign = isinstance(version, int) and version not in (_FORMAT, _WITHOUT_CHECKSUMS)  # which is said elsewhere
+    if version == _FORMAT or (sealed and not foreign):
         _verify(path, table)
     return table, about
 
