@@ -35,5 +35,4 @@ def test_a_page_links_to_files_beside_it_alone(address: str, tmp_path: Path) -> 
     with pytest.raises(InputError, match="a page cannot link to"):
         write_page(tmp_path / "page.html", "t", "l", [Section("a", "b", links=[("more", address)])])
     write_page(tmp_path / "page.html", "t", "l", [Section("a", "b", links=[("more", "data/rows-1.parquet")])])
-    assert 'href="data/rows-1.parquet"' in (tmp_path / "page.html").read_text()
     assert is_page(tmp_path / "page.html")
