@@ -314,8 +314,9 @@ def test_a_sheet_is_read(tmp_path: Path) -> None:
 
 
 def test_a_sheet_without_its_library_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_excel(tmp_path / "log.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
-    refuse(write_excel(tmp_path / "log.xlsx"), r"pip install 'unskew\[excel\]', or save the sheet as CSV")
+    refuse(path, r"pip install 'unskew\[excel\]', or save the sheet as CSV")
 
 
 class Stdin:
