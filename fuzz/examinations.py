@@ -77,13 +77,13 @@ def examine_weights(folder: Path) -> Any:
     log, weights = read_small_log(), us.ItemWeights.load(folder / "weights.parquet")
     scores = us.report(log, ["popular"], at=90, weights=weights, qualities="hit@2").to_dict()
     drawn = us.sample_pairs(log.at(90), weights, sample=20, seed=1).to_arrow().to_pylist()
-    return _still([scores, weights.to_dict(), drawn])
+    return drop_volatile([scores, weights.to_dict(), drawn])
 
 
 def examine_marginal(folder: Path) -> Any:
     """Weights fitted to a saved marginal."""
     reference = us.Marginal.load(folder / "marginal.parquet")
-    return _still(us.fit_weights(read_small_log().at(90), reference).to_dict())
+    return drop_volatile(us.fit_weights(read_small_log().at(90), reference).to_dict())
 
 
 TIMELINE: dict[str, Any] = {"reference": 40, "start": 40, "every": 20, "items": [1, 2]}
@@ -95,7 +95,9 @@ def examine_timeline(folder: Path) -> Any:
         "output": folder / "timeline.parquet",
         "probabilities": folder / "probabilities.parquet",
     }
-    return _still(us.timeline(read_small_log(), "popular", **TIMELINE, end=80, **files, resume=True).to_dict())
+    return drop_volatile(
+        us.timeline(read_small_log(), "popular", **TIMELINE, end=80, **files, resume=True).to_dict()
+    )
 
 
 def examine_world(folder: Path) -> Any:
@@ -104,7 +106,7 @@ def examine_world(folder: Path) -> Any:
     rounds = None if world.rounds is None else world.rounds.to_pylist()
     tables = [str(table.to_pylist()) for table in (world.exposures, world.holdout)]
     logs = [describe_log(log) for log in (world.log, world.truth)]
-    return _still([logs, tables, str(world.campaigns), world.recipe.to_dict(), rounds, dict(world.about)])
+    return drop_volatile([logs, tables, str(world.campaigns), world.recipe.to_dict(), rounds, dict(world.about)])
 
 
 YARDSTICK: dict[str, Any] = {
@@ -123,13 +125,13 @@ def examine_yardstick(folder: Path) -> Any:
 
     vars(yardstick)["save_yardstick"] = lambda *_: None  # in this process, which ends with the case
     found = us.yardstick(["quiet"], **YARDSTICK, output=folder / "yardstick", resume=True)
-    return _still(found.to_dict())
+    return drop_volatile(found.to_dict())
 
 
 def examine_configuration(folder: Path) -> Any:
     """The drift between the two dates that a configuration file names."""
     os.chdir(folder)
-    return _still(run_json_command("drift"))
+    return drop_volatile(run_json_command("drift"))
 
 
 def examine_exposures(folder: Path, file: str) -> Any:
@@ -165,10 +167,10 @@ def examine_names(folder: Path, file: str) -> Any:
     return dict(zip(map(show_id, items.to_pylist()), names, strict=True))
 
 
-def _still(found: Any) -> Any:
+def drop_volatile(found: Any) -> Any:
     """What does not change from one run to the next, ready for JSON."""
     if isinstance(found, dict):
-        return {str(key): _still(value) for key, value in found.items() if key not in _VOLATILE}
+        return {str(key): drop_volatile(value) for key, value in found.items() if key not in _VOLATILE}
     if isinstance(found, list | tuple):
-        return [_still(value) for value in found]
+        return [drop_volatile(value) for value in found]
     return found if found is None or isinstance(found, str | int | float) else str(found)

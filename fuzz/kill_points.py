@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 
 import unskew as us
 from fuzz.child_process import Ending, run_in_child
-from fuzz.examinations import YARDSTICK
+from fuzz.examinations import YARDSTICK, drop_volatile
 from fuzz.random_options import find_leftover
 from fuzz.small_log import read_small_log
 from fuzz.verdicts import Verdict
@@ -44,7 +44,6 @@ _STEPS = (
     "os.chmod",
     "open",
 )
-_VOLATILE = ("seconds", "version")
 
 
 @dataclass(frozen=True)
@@ -170,15 +169,9 @@ def read_state(path: Path) -> str:
         except (OSError, ValueError) as error:
             return f"damaged: {error}"
         told = {key: value for key, value in table.schema.metadata.items() if key == b"unskew"}
-        about = {key: json.dumps(_still(json.loads(value))) for key, value in told.items()}
+        about = {key: json.dumps(drop_volatile(json.loads(value))) for key, value in told.items()}
         return hashlib.sha256(f"{table.to_pylist()} {about}".encode()).hexdigest()
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _still(found: Any) -> Any:
-    if isinstance(found, dict):
-        return {key: _still(value) for key, value in found.items() if key not in _VOLATILE}
-    return [_still(value) for value in found] if isinstance(found, list) else found
 
 
 def _at(k: int) -> us.Snapshot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Sequence
@@ -30,7 +31,7 @@ def pack_csv(table: pa.Table) -> bytes:
 
 def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not."""
-    text = content.decode("utf-8-sig").lstrip("\r\n")
+    text = _decode(content).lstrip("\r\n")
     separator = max(",\t;|", key=text.split("\n")[0].count)
     for spaces in (False, True):  # that some write after a separator, before a quote
         reader = csv.reader(
@@ -52,3 +53,13 @@ def list_rows(table: pa.Table) -> list[dict[str, Any]]:
 
 def show(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _decode(content: bytes) -> str:
+    """Text in the first of the usual encodings that leaves no zeros in it."""
+    for encoding in ("utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"):
+        with contextlib.suppress(UnicodeDecodeError):
+            text = content.decode(encoding)
+            if "\0" not in text:
+                return text
+    raise ValueError("it is no text")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import date, datetime
+from decimal import Decimal
 from typing import Any
 
 from fuzz.plain_columns import Columns
@@ -46,9 +47,9 @@ def describe_rows(columns: Columns, user: str, item: str, time: str) -> Figures:
 
 def show_id(value: Any) -> str:
     """An id as text, the same for 3 and 3.0."""
-    return (
-        str(int(value)) if isinstance(value, float) and value.is_integer() and abs(value) < 2**63 else str(value)
-    )
+    if isinstance(value, float | Decimal) and float(value).is_integer() and abs(float(value)) < 2**63:
+        return str(int(value))
+    return str(value)
 
 
 def find_difference(found: Figures, plain: Figures) -> str:
