@@ -58,8 +58,8 @@ def confirm_holdout(columns: Columns, found: Any, log: Rows) -> str:
     """The users who are in both."""
     known = {u for u, _, _ in log}
     ((name, values),) = [("user", columns["user"])] if "user" in columns else columns.items()
-    first = {name} if len(columns) == 1 else set()  # a list without a first line for names
-    plain = sorted(({show_id(value) for value in values if value is not None} | first) & known)
+    first = [name] if len(columns) == 1 else []  # a list without a first line for names
+    plain = sorted({_read_number(value) for value in (*values, *first) if value is not None} & known)
     return "" if found == plain else f"hold-out: unskew found {found}, a plain reader {plain}"
 
 
@@ -92,7 +92,15 @@ def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
         raise ValueError("these few lines know one column of names only")
     names: dict[str, set[str]] = {}
     for i, name in zip(columns["item"], columns[texts[0]], strict=True):
-        names.setdefault(show_id(i), set()).add(name or show_id(i))
+        names.setdefault(show_id(i), set()).update({show_id(i)} if name is None else {name, name or show_id(i)})
     known = {i for _, i, _ in log}
     wrong = {i: found.get(i) for i in known if found.get(i) not in names.get(i, {i})}
     return f"names: unskew found {wrong}, a plain reader {[names.get(i) for i in wrong]}" if wrong else ""
+
+
+def _read_number(value: Any) -> str:
+    """An id as text; a text as the number that it is, since users of this log are numbers: 06 is 6."""
+    try:
+        return str(int(value)) if isinstance(value, str) else show_id(value)
+    except ValueError:
+        return show_id(value)

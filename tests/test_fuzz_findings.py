@@ -231,3 +231,16 @@ def test_weights_that_no_fit_gives_are_refused(change: Any, tmp_path: Path) -> N
     change_weights(path, change)
     with pytest.raises(FileError, match=r"weights\.parquet is damaged"):
         us.ItemWeights.load(path)
+
+
+def test_a_timeline_whose_options_were_forged_is_not_continued(tmp_path: Path) -> None:
+    path = tmp_path / "timeline.parquet"
+    log = us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [3, 4, 5]})
+    us.timeline(log, "constant:1", reference=4, output=path)
+    table = pq.read_table(path)
+    told = json.loads(table.schema.metadata[b"unskew"])
+    told["options"]["p_user"] = 3
+    forged = {**table.schema.metadata, b"unskew": json.dumps(told).encode()}
+    pq.write_table(seal(table.replace_schema_metadata(forged)), path)
+    with pytest.raises(us.PolicyError, match="cannot be continued: it was made with p_user=3"):
+        us.timeline(log, "constant:1", reference=4, output=path, resume=True)

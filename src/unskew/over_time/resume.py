@@ -102,7 +102,8 @@ def _describe(name: str, value: Any) -> str:
     if isinstance(value, list):
         return option(name, [_strip_hash(one) for one in value])
     value = _strip_hash(value)
-    return option(name, value.removeprefix("column ") if name in ("p_user", "p_item") else value)
+    is_column = name in ("p_user", "p_item") and isinstance(value, str)
+    return option(name, value.removeprefix("column ") if is_column else value)
 
 
 def _strip_hash(value: Any) -> Any:
