@@ -796,3 +796,13 @@ def test_options_of_some_items_alone_are_left_to_top() -> None:
     log = us.simulate(users=60, items=30, seed=1).log
     with pytest.raises(us.PolicyError, match="leave them to top of the timeline"):
         us.timeline(log, "popular", reference=300, options=us.FitOptions(top=3, method="descent"))
+
+
+def test_a_timeline_with_a_score_of_a_single_user_is_continued(tmp_path: Path) -> None:
+    path = tmp_path / "timeline.parquet"
+    log = us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [3, 4, 5]})
+    made = us.timeline(log, "constant:1", reference=4, output=path)
+    assert any(np.isnan(row["low"]) for row in pq.read_table(path).to_pylist())
+    again = us.timeline(log, "constant:1", reference=4, output=path, resume=True)
+    for name in ("at", "value", "low", "high"):
+        np.testing.assert_array_equal(again.to_arrow().column(name), made.to_arrow().column(name))

@@ -229,12 +229,15 @@ def _is_made_alike(one: Any, other: Mapping[str, Any]) -> bool:
 def _require_columns(table: pa.Table, like: pa.Table) -> None:
     if table.schema.names != like.schema.names or table.schema.types != like.schema.types:
         raise ValueError(f"its columns must be {', '.join(like.schema.names)}")
+    ends = [table.column(name).to_numpy() for name in ("low", "high") if name in table.schema.names]
+    no_interval = np.logical_and.reduce([np.isnan(end) for end in ends]) if ends else False  # of a single user
     for name, kind in zip(table.schema.names, table.schema.types, strict=True):
+        unknown = no_interval if name in ("low", "high") else False
         if name != "top" and table.column(name).null_count:
             raise ValueError(f"column {name} has no value in some row")
         if pa.types.is_nested(kind):
             raise ValueError(f"column {name} holds {kind}")
-        if name in _FINITE and not np.isfinite(table.column(name).to_numpy()).all():
+        if name in _FINITE and not (np.isfinite(table.column(name).to_numpy()) | unknown).all():
             raise ValueError(f"column {name} is not a number in some row")
 
 
