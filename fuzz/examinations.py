@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import zlib
 from pathlib import Path
@@ -86,7 +87,7 @@ def examine_marginal(folder: Path) -> Any:
     return drop_volatile(us.fit_weights(read_small_log().at(90), reference).to_dict())
 
 
-TIMELINE: dict[str, Any] = {"reference": 40, "start": 40, "every": 20, "items": [1, 2]}
+TIMELINE: dict[str, Any] = {"reference": 40, "start": 0, "every": 20, "items": [1, 2]}
 
 
 def examine_timeline(folder: Path) -> Any:
@@ -173,4 +174,6 @@ def drop_volatile(found: Any) -> Any:
         return {str(key): drop_volatile(value) for key, value in found.items() if key not in _VOLATILE}
     if isinstance(found, list | tuple):
         return [drop_volatile(value) for value in found]
+    if isinstance(found, float) and math.isnan(found):
+        return "nan"  # which is not even equal to itself
     return found if found is None or isinstance(found, str | int | float) else str(found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import sqlite3
 import zlib
 from collections.abc import Callable
@@ -244,3 +245,12 @@ def test_a_timeline_whose_options_were_forged_is_not_continued(tmp_path: Path) -
     pq.write_table(seal(table.replace_schema_metadata(forged)), path)
     with pytest.raises(us.PolicyError, match="cannot be continued: it was made with p_user=3"):
         us.timeline(log, "constant:1", reference=4, output=path, resume=True)
+
+
+def test_a_timeline_with_a_date_of_one_user_can_be_read_and_continued(tmp_path: Path) -> None:
+    path = tmp_path / "timeline.parquet"
+    log = us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [3, 4, 5]})
+    made = us.timeline(log, "constant:1", reference=4, output=path)
+    assert math.isnan(made.rows.column("low")[0].as_py())
+    assert us.Timeline.load(path).dates == [4, 5]
+    assert us.timeline(log, "constant:1", reference=4, output=path, resume=True).computed == 0
