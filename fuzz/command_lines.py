@@ -107,7 +107,7 @@ _ODD_TEXTS = (
         "recency:-1",
         "recency:nan",
     ),
-    *("90:40", "40:60:80", "column:", "column:nothing", "agreement:", "1d", "-1d", "1e9", "٣", "\ud800"),
+    *("90:40", "40:60:80", "column:", "column:nothing", "agreement:", "1d", "-1d", "1e9", "٣", "\udcff"),
 )
 _SMALL = {
     "users": "60",

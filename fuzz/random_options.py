@@ -67,9 +67,12 @@ def run_option_case(store: Store, rng: Random) -> Verdict:
     ending = run_in_child(run)
     fault = find_fault(ending) or _find_fault_of_output(arguments, ending) or find_leftover(work)
     group = f"options of {arguments[0]}"
+    line = f"unskew {shlex.join(arguments)}".encode(
+        errors="backslashreplace"
+    ).decode()  # some have what UTF-8 has not
     if fault:
-        return Verdict(group, fault, True, f"unskew {shlex.join(arguments)}\n{ending.err[-3000:]}")
-    return Verdict(group, "done" if ending.code == 0 else "refused", detail=f"unskew {shlex.join(arguments)}")
+        return Verdict(group, fault, True, f"{line}\n{ending.err[-3000:]}")
+    return Verdict(group, "done" if ending.code == 0 else "refused", detail=line)
 
 
 def _find_fault_of_output(arguments: list[str], ending: Ending) -> str:

@@ -254,3 +254,10 @@ def test_a_timeline_with_a_date_of_one_user_can_be_read_and_continued(tmp_path: 
     assert math.isnan(made.rows.column("low")[0].as_py())
     assert us.Timeline.load(path).dates == [4, 5]
     assert us.timeline(log, "constant:1", reference=4, output=path, resume=True).computed == 0
+
+
+@pytest.mark.parametrize("sep", ["\udcff", ";\udcff"])
+def test_a_separator_that_is_no_text_is_refused(sep: str, tmp_path: Path) -> None:
+    (tmp_path / "log.csv").write_text("user;item;time\na;b;1\n")
+    with pytest.raises(us.InputError, match=r"sep is .*: give one to"):
+        us.read_log(tmp_path / "log.csv", sep=sep)

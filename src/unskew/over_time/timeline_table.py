@@ -55,9 +55,7 @@ _SCORES = [
 ]
 
 
-_FINITE = ("value", "bound", "probability")
-_LIMITS = ("low", "high")
-"""Of intervals, which one user does not have: not a number then."""
+_FINITE = ("value", "low", "high", "bound", "probability")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -241,8 +239,6 @@ def _require_columns(table: pa.Table, like: pa.Table) -> None:
             raise ValueError(f"column {name} holds {kind}")
         if name in _FINITE and not (np.isfinite(table.column(name).to_numpy()) | unknown).all():
             raise ValueError(f"column {name} is not a number in some row")
-        if name in _LIMITS and np.isinf(table.column(name).to_numpy()).any():
-            raise ValueError(f"column {name} is infinite in some row")
 
 
 def _start_name(top: int | None) -> str:

@@ -131,7 +131,9 @@ def _read_separator(given: str | None) -> str | None:
     if given is None:
         return None
     text = _SEPARATORS.get(given.lower(), given) if isinstance(given, str) else ""
-    if not text or len(text.encode()) > _MOST_BYTES or set(text) & set('\r\n"'):
+    size = len(text.encode(errors="surrogatepass"))
+    is_text = text == text.encode(errors="replace").decode()  # and no byte of a command line that is none
+    if not is_text or not 0 < size <= _MOST_BYTES or set(text) & set('\r\n"'):
         raise InputError(
             f"{option('sep')} is {given!r}",
             remedy=f"give one to {_MOST_BYTES} characters such as ; or ::, or the word tab, comma, pipe or space",
