@@ -6,6 +6,7 @@ small enough to be looked through pair by pair.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fuzz.plain_columns import Columns
@@ -100,7 +101,4 @@ def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
 
 def _read_number(value: Any) -> str:
     """An id as text; a text as the number that it is, since users of this log are numbers: 06 is 6."""
-    try:
-        return str(int(value)) if isinstance(value, str) else show_id(value)
-    except ValueError:
-        return show_id(value)
+    return str(int(value)) if isinstance(value, str) and re.fullmatch("-?[0-9]+", value) else show_id(value)

@@ -56,8 +56,10 @@ def show(value: Any) -> str:
 
 
 def _decode(content: bytes) -> str:
-    """Text in the first of the usual encodings that leaves no zeros in it."""
-    for encoding in ("utf-8-sig", "utf-16", "utf-32", "utf-16-le", "utf-16-be"):
+    """Text in UTF-8; in UTF-16 or UTF-32 if it begins with their mark or has zeros in it; else in Latin-1."""
+    marked = content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content
+    wide = ("utf-32", "utf-16", "utf-16-le", "utf-16-be")
+    for encoding in wide if marked else ("utf-8-sig", "latin-1"):
         with contextlib.suppress(UnicodeDecodeError):
             text = content.decode(encoding)
             if "\0" not in text:
