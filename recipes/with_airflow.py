@@ -23,6 +23,9 @@ recommenders = "popular"
 [timeline]
 every = 60
 output = "timeline.parquet"
+[report]
+timeline = "timeline.parquet"
+output = "report.html"
 [thresholds]
 max-drift = {}
 """
@@ -37,12 +40,13 @@ if __name__ == "__main__":
     bag = DagBag(shop / "dags")
     assert not bag.import_errors, bag.import_errors
     tasks = {task.task_id: task for task in bag.dags["unskew"].topological_sort()}
-    assert list(tasks) == ["timeline", "check"]
+    assert list(tasks) == ["timeline", "report", "check"]
 
     (shop / "unskew.toml").write_text(SETTINGS.format(0.9))
     for name, task in tasks.items():
         print(f"{name}: {task.execute({})}")
     assert us.Timeline.load(shop / "timeline.parquet").complete
+    assert "popular" in (shop / "report.html").read_text()
 
     (shop / "unskew.toml").write_text(SETTINGS.format(0.01))
     try:

@@ -348,7 +348,8 @@ def test_a_change_in_words_names_every_part() -> None:
     against = replace(CHANGE, baseline="knn", algorithm=Part(0.02, 0.01, 0.03))
     assert str(against).startswith("popular at 2024-09-01 against knn at 2024-03-01, hit@5: ")
     assert "+2.00 [+1.00, +3.00] from the algorithm, +1.00" in str(against)
-    assert "from the algorithm and all else (table has no lists for now)" in str(replace(CHANGE, baseline="table"))
+    alone = str(replace(CHANGE, baseline="table"))
+    assert "from the algorithm and all else (table has no lists that are valid now)" in alone
 
 
 def test_what_is_smaller_than_the_bound_is_never_called_a_finding() -> None:
@@ -366,6 +367,9 @@ def test_what_is_smaller_than_the_bound_is_never_called_a_finding() -> None:
 def test_where_nothing_is_left_the_sentence_says_so() -> None:
     nothing = replace(CHANGE, rest=Part(0.0, -0.001, 0.001), bound=1e-6, bound_holds=True)
     assert str(nothing).endswith("not explained. Nothing is left to explain, up to 0.01 points")
+    coarse = str(replace(nothing, bound=4e-4))
+    assert coarse.endswith("not explained. Nothing is left to explain, up to 0.04 points")
+    assert "the data cannot tell" in str(replace(nothing, bound=4e-4, bound_holds=False))
     mixed = replace(CHANGE, baseline="table", left_out=("exact", "elsewhere"))
     assert "may have seen the held-out items: that is not known" in str(mixed)
 

@@ -291,7 +291,7 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
         False,
         False,
     ]
-    assert words.count("the bias of the log is not in p") == 2
+    assert words.count("p does not account for bias in the log") == 2
 
 
 def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:
@@ -315,7 +315,7 @@ def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_p
     given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--baseline", spec]
     done = run(*given, "--refit", "0")
     assert done.exit_code == 0, done.output
-    assert "has no lists for now" in " ".join(done.stdout.split())
+    assert "has no lists that are valid now" in " ".join(done.stdout.split())
     [change] = answer(*given)["changes"]
     assert change["algorithm"] is None
     assert change["baseline"] == spec

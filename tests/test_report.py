@@ -387,7 +387,7 @@ def test_it_can_be_read_by_people(log: us.Log) -> None:
     assert "the score " in shown[7]
     assert " from the item mix, " in shown[7]
     assert shown[-1].startswith("  constant:i0,i1 minus popular, hit@5, weighted: ")
-    assert shown[-1].endswith(" (Holm); the bias of the log is not in p, exposures would remove it)")
+    assert shown[-1].endswith(" (Holm); p does not account for bias in the log, which exposures would remove)")
     assert all(len(line) < 400 and line.isprintable() for line in shown)
     assert repr(us.report(log, "popular", at=NOW)).startswith("Report(at 9\n  Score(popular, hit@5 at 9, raw: ")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unskew.errors import InputError
 
@@ -54,6 +54,12 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
         str(named[c]) if c >= 0 and named[c] is not None else str(i)
         for c, i in zip(codes, items.to_pylist(), strict=True)
     ]
+
+
+def read_names_by_item(path: str | None, items: pa.Array) -> dict[Any, str] | None:
+    """The same for looking up; None if not asked for."""
+    called = read_names(path, items)
+    return None if called is None else dict(zip(items.to_pylist(), called, strict=True))
 
 
 def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) -> str:

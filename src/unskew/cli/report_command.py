@@ -10,7 +10,7 @@ import click
 from unskew.cli.command_group import WARNINGS
 from unskew.cli.command_line import write_command
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.item_names import read_names
+from unskew.cli.item_names import read_names_by_item
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FILE,
@@ -31,8 +31,6 @@ from unskew.cli.shared_options import (
 )
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from unskew.over_time.timeline_table import Timeline
 
 _DEFAULT = "report.html"
@@ -154,7 +152,7 @@ def report(
         every=every,
         made=before,
         campaigns=source.known.campaigns,
-        names=_read_item_names(names, log.items.values),
+        names=read_names_by_item(names, log.items.values),
         making=Making(command=command, seed=seed),
         warnings=context.meta.setdefault(WARNINGS, []),
         baseline=ran,
@@ -192,17 +190,12 @@ def _write_timeline(
     from unskew.pages.timeline_alone import make_timeline_page
 
     items = made.probabilities.column("item").combine_chunks()
-    called = _read_item_names(names, items) if len(items) else None
+    called = read_names_by_item(names, items) if len(items) else None
     make_timeline_page(made, campaigns=source.known.campaigns, names=called, command=command).write(path)
     if as_json:
         print_json({"output": str(path), "timeline": made.to_dict()})
         return
     print_line(f"The page is {path} ({_size(path)}).")
-
-
-def _read_item_names(path: str | None, items: pa.Array) -> dict[Any, str] | None:
-    called = read_names(path, items)
-    return None if called is None else dict(zip(items.to_pylist(), called, strict=True))
 
 
 def _size(path: Path) -> str:

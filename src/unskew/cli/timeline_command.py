@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.item_names import read_names_by_item
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FILE,
@@ -18,6 +19,7 @@ from unskew.cli.shared_options import (
     item_ids,
     level_option,
     log_options,
+    names_option,
     reference_option,
     sample_option,
     score_options,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 @shared_fit_options
 @click.option("--items", multiple=True, metavar="A,B,...", help="Also record the probabilities of these items.")
 @click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these probabilities to.")
+@names_option
 @click.option(
     "--resume",
     is_flag=True,
@@ -91,6 +94,7 @@ def timeline(
     fit: FitChoice,
     items: tuple[str, ...],
     probabilities: str | None,
+    names: str | None,
     resume: bool,
     output: str | None,
     as_json: bool,
@@ -108,6 +112,8 @@ def timeline(
       unskew timeline events.parquet --reference 2024-03-01 --every 1mo -r popular --after=-1mo
       unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
     """
+    import pyarrow as pa
+
     from unskew.data.split_rule import SplitRule
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_files import TimelineFiles
@@ -117,8 +123,11 @@ def timeline(
     models = check_specs(recommenders, qualities)
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
-    source.check_outputs(output, probabilities, inputs=[reference, *files])
+    source.check_outputs(output, probabilities, inputs=[reference, names, *files])
     log = source.read_view(since=reference, until=end, seed=seed)
+    followed = [item for text in items for item in item_ids(text, log)]
+    ids = pa.array(followed, type=log.items.values.type)
+    called = read_names_by_item(names, ids) if followed else None
     made = make(
         log,
         models,
@@ -128,7 +137,7 @@ def timeline(
         every=every,
         qualities=qualities,
         top=[_number(part) for text in top for part in text.split(",")],
-        items=[item for text in items for item in item_ids(text, log)],
+        items=followed,
         sample=sample,
         seed=seed,
         after=after,
@@ -141,10 +150,13 @@ def timeline(
         **fit.keywords(log, method=method),
     )
     if as_json:
-        print_json({**made.to_dict(), "output": output, "view": source.describe_view(log)})
+        told = made.to_dict()
+        if called is not None:
+            told["probabilities"] = [{**row, "name": called[row["item"]]} for row in told["probabilities"]]
+        print_json({**told, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        _show(made, output)
+        _show(made, output, called)
 
 
 def _number(text: str) -> int:
@@ -154,7 +166,7 @@ def _number(text: str) -> int:
         raise InputError(f"--top is {text!r}", remedy="give a whole number of items, such as 20") from None
 
 
-def _show(made: Timeline, output: str | None) -> None:
+def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) -> None:
     dates, total = made.dates, made.rows.to_pylist()
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
@@ -178,8 +190,9 @@ def _show(made: Timeline, output: str | None) -> None:
         for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
-            rows.append([str(name[0]), _weighting(*name[1:]), *cells])
-        print_table(["item", "weighting", "first", "last", "least", "most"], rows, left=2)
+            rows.append([*([called[name[0]]] if called else []), str(name[0]), _weighting(*name[1:]), *cells])
+        head = [*(["name"] if called else []), "item", "weighting"]
+        print_table([*head, "first", "last", "least", "most"], rows, left=len(head))
     after = made.options.get("after")
     if after is not None:
         relative = isinstance(after, str) and after.startswith("-")

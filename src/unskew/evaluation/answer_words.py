@@ -120,11 +120,11 @@ def certainty_words(change: Change) -> str:
     sure = f"at {100 * change.level:g} % confidence"
     told = f"What is not explained is {_points(rest.value)} points, {between} {sure}"
     biased = not change.bound_holds and change.view not in DEBIASED_VIEWS
-    if abs(rest.value) < 5e-5 and (change.bound or 0.0) < 1e-3:
+    if abs(rest.value) < 5e-5 and (change.bound_holds or (change.bound or 0.0) < 1e-3):
         return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
     if change.is_within_bound and change.bound is not None:
         return (
-            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, which is more: whether "
+            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, more than that: whether "
             "anything is left, the data cannot tell."
         )
     if rest.low <= 0 <= rest.high:

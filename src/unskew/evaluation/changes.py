@@ -201,7 +201,7 @@ class Change:
             told.append(f"{self.algorithm} from the algorithm")
         rest = f"{self.rest} not explained"
         if self.baseline is not None and self.algorithm is None:
-            rest = f"{self.rest} from the algorithm and all else ({self.baseline} has no lists for now)"
+            rest = f"{self.rest} from the algorithm and all else ({self.baseline} has no lists that are valid now)"
         unknown = ""
         if self.left_out[0] != self.left_out[1]:
             unknown = ". What made the lists from elsewhere may have seen the held-out items: that is not known"
@@ -210,15 +210,19 @@ class Change:
     def _describe_doubt(self) -> str:
         if self.bound is None:
             return ""
-        if round(100 * self.bound, 2) == 0 and round(100 * self.rest.value, 2) == 0:
-            return ". Nothing is left to explain, up to 0.01 points" if self.bound_holds else ""
+        if round(100 * self.rest.value, 2) == 0:
+            if self.bound_holds:
+                return f". Nothing is left to explain, up to {100 * max(self.bound, 1e-4):.2f} points"
+            if round(100 * self.bound, 2) == 0:
+                return ""
         off = f"{100 * self.bound:.2f} points"
         is_biased = self.view not in DEBIASED_VIEWS
         would = "the same users at both dates or a later reference date would"
         if is_biased:
             would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:
-            return f". Item weights can still be off by {off}, which is more: the data cannot tell; {would}"
+            unknown = "more than what is not explained: whether anything is left, the data cannot tell"
+            return f". Item weights can still be off by {off}, {unknown}; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
         more = ": what is not explained can be bias of the log, which exposures would remove" * is_biased

@@ -64,7 +64,7 @@ class Comparison:
         return (
             f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
             f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
-        ) + ("; the bias of the log is not in p, exposures would remove it" if self.biased else "")
+        ) + ("; p does not account for bias in the log, which exposures would remove" if self.biased else "")
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
