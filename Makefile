@@ -21,7 +21,8 @@ check: .venv/test ## lint, formatting, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: .venv/bench ## measure: a pass and a whole fit, side by side with the alternatives
+bench: .venv/bench ## measure everything beside the alternatives, as ratios, and write docs/benchmarks.md
+	-@$(MAKE) --no-print-directory .venv-recipes/lenskit/installed .venv-bench/balance/installed
 	@$(BIN)/python -m benchmarks
 
 docs: .venv/docs ## build the site of the documentation into site/, and fail on a broken link
@@ -43,7 +44,7 @@ recipe-%: .venv-recipes/%/installed
 	@.venv-recipes/$*/bin/python recipes/with_$*.py
 
 clean: ## remove what was installed and made
-	rm -rf .venv .venv-recipes demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache fuzz-findings
+	rm -rf .venv .venv-recipes .venv-bench bench demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache fuzz-findings
 
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
@@ -73,11 +74,17 @@ java: # Spark runs on it; installed where it is missing and may be
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@ .venv/demo
 
+.venv-bench/%/installed: benchmarks/environments/%.txt  # libraries that do not go together with ours
+	@echo "installing into .venv-bench/$*"
+	@$(PYTHON) -m venv .venv-bench/$*
+	@.venv-bench/$*/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/environments/$*.txt
+	@touch $@
+
 .venv-recipes/%/installed: recipes/%.txt pyproject.toml
 	@echo "installing into .venv-recipes/$*"
 	@$(PYTHON) -m venv .venv-recipes/$*
 	@.venv-recipes/$*/bin/python -m pip install --quiet --disable-pip-version-check -r recipes/$*.txt -e .
 	@touch $@
 
-.PRECIOUS: .venv-recipes/%/installed
+.PRECIOUS: .venv-recipes/%/installed .venv-bench/%/installed
 .PHONY: help demo test java check bench fuzz docs recipes clean

@@ -1,44 +1,93 @@
-"""``python -m benchmarks [fit|evaluation|ranking|folds|timeline|coverage|views|margins|detect] [SIZE...]``.
+"""``python -m benchmarks``: all comparisons of speed, one of them, or one of the studies by name.
 
-Everything that measures speed and coverage, or one part. What margins remove, and what bursts find, is asked
-for by name.
+``python -m benchmarks [NAME...] [--size N]... [--repeats R]`` measures comparisons, writes their results to
+``benchmarks/results/`` and makes docs/benchmarks.md of all that is there. ``python -m benchmarks page`` only makes
+the page. Studies (coverage, views, folds, margins, detect) print what they find; numbers after the name of one are
+its samples or seeds.
 """
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from types import ModuleType
 
+import click
 from rich.console import Console
+from rich.markdown import Markdown
 
-from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline, views
+from benchmarks.frame.comparison import Disagreement
+from benchmarks.frame.machine import describe
+from benchmarks.frame.result_files import FOLDER, Results
+from benchmarks.frame.results_page import render_table, write_page
+from benchmarks.speed import reading
 
-SIZES = [163_000, 1_600_000, 16_000_000, 50_000_000]
+COMPARISONS: dict[str, ModuleType] = {"reading": reading}
+"""Each has `comparisons(sizes)`, `SIZES` and `LIBRARIES`."""
+
+STUDIES = ("coverage", "views", "folds", "margins", "detect", "fit", "evaluation", "ranking", "timeline")
+REPEATS = 5
 
 
-def main(arguments: list[str]) -> None:
+@click.command(help=__doc__)
+@click.argument("names", nargs=-1)
+@click.option("--size", "sizes", multiple=True, type=float, help="Events or pairs; can be given more than once.")
+@click.option("--repeats", default=REPEATS, show_default=True, type=click.IntRange(min=1), help="Rounds.")
+@click.option("--results", default=FOLDER, type=click.Path(path_type=Path), help="The folder of results.")
+def main(names: tuple[str, ...], sizes: tuple[float, ...], repeats: int, results: Path) -> None:
     """Run what was asked for."""
     console = Console(width=130)
-    part = arguments[0] if arguments and not arguments[0][0].isdigit() else None
-    sizes = [int(float(s)) for s in arguments[part is not None :]]
-    if part in (None, "fit"):
-        core.run(sizes or SIZES, console)
-    if part in (None, "evaluation"):
-        evaluation.run(sizes[0] if sizes else 1_000_000, console)
-    if part in (None, "ranking"):
-        ranking.run(sizes[0] if sizes else 150_000, console)
-    if part in (None, "folds"):
-        folds.run(console)
-    if part in (None, "timeline"):
-        timeline.run(console)
-    if part in (None, "coverage"):
-        coverage.run(sizes[0] if part and sizes else coverage.SAMPLES, console)
-    if part in (None, "views"):
-        views.run(sizes if part else (), console)  # seeds, here
-    if part == "margins":
-        margins.run(console)
-    if part == "detect":
-        detect.run(console)
+    if names and names[0] in STUDIES:
+        _find_study(names[0])([int(float(n)) for n in names[1:]], console)
+        return
+    unknown = [name for name in names if name not in (*COMPARISONS, "page")]
+    if unknown:
+        known = ", ".join((*COMPARISONS, *STUDIES, "page"))
+        raise click.UsageError(f"there is no benchmark {unknown[0]!r}; there are {known}")
+    failed = False
+    for name in names or COMPARISONS:
+        if name != "page":
+            failed |= not measure(name, [int(size) for size in sizes], repeats, results, console)
+    if results == FOLDER:
+        write_page()
+    if failed:
+        sys.exit(1)
+
+
+def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console: Console) -> bool:
+    """Run the comparisons of one benchmark, print and keep them; False, and nothing kept, if answers differed."""
+    module = COMPARISONS[name]
+    tables = []
+    try:
+        for comparison in module.comparisons(list(sizes) or module.SIZES):
+            with console.status("") as status:
+                table = comparison.run(repeats, status.update)
+            console.print(Markdown("\n".join([f"**{table.title}**", "", *render_table(table)])))
+            tables.append(table)
+    except Disagreement as error:
+        console.print(f"[bold]{error}[/bold]")
+        return False
+    folder.mkdir(exist_ok=True)
+    Results(name, describe(module.LIBRARIES), tables).write(folder)
+    return True
+
+
+def _find_study(name: str) -> Callable[[list[int], Console], None]:
+    from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline, views
+
+    return {
+        "coverage": lambda numbers, console: coverage.run(numbers[0] if numbers else coverage.SAMPLES, console),
+        "views": views.run,
+        "folds": lambda _, console: folds.run(console),
+        "margins": lambda _, console: margins.run(console),
+        "detect": lambda _, console: detect.run(console),
+        "fit": lambda numbers, console: core.run(numbers or [163_000, 1_600_000], console),
+        "evaluation": lambda numbers, console: evaluation.run(numbers[0] if numbers else 1_000_000, console),
+        "ranking": lambda numbers, console: ranking.run(numbers[0] if numbers else 150_000, console),
+        "timeline": lambda _, console: timeline.run(console),
+    }[name]
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(prog_name="python -m benchmarks")

@@ -1,0 +1,1 @@
+"""Comparisons of speed: each file is one job, done by unskew and by others, in the frame of `benchmarks.frame`."""

@@ -1,0 +1,83 @@
+"""Reading: from a file of events to an encoded log without repeats, beside GROUP BY in DuckDB and polars."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from benchmarks.frame.comparison import Comparison
+from benchmarks.frame.contenders import Absent, Contender
+from benchmarks.frame.workers import Worker, in_fresh_process
+from benchmarks.speed.text_logs import FOLDER, FORMATS, text_log
+from unskew.text import count
+
+SIZES = (1_000_000, 5_000_000)
+LIBRARIES = ("polars",)
+_EXAMPLE = 150_000  # enough that everything compiled is loaded
+
+_JOB = """\
+From a file with text ids and timestamps to every user and item once, with the first time. unskew makes a log of
+it: ids as codes, sorted by user and time. DuckDB and polars group by user and item, take the least time, and write
+that to Parquet. Each trial is a process of its own that has read a small file before."""
+_WAYS = {
+    "unskew, read_log": "unskew_read",
+    "unskew, read_log and save": "unskew_save",
+    "unskew, read_log and fit_weights": "unskew_fit",
+    "DuckDB": "duckdb_group",
+    "polars": "polars_group",
+}
+
+
+def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
+    """One for each size and format."""
+    for size in sizes:
+        for kind in FORMATS:
+            log = text_log(size, kind)
+            yield Comparison(
+                f"Reading {count(log.events, 'event')} from {kind.upper() if kind == 'csv' else 'Parquet'}",
+                _JOB,
+                [_contender(name, way, log.path, kind) for name, way in _WAYS.items()],
+                yardstick="DuckDB",
+                agreement="the same pairs with the same first times, all of them",
+                differ=_differ,
+                events=log.events,
+            )
+
+
+def _contender(name: str, way: str, source: Path, kind: str) -> Contender | Absent:
+    library = name.split(",", maxsplit=1)[0].lower()
+    if importlib.util.find_spec(library) is None:
+        return Absent(name, f"{library} is not installed")
+    target = FOLDER / f"read-by-{way}.parquet"
+    request = {"do": way, "source": str(source), "target": str(target)}
+    example = {**request, "source": str(text_log(_EXAMPLE, kind).path)}
+
+    def tell(worker: Worker) -> tuple[int, int]:
+        if library == "unskew":
+            worker.ask({**request, "do": "tell"})
+        return fingerprint(target)
+
+    return in_fresh_process(name, "benchmarks.speed.reading_job", request, tell, prepare=example)
+
+
+def fingerprint(table: Path) -> tuple[int, int]:
+    """How many rows a Parquet file has, and a sum over their hashes, which their order does not change."""
+    found: Any = (
+        duckdb.connect()
+        .execute(
+            'SELECT count(*), sum(hash("user"::VARCHAR, item::VARCHAR, epoch_us("time"::TIMESTAMP)))::VARCHAR '
+            f"FROM read_parquet('{table}')"
+        )
+        .fetchall()[0]
+    )
+    return int(found[0]), int(found[1])
+
+
+def _differ(ours: Any, theirs: Any) -> str | None:
+    if ours[0] != theirs[0]:
+        return f"{ours[0]} pairs and {theirs[0]}"
+    return None if ours == theirs else "the same number of pairs, but other ids or first times"

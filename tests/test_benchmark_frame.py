@@ -1,0 +1,167 @@
+"""The frame of benchmarks: contenders take turns and agree, who is missing is named, the page comes from JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from benchmarks.frame.comparison import Comparison, Disagreement
+from benchmarks.frame.contenders import Absent, Contender, Trial, in_process, with_library
+from benchmarks.frame.machine import Made
+from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
+from benchmarks.frame.results_page import PAGE, render_page, render_results, render_table
+from benchmarks.frame.workers import Worker, WorkerFailed
+from benchmarks.speed import text_logs
+from benchmarks.speed.reading import fingerprint
+from benchmarks.speed.reading_job import WAYS, do
+from benchmarks.speed.text_logs import FORMATS, text_log
+
+MADE = Made("a processor", 2, "4 GiB", "Linux", {"Python": "3.11"}, "abc", "2026-01-01")
+
+
+def contender(name: str, times: list[float], answer: object = 1, calls: list[str] | None = None) -> Contender:
+    """One whose trials take these times, after a first one that is not counted."""
+    left = [100.0, *times]
+
+    def attempt(with_answer: bool) -> Trial:
+        if calls is not None:
+            calls.append(name)
+        took = left.pop(0)
+        return Trial(took, 2 * took, int(1000 * took), answer if with_answer else None)
+
+    return Contender(name, attempt)
+
+
+def compare(contenders: list[Contender | Absent], yardstick: str = "b", events: int | None = None) -> Comparison:
+    def differ(ours: object, theirs: object) -> str | None:
+        return None if ours == theirs else f"{ours} is not {theirs}"
+
+    return Comparison("a job", "It is done.", contenders, yardstick, "the same number", differ, events)
+
+
+def test_contenders_take_turns() -> None:
+    calls: list[str] = []
+    three: list[Contender | Absent] = [contender(name, [1.0, 1.0], calls=calls) for name in "abc"]
+    compare(three).run(2)
+    assert "".join(calls) == "abc" + "abcabc"
+
+
+def test_a_ratio_is_that_of_two_trials_of_one_round() -> None:
+    table = compare([contender("a", [2.0, 40.0, 9.0]), contender("b", [1.0, 10.0, 3.0])], events=100).run(3)
+    first, second = table.rows
+    assert first.time == Spread(3.0, 2.5, 3.5)  # of 2, 4 and 3; not 9 / 3 by accident of medians alone
+    assert first.processor == first.time
+    assert first.bytes_an_event == 90.0
+    assert second.time == Spread(1.0, 1.0, 1.0)
+
+
+def test_sizes_make_it_a_ratio_of_the_cost_of_an_event() -> None:
+    comparison = replace(compare([contender("a", [5.0]), contender("b", [1.0])]), sizes={"a": 1000, "b": 100})
+    row = comparison.run(1).rows[0]
+    assert row.time == Spread(0.5, 0.5, 0.5)
+    assert row.events == 1000
+
+
+def test_contenders_that_disagree_are_not_measured() -> None:
+    calls: list[str] = []
+    wrong = contender("b", [1.0], answer=2, calls=calls)
+    with pytest.raises(Disagreement, match="a job: a and b disagree: 1 is not 2"):
+        compare([contender("a", [1.0]), wrong]).run(1)
+    assert calls == ["b"]
+
+
+def test_a_limit_need_not_agree_and_is_marked() -> None:
+    limit = replace(contender("b", [1.0], answer=None), answers=False)
+    table = compare([contender("a", [1.0]), limit]).run(1)
+    assert table.rows[1].limit
+    assert any("| **b (a limit)** |" in line for line in render_table(table))
+
+
+def test_a_missing_library_is_named_and_left_out() -> None:
+    absent = with_library("c", "no_such_library", lambda module: contender("c", []))
+    table = compare([contender("a", [1.0]), contender("b", [1.0]), absent]).run(1)
+    line = next(line for line in render_table(table) if line.startswith("| c "))
+    assert "not measured: no_such_library cannot be imported" in line
+
+
+def test_a_missing_yardstick_is_an_error_that_says_why() -> None:
+    with pytest.raises(LookupError, match="the yardstick b is missing: it rained"):
+        compare([contender("a", [1.0]), Absent("b", "it rained")]).run(1)
+
+
+def test_what_takes_no_time_is_called_more_often() -> None:
+    calls: list[int] = []
+    quick = in_process("quick", lambda: calls.append(1), answer=lambda _: len(calls))
+    assert quick.attempt(True).answer == 1
+    quick.attempt(False)
+    assert len(calls) > 2
+
+
+def test_results_survive_their_file(tmp_path: Path) -> None:
+    rows = [Row("a", Spread(2.0, 1.0, 3.0), Spread(2.0, 1.0, 3.0), 12.5), Row("b", absent="not there")]
+    results = Results("reading", MADE, [Table("a job", "It is done.", "a", "the same", 3, rows)])
+    assert Results.read(results.write(tmp_path)) == results
+
+
+def test_the_page_says_what_the_json_says(tmp_path: Path) -> None:
+    row = Row("fast", Spread(2.345, 1.234, 30.4), Spread(0.04567, 0.5, 1234.0), 12.5)
+    results = Results("reading", MADE, [Table("a job", "It is done.", "slow", "the same sums", 3, [row])])
+    path = results.write(tmp_path)
+    assert "| fast | 2.3 (1.23 to 30) | 0.046 (0.50 to 1 234) | 12 |" in render_page(tmp_path)
+    values = json.loads(path.read_text())
+    values["tables"][0]["rows"][0]["time"]["median"] = 7.7
+    path.write_text(json.dumps(values))
+    text = render_page(tmp_path)
+    assert "| fast | 7.7 (" in text
+    assert "the same sums. Rounds: 3." in text
+    assert "commit abc on 2 cores (a processor), 4 GiB, Linux: Python 3.11." in text
+
+
+def test_the_page_in_the_documentation_is_that_of_the_results() -> None:
+    assert PAGE.read_text() == render_page()
+
+
+def test_results_say_nothing_about_the_host() -> None:
+    for path in FOLDER.glob("*.json"):
+        results = Results.read(path)
+        text = "\n".join(render_results(results))
+        assert "/home" not in text
+        assert "/work" not in text
+
+
+def test_a_worker_that_ends_is_an_error() -> None:
+    with pytest.raises(WorkerFailed, match="no_such_module ended with exit code 1"):
+        Worker("benchmarks.no_such_module")
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_all_readings_give_the_same_pairs_and_first_times(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_logs, "FOLDER", tmp_path)
+    log = text_log(3000, kind)
+    found = set()
+    for way in WAYS:
+        request = {"do": way.__name__, "source": str(log.path), "target": str(tmp_path / "found.parquet")}
+        do(request)
+        if way.__name__.startswith("unskew"):
+            do({**request, "do": "tell"})
+        found.add(fingerprint(tmp_path / "found.parquet"))
+        (tmp_path / "found.parquet").unlink()
+    assert len(found) == 1
+    assert found.pop()[0] < log.events
+
+
+def test_a_fingerprint_sees_another_time_and_no_other_order(tmp_path: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    rows = pa.table({"user": ["a", "b"], "item": ["x", "x"], "time": pa.array([1, 2], pa.timestamp("us"))})
+    later = rows.set_column(2, "time", pa.array([1, 3], pa.timestamp("us")))
+    found = []
+    for name, table in (("rows", rows), ("turned", rows.take([1, 0])), ("later", later)):
+        pq.write_table(table, tmp_path / name)
+        found.append(fingerprint(tmp_path / name))
+    assert found[0] == found[1] != found[2]
