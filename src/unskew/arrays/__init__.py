@@ -10,6 +10,7 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `kernels`, `margin_kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes,
   over lists
 - `folding`, `folding_kernels`: rows gathered into profiles
+- `id_table`, `id_kernels`: ids that come in batches, and their numbers
 - `compiling`: how loops are compiled
 - `lookup`: numbers looked up among sorted ones
 - `distances`: how far two item mixes are apart

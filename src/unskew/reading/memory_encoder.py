@@ -6,8 +6,7 @@ user, an item and a time, goes through `unskew.reading.sql_encoder`; both give t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -16,21 +15,21 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.blocks import threads
 from unskew.arrays.folding import Ordered, Rows, fold, order
-from unskew.arrays.types import Codes, Times
+from unskew.arrays.types import Times
 from unskew.data.columns import Reading
 from unskew.data.log import Log
-from unskew.frames import join_chunks
+from unskew.reading.id_column import IdColumn
 from unskew.reading.sql import find_memory_limit, find_types
 from unskew.reading.typed_rows import TypedRows
 
 FEW = 100_000
 """Rows below which SQL is as fast, and no loops have to be loaded."""
 
+_MOST = 2**31  # codes are short
 _BYTES_A_ROW = 40
 _IDS = {"VARCHAR", "INTEGER", "BIGINT", "UINTEGER", "UBIGINT"}
-_BATCH = 2_000_000  # rows that are encoded at once: so many ids are hashed once, not twice
+_BATCH = 500_000  # rows that are encoded at once
 
 
 class CodedRows(NamedTuple):
@@ -38,15 +37,13 @@ class CodedRows(NamedTuple):
 
     Attributes
     ----------
-    users, items
-        The ids by code, in no particular order.
     nulls
         How many rows have no user, no item and no time.
     """
 
     parts: list[Rows]
-    users: pa.Array
-    items: pa.Array
+    users: IdColumn
+    items: IdColumn
     rows: int
     dropped: int
     nulls: tuple[int, int, int]
@@ -70,8 +67,8 @@ def fits_memory(rows: TypedRows) -> bool:
     kinds = find_types(rows.sql, "typed")
     if not rows.is_plain or not {kinds["u"], kinds["i"]} <= _IDS:
         return False
-    number = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
-    return bool(number >= FEW and number * _BYTES_A_ROW <= find_memory_limit(rows.sql))
+    number: int = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
+    return FEW <= number < _MOST and number * _BYTES_A_ROW <= find_memory_limit(rows.sql)
 
 
 def encode_in_memory(rows: TypedRows) -> Log:
@@ -79,79 +76,57 @@ def encode_in_memory(rows: TypedRows) -> Log:
     coded = encode_rows(rows.sql, "typed")
     rows.refuse_nulls(coded.rows, coded.dropped, coded.nulls)
     rows.check_calendar(rows.names.time, *coded.span())
-    found = sort_rows(rows.sql, coded)
+    found = sort_rows(coded)
     users, items = rows.make_ids(found.users, rows.names.user), rows.make_ids(found.items, rows.names.item)
     log = rows.make_log(users, items, *found.profiles)
     return replace(log, reading=Reading(coded.rows, coded.rows - coded.dropped - len(log), coded.dropped))
 
 
 def encode_rows(sql: duckdb.DuckDBPyConnection, table: str) -> CodedRows:
-    """Read the columns u, i and t of a table, in batches, and give the ids numbers."""
+    """Read the columns u, i and t of a table, in batches, and give the ids numbers.
+
+    A batch is read while the users of the one before get their numbers in one thread and its items in another.
+    """
     sql.execute("SET preserve_insertion_order = false")
-    users: list[pa.DictionaryArray] = []
-    items: list[pa.DictionaryArray] = []
-    times, valid = [], []
+    parts: list[Rows] = []
     rows, nulls = 0, np.zeros(3, dtype=np.int64)
-    with ThreadPoolExecutor(min(2, threads())) as pool:
-        for batch in _read_batches(sql, table):
+    reader = sql.sql(f"SELECT u, i, t FROM {table}").to_arrow_reader(_BATCH)
+    users, items = (IdColumn(reader.schema.field(k).type) for k in range(2))
+    with ThreadPoolExecutor(1) as for_users, ThreadPoolExecutor(1) as for_items:
+        waiting: list[_Waiting] = []
+        for batch in reader:
             rows += batch.num_rows
             nulls += [column.null_count for column in batch.columns]
-            both = pool.map(pa.Array.dictionary_encode, [_join(batch, 0), _join(batch, 1)])
-            for column, kept in zip(both, (users, items), strict=True):
-                kept.append(column)
-            time = _join(batch, 2)
-            times.append(time)
-            valid.append(_find_valid(users[-1], items[-1], time))
-        (user_ids, user_codes), (item_ids, item_codes) = pool.map(_unify, [users, items])
-    parts = []
-    while times:
-        part = Rows(user_codes.pop(), item_codes.pop(), _to_numbers(times.pop()))
-        keep = valid.pop()
-        parts.append(part if keep is None else Rows(*(array[keep] for array in part)))
+            user, item = batch.columns[:2]
+            waiting.append(
+                _Waiting(for_users.submit(users.add, user), for_items.submit(items.add, item), batch.column(2))
+            )
+            if len(waiting) > 1:
+                parts.append(waiting.pop(0).finish())
+        parts += [each.finish() for each in waiting]
     left = sum(len(part.user) for part in parts)
-    return CodedRows(parts, user_ids, item_ids, rows, rows - left, (int(nulls[0]), int(nulls[1]), int(nulls[2])))
+    return CodedRows(parts, users, items, rows, rows - left, (int(nulls[0]), int(nulls[1]), int(nulls[2])))
 
 
-def sort_rows(sql: duckdb.DuckDBPyConnection, coded: CodedRows) -> SortedRows:
+def sort_rows(coded: CodedRows) -> SortedRows:
     """Fold repeats, number users by size and items by frequency, ties by id, and sort."""
     folded = fold(coded.parts, len(coded.users), len(coded.items))
     coded.parts.clear()  # gathered already; the memory is needed
-    users, items = _rank(sql, coded.users, folded.sizes), _rank(sql, coded.items, folded.counts)
+    users, items = coded.users.rank(folded.sizes), coded.items.rank(folded.counts)
     return SortedRows(coded.users.take(users), coded.items.take(items), order(folded, users, items))
 
 
-def _read_batches(sql: duckdb.DuckDBPyConnection, table: str) -> Iterator[pa.Table]:
-    for batch in sql.sql(f"SELECT u, i, t FROM {table}").to_arrow_reader(_BATCH):
-        if batch.num_rows:
-            yield pa.Table.from_batches([batch])
+class _Waiting(NamedTuple):
+    """A batch whose ids are getting their numbers."""
 
+    users: Future[npt.NDArray[np.int32]]
+    items: Future[npt.NDArray[np.int32]]
+    times: pa.Array
 
-def _join(table: pa.Table, column: int) -> pa.Array:
-    return join_chunks(table.column(column))
-
-
-def _find_valid(*columns: pa.Array) -> npt.NDArray[np.bool_] | None:
-    """Which rows have no null in any column; None for all."""
-    if not any(column.null_count for column in columns):
-        return None
-    valid = np.ones(len(columns[0]), dtype=np.bool_)
-    for column in columns:
-        valid &= column.is_valid().to_numpy(zero_copy_only=False)
-    return valid
-
-
-def _unify(chunks: list[pa.DictionaryArray]) -> tuple[pa.Array, list[npt.NDArray[np.int32]]]:
-    """One dictionary for all batches, and the codes of each batch in it; -1 for null."""
-    whole = pa.chunked_array(chunks).unify_dictionaries()
-    chunks.clear()
-    codes = [_to_codes(chunk.indices) for chunk in whole.chunks]
-    return whole.chunk(0).dictionary, codes
-
-
-def _to_codes(indices: pa.Array) -> npt.NDArray[np.int32]:
-    if indices.null_count:
-        indices = indices.fill_null(-1)
-    return np.asarray(indices.to_numpy(zero_copy_only=True), dtype=np.int32)
+    def finish(self) -> Rows:
+        part = Rows(self.users.result(), self.items.result(), _to_numbers(self.times))
+        valid = (part.user >= 0) & (part.item >= 0) & self.times.is_valid().to_numpy(zero_copy_only=False)
+        return part if valid.all() else Rows(*(array[valid] for array in part))
 
 
 def _to_numbers(times: pa.Array) -> Times:
@@ -159,12 +134,3 @@ def _to_numbers(times: pa.Array) -> Times:
         times = times.fill_null(0)
     numbers: Times = times.to_numpy(zero_copy_only=True)
     return numbers
-
-
-def _rank(sql: duckdb.DuckDBPyConnection, ids: pa.Array, sizes: Codes) -> Codes:
-    """The codes of ids, those with the largest size first, ties by id."""
-    sql.register("ids_by_code", pa.table({"id": ids, "n": sizes, "code": np.arange(len(ids), dtype=np.int64)}))
-    found = sql.sql("SELECT code FROM ids_by_code WHERE n > 0 ORDER BY n DESC, id").to_arrow_table()
-    sql.unregister("ids_by_code")
-    codes: Codes = found.column(0).to_numpy()
-    return codes
