@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -135,7 +137,9 @@ def test_top_fits_the_items_of_largest_change_among_those_of_both_dates(method: 
         with pytest.raises(InputError, match=f"top is {p}, but only {len(change)} items exist at both dates"):
             us.fit_weights(log.at(9), log.at(3), top=p, method=method)
         return
-    result = us.fit_weights(log.at(9), log.at(3), top=p, method=method, max_passes=5000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", us.ConvergenceWarning)  # which items are fitted does not hang on how well
+        result = us.fit_weights(log.at(9), log.at(3), top=p, method=method, max_passes=50)
     assert result.report.fitted == p
     moved = {i for i, w in zip(result.items.to_pylist(), result.log_weights, strict=True) if w != 0}
     least = sorted(change.values(), reverse=True)[p - 1]
