@@ -1,4 +1,4 @@
-"""What holds for every test: timing decides nothing, a run can be repeated, and child processes import this checkout.
+"""What holds for every test: timing decides nothing, a run can be repeated, and children import this checkout.
 
 Property tests draw the same examples in every run; ``HYPOTHESIS_PROFILE=explore`` draws new ones.
 """
