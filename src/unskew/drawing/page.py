@@ -252,8 +252,8 @@ class _Terms:
         return ""
 
     def explain(self, text: str) -> Markup:
-        """The text, escaped, with links."""
-        escaped = str(escape(text))
+        """The text, escaped, with links; options of commands are kept in one line."""
+        escaped = re.sub(r"(?<![\w-])--[a-z][a-z-]*", r'<span class="flag">\g<0></span>', str(escape(text)))
         if self._meanings:
             pattern = "|".join(sorted(map(re.escape, self._meanings), key=len, reverse=True))
             escaped = re.sub(rf"\b(?:{pattern})\b", self._link, escaped)

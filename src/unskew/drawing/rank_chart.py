@@ -9,7 +9,7 @@ import altair as alt
 
 from unskew.drawing.theme import Stroke, colour_by, inline_data, shape_by
 
-WIDTH, _LINE = 640, 46
+WIDTH, _LINE = 640, 58
 
 
 def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], columns: Sequence[str]) -> Any:
@@ -18,7 +18,7 @@ def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke],
     Parameters
     ----------
     rows
-        `name`, `column` (one of the two), `place` (1 is the best) and `shown`, what stands beside it.
+        `name`, `column` (one of the two), `place` (1 is the best), `shown` above it and `score` below.
     strokes
         How the line of each name is drawn.
     columns
@@ -34,7 +34,13 @@ def draw_ranks(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke],
     lines = base.mark_line(strokeWidth=2.4).encode(detail="name:N")
     marks = base.mark_point(filled=True, size=90, opacity=1).encode(
         shape=shape_by("name", dict(strokes)),
-        tooltip=[alt.Tooltip("name:N", title="name"), alt.Tooltip("shown:N", title="place and score")],
+        tooltip=[
+            alt.Tooltip("name:N", title="name"),
+            alt.Tooltip("place:Q", title="place"),
+            alt.Tooltip("score:N", title="score"),
+        ],
     )
-    words = base.mark_text(dy=-15, fontSize=12, limit=230).encode(text="shown:N")
-    return alt.layer(lines, marks, words).properties(width=WIDTH, height=_LINE * (places + 0.4))
+    limit = alt.expr("min(230, width / 2 - 8)")  # so that the two columns never meet
+    words = base.mark_text(dy=-15, fontSize=12, limit=limit).encode(text="shown:N")
+    scores = base.mark_text(dy=17, fontSize=12).encode(text="score:N")
+    return alt.layer(lines, marks, words, scores).properties(width=WIDTH, height=_LINE * (places + 0.4))

@@ -18,11 +18,13 @@ def draw_shares(rows: Sequence[Mapping[str, Any]], *, title: str, across: str) -
     Parameters
     ----------
     rows
-        `name`, `share`, `shown` (more in words), and `good`: whether this class is where one wants to be.
+        `name` (`|` breaks its line), `share`, `shown` (more in words), and `good`: whether this class is where one wants to be.
     title, across
         Of the two axes.
     """
-    drawn = [{**row, "percent": _write_share(row["share"])} for row in rows]
+    drawn = [
+        {**row, "percent": _write_share(row["share"]), "words": row["name"].replace("|", " ")} for row in rows
+    ]
     x = alt.X("name:N", title=across).scale(domain=[row["name"] for row in rows])
     x = x.axis(labelAngle=0, ticks=False, labelOverlap=False, labelLimit=120, labelExpr="split(datum.label, '|')")
     y = alt.Y("share:Q", title=title).scale(domainMin=0, nice=True).axis(percent_axis(0, ticks=4))
@@ -30,7 +32,7 @@ def draw_shares(rows: Sequence[Mapping[str, Any]], *, title: str, across: str) -
     colour = alt.when("datum.good").then(alt.value(GREEN)).otherwise(alt.value(BLUE))
     bars = base.mark_bar(opacity=0.85).encode(
         color=colour,
-        tooltip=[alt.Tooltip("name:N", title=across), alt.Tooltip("shown:N", title=title)],
+        tooltip=[alt.Tooltip("words:N", title=across), alt.Tooltip("shown:N", title=title)],
     )
     words = base.mark_text(dy=-7, fontSize=11.5, color=INK).encode(text="percent:N")
     return alt.layer(bars, words).properties(width=WIDTH, height=HEIGHT)

@@ -163,7 +163,8 @@ def _draw_orders(orders: Mapping[str, Sequence[Score]]) -> Any:
             "name": show_name(s.recommender),
             "column": kind,
             "place": place,
-            "shown": f"{place}. {show_name(s.recommender, 22)} {percent(s.value)}",
+            "shown": f"{place}. {show_name(s.recommender, 22)}",
+            "score": percent(s.value),
         }
         for kind, scores in orders.items()
         for place, s in enumerate(scores, start=1)

@@ -23,6 +23,7 @@ from unskew.pages.dates_between import choose_step
 from unskew.pages.profile_section import profile_section
 from unskew.progress import progress
 from unskew.recommend.specs import AnyRecommenders
+from unskew.text import thousands
 from unskew.weights.drift import drift
 
 MOVED = 8
@@ -151,7 +152,7 @@ def _make_timeline(
 
 def _describe_making(found: Report, log: Log, making: Making) -> Section:
     print_ = fingerprint_log(log)
-    data = ", ".join(f"{print_[name]} {name}" for name in ("users", "items", "interactions"))
+    data = ", ".join(f"{thousands(print_[name])} {name}" for name in ("users", "items", "interactions"))
     rows = [
         ("data", f"{data}, from {print_['first']} to {print_['last']}"),
         ("fingerprint", str(print_["hash"])),

@@ -76,9 +76,9 @@ def explain_range(weights: Floats) -> str:
     usual = weights[~rare & ~sure]
     words = [f"{usual.min():.3g} to {usual.max():.3g}"] if len(usual) else []
     if rare.any():
-        words.append(f"{_count_items(rare)} only where a user holds nothing else")
+        words.append(f"{_count_items(rare)} held out only where a user holds nothing else")
     if sure.any():
-        words.append(f"{_count_items(sure)} wherever a user holds {'it' if sure.sum() == 1 else 'them'}")
+        words.append(f"{_count_items(sure)} held out wherever a user holds {'it' if sure.sum() == 1 else 'them'}")
     return ", ".join(words)
 
 

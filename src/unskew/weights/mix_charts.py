@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MATCHED = 0.05
 _WEIGHT_EDGES = (0.1, 0.5, 0.9, 1.1, 2.0, 10.0)
-_WEIGHT_NAMES = ("below 0.1", "0.1 to 0.5", "0.5 to 0.9", "about 1", "1.1 to 2", "2 to 10", "above 10")
+_WEIGHT_NAMES = ("below|0.1", "0.1 to|0.5", "0.5 to|0.9", "about|1", "1.1 to|2", "2 to|10", "above|10")
 _RATIO_EDGES = (0.5, 0.8, 1 - _MATCHED, 1 + _MATCHED, 1.25, 2.0)
 _WANTED = "as|wanted"
 _RATIO_NAMES = ("below|half", "50 to|80 %", "80 to|95 %", _WANTED, "105 to|125 %", "125 to|200 %", "above|twice")
@@ -66,7 +66,7 @@ def draw_weight_sizes(weights: ItemWeights) -> Any:
     has = weights.log_weights > -np.inf
     rows = _classify(weights.weights, weights.p_before, has, _WEIGHT_EDGES, _WEIGHT_NAMES, good=None)
     if not has.all():
-        rows.insert(0, _share("none: left out", weights.p_before, ~has))
+        rows.insert(0, _share("left|out", weights.p_before, ~has))
     return draw_shares(rows, title="share of the item mix now", across="weight of the item")
 
 

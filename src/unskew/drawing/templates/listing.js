@@ -87,7 +87,6 @@ class Listing {
     row.className = "gap";
     row.setAttribute("aria-hidden", "true");
     const cell = row.insertCell();
-    cell.colSpan = this.columns.length;
     cell.style.height = `${lines * LINE}px`;
     return row;
   }

@@ -20,9 +20,14 @@ async function draw(place) {
 }
 
 for (const button of document.querySelectorAll(".copy")) {
-  const block = button.parentElement;
+  const block = button.parentElement, code = block.querySelector("code");
+  const words = code.textContent.split(" ").map((word) => {
+    const whole = document.createElement("span"); // lines end between words, not after the dash of an option
+    whole.textContent = word;
+    return whole;
+  });
+  code.replaceChildren(...words.flatMap((word, k) => (k ? [" ", word] : [word])));
   button.addEventListener("click", async () => {
-    const code = block.querySelector("code");
     try {
       await navigator.clipboard.writeText(code.textContent);
       block.querySelector(".copied").textContent = "Copied.";
