@@ -18,7 +18,8 @@ def draw_shares(rows: Sequence[Mapping[str, Any]], *, title: str, across: str) -
     Parameters
     ----------
     rows
-        `name` (`|` breaks its line), `share`, `shown` (more in words), and `good`: whether this class is where one wants to be.
+        `name` (`|` breaks its line), `share`, `shown` (more in words), and `good`: whether this class is where
+        one wants to be.
     title, across
         Of the two axes.
     """
