@@ -19,14 +19,14 @@ from rich.markdown import Markdown
 
 from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import describe
-from benchmarks.frame.result_files import FOLDER, Results
+from benchmarks.frame.result_files import FOLDER, Results, Table
 from benchmarks.frame.results_page import render_table, write_page
-from benchmarks.speed import reading
+from benchmarks.speed import fits, passes, reading
 
-COMPARISONS: dict[str, ModuleType] = {"reading": reading}
+COMPARISONS: dict[str, ModuleType] = {"reading": reading, "pass": passes, "fit": fits}
 """Each has `comparisons(sizes)`, `SIZES` and `LIBRARIES`."""
 
-STUDIES = ("coverage", "views", "folds", "margins", "detect", "fit", "evaluation", "ranking", "timeline")
+STUDIES = ("coverage", "views", "folds", "margins", "detect", "evaluation", "ranking", "timeline")
 REPEATS = 5
 
 
@@ -58,23 +58,25 @@ def main(names: tuple[str, ...], sizes: tuple[float, ...], repeats: int, results
 def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console: Console) -> bool:
     """Run the comparisons of one benchmark, print and keep them; False, and nothing kept, if answers differed."""
     module = COMPARISONS[name]
-    tables = []
+    tables: list[Table] = []
+    versions: dict[str, str] = {}
     try:
         for comparison in module.comparisons(list(sizes) or module.SIZES):
             with console.status("") as status:
                 table = comparison.run(repeats, status.update)
             console.print(Markdown("\n".join([f"**{table.title}**", "", *render_table(table)])))
             tables.append(table)
+            versions |= comparison.versions
     except Disagreement as error:
         console.print(f"[bold]{error}[/bold]")
         return False
     folder.mkdir(exist_ok=True)
-    Results(name, describe(module.LIBRARIES), tables).write(folder)
+    Results(name, describe(module.LIBRARIES, versions), tables).write(folder)
     return True
 
 
 def _find_study(name: str) -> Callable[[list[int], Console], None]:
-    from benchmarks import core, coverage, detect, evaluation, folds, margins, ranking, timeline, views
+    from benchmarks import coverage, detect, evaluation, folds, margins, ranking, timeline, views
 
     return {
         "coverage": lambda numbers, console: coverage.run(numbers[0] if numbers else coverage.SAMPLES, console),
@@ -82,7 +84,6 @@ def _find_study(name: str) -> Callable[[list[int], Console], None]:
         "folds": lambda _, console: folds.run(console),
         "margins": lambda _, console: margins.run(console),
         "detect": lambda _, console: detect.run(console),
-        "fit": lambda numbers, console: core.run(numbers or [163_000, 1_600_000], console),
         "evaluation": lambda numbers, console: evaluation.run(numbers[0] if numbers else 1_000_000, console),
         "ranking": lambda numbers, console: ranking.run(numbers[0] if numbers else 150_000, console),
         "timeline": lambda _, console: timeline.run(console),

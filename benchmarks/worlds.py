@@ -54,8 +54,12 @@ class Case:
 def case(entries: int, growth: float = 0.0) -> Case:
     """A world with about so many interactions; its catalogue grows with the square root, up to 100 000."""
     scale = entries / ENTRIES
-    items = min(int(ITEMS * scale**0.5), MOST_ITEMS)
-    log = us.read_log(quick_world(int(USERS * scale), items, growth=growth))
+    return case_of(int(USERS * scale), min(int(ITEMS * scale**0.5), MOST_ITEMS), growth)
+
+
+def case_of(users: int, items: int, growth: float = 0.0) -> Case:
+    """A world with so many users and items."""
+    log = us.read_log(quick_world(users, items, growth=growth))
     before, now = log.at(300), log.at(log.last)
     alignment = Alignment.of(now, before, us.FitOptions())
     target = alignment.target(keep_new=False)

@@ -13,7 +13,8 @@ from benchmarks.frame.machine import Made
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from benchmarks.frame.results_page import PAGE, render_page, render_results, render_table
 from benchmarks.frame.workers import Worker, WorkerFailed
-from benchmarks.speed import text_logs
+from benchmarks.speed import fits, passes, text_logs
+from benchmarks.speed.other_fits import SparseProblem
 from benchmarks.speed.reading import fingerprint
 from benchmarks.speed.reading_job import WAYS, do
 from benchmarks.speed.text_logs import FORMATS, text_log
@@ -152,6 +153,28 @@ def test_all_readings_give_the_same_pairs_and_first_times(
         (tmp_path / "found.parquet").unlink()
     assert len(found) == 1
     assert found.pop()[0] < log.events
+
+
+def test_passes_agree_with_scipy_and_sql() -> None:
+    (comparison,) = passes.comparisons([5000])
+    assert [row.limit for row in comparison.run(1).rows] == [False, False, True, False, False]
+
+
+def test_fits_agree_with_plain_scaling_and_transport(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fits, "DENSE", (300, 60))
+    monkeypatch.setattr(fits, "BALANCE", tmp_path / "missing")
+    (comparison,) = fits.comparisons([])
+    reasons = [row.absent for row in comparison.run(1).rows]
+    assert reasons == [None, None, None, None, "make .venv-bench/balance/installed"]
+
+
+def test_a_fit_that_stops_too_early_is_told_apart(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(fits, "DENSE", (300, 60))
+    monkeypatch.setattr(fits, "BALANCE", tmp_path / "missing")
+    monkeypatch.setattr(SparseProblem, "count_passes", lambda *_: 2)
+    (comparison,) = fits.comparisons([])
+    with pytest.raises(Disagreement, match="POT, sinkhorn_knopp disagree: theirs leaves the item mix"):
+        comparison.run(1)
 
 
 def test_a_fingerprint_sees_another_time_and_no_other_order(tmp_path: Path) -> None:

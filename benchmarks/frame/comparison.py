@@ -42,6 +42,8 @@ class Comparison:
         By which memory is divided.
     sizes
         Events of each contender, where they do the same job at different sizes: then costs are those of an event.
+    versions
+        Of libraries in environments of their own.
     """
 
     title: str
@@ -52,6 +54,7 @@ class Comparison:
     differ: Callable[[object, object], str | None]
     events: int | None = None
     sizes: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, str] = field(default_factory=dict)
 
     def run(self, repeats: int, note: Callable[[str], None] = lambda text: None) -> Table:
         """Measure; raise `Disagreement` where the answers differ."""

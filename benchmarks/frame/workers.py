@@ -61,6 +61,16 @@ class Worker:
         return json.loads(line)
 
 
+def in_worker(name: str, worker: Worker, request: Any, tell: Callable[[Worker], Any]) -> Contender:
+    """A contender in a process that stays; `tell` asks it afterwards what it found."""
+
+    def attempt(with_answer: bool) -> Trial:
+        trial = worker.ask(request)
+        return replace(trial, answer=tell(worker) if with_answer else None)
+
+    return Contender(name, attempt)
+
+
 def in_fresh_process(
     name: str, module: str, request: Any, tell: Callable[[Worker], Any], prepare: Any = None
 ) -> Contender:

@@ -13,7 +13,7 @@ from benchmarks.frame.comparison import Comparison
 from benchmarks.frame.contenders import Absent, Contender
 from benchmarks.frame.workers import Worker, in_fresh_process
 from benchmarks.speed.text_logs import FOLDER, FORMATS, text_log
-from unskew.text import count
+from unskew.text import thousands
 
 SIZES = (1_000_000, 5_000_000)
 LIBRARIES = ("polars",)
@@ -38,7 +38,7 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
         for kind in FORMATS:
             log = text_log(size, kind)
             yield Comparison(
-                f"Reading {count(log.events, 'event')} from {kind.upper() if kind == 'csv' else 'Parquet'}",
+                f"Reading {thousands(log.events)} events from {kind.upper() if kind == 'csv' else 'Parquet'}",
                 _JOB,
                 [_contender(name, way, log.path, kind) for name, way in _WAYS.items()],
                 yardstick="DuckDB",
