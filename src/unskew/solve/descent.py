@@ -8,7 +8,6 @@ D is not convex in a subset of the weights, so what they reach is a point where 
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import minimize
 
 from unskew.arrays.types import Floats
 from unskew.solve.fit import Fit, Point
@@ -79,6 +78,8 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
 
 def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
     """The same objective by scipy's L-BFGS-B."""
+    from scipy.optimize import minimize  # here, since loading it takes longer than most fits
+
     work = _Restricted(problem)
     fit = work.fit
     origin = best = fit.start()
