@@ -21,12 +21,19 @@ from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
 from benchmarks.frame.results_page import render_table, write_page
-from benchmarks.speed import fits, passes, reading
+from benchmarks.speed import fits, passes, qualities, ranking, reading, timelines
 
-COMPARISONS: dict[str, ModuleType] = {"reading": reading, "pass": passes, "fit": fits}
+COMPARISONS: dict[str, ModuleType] = {
+    "reading": reading,
+    "pass": passes,
+    "fit": fits,
+    "ranking": ranking,
+    "qualities": qualities,
+    "timeline": timelines,
+}
 """Each has `comparisons(sizes)`, `SIZES` and `LIBRARIES`."""
 
-STUDIES = ("coverage", "views", "folds", "margins", "detect", "evaluation", "ranking", "timeline")
+STUDIES = ("coverage", "views", "folds", "margins", "detect")
 REPEATS = 5
 
 
@@ -76,7 +83,7 @@ def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console
 
 
 def _find_study(name: str) -> Callable[[list[int], Console], None]:
-    from benchmarks import coverage, detect, evaluation, folds, margins, ranking, timeline, views
+    from benchmarks import coverage, detect, folds, margins, views
 
     return {
         "coverage": lambda numbers, console: coverage.run(numbers[0] if numbers else coverage.SAMPLES, console),
@@ -84,9 +91,6 @@ def _find_study(name: str) -> Callable[[list[int], Console], None]:
         "folds": lambda _, console: folds.run(console),
         "margins": lambda _, console: margins.run(console),
         "detect": lambda _, console: detect.run(console),
-        "evaluation": lambda numbers, console: evaluation.run(numbers[0] if numbers else 1_000_000, console),
-        "ranking": lambda numbers, console: ranking.run(numbers[0] if numbers else 150_000, console),
-        "timeline": lambda _, console: timeline.run(console),
     }[name]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from benchmarks.frame.machine import Made
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from benchmarks.frame.results_page import PAGE, render_page, render_results, render_table
 from benchmarks.frame.workers import Worker, WorkerFailed
-from benchmarks.speed import fits, passes, text_logs
+from benchmarks.speed import fits, passes, qualities, ranking, text_logs, timelines
 from benchmarks.speed.other_fits import SparseProblem
 from benchmarks.speed.reading import fingerprint
 from benchmarks.speed.reading_job import WAYS, do
@@ -74,9 +75,9 @@ def test_contenders_that_disagree_are_not_measured() -> None:
 
 
 def test_a_limit_need_not_agree_and_is_marked() -> None:
-    limit = replace(contender("b", [1.0], answer=None), answers=False)
+    limit = replace(contender("b", [1.0], answer=None), uncompared="a limit")
     table = compare([contender("a", [1.0]), limit]).run(1)
-    assert table.rows[1].limit
+    assert table.rows[1].uncompared == "a limit"
     assert any("| **b (a limit)** |" in line for line in render_table(table))
 
 
@@ -157,7 +158,7 @@ def test_all_readings_give_the_same_pairs_and_first_times(
 
 def test_passes_agree_with_scipy_and_sql() -> None:
     (comparison,) = passes.comparisons([5000])
-    assert [row.limit for row in comparison.run(1).rows] == [False, False, True, False, False]
+    assert [row.uncompared for row in comparison.run(1).rows] == [None, None, "a limit", None, None]
 
 
 def test_fits_agree_with_plain_scaling_and_transport(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -175,6 +176,30 @@ def test_a_fit_that_stops_too_early_is_told_apart(monkeypatch: pytest.MonkeyPatc
     (comparison,) = fits.comparisons([])
     with pytest.raises(Disagreement, match="POT, sinkhorn_knopp disagree: theirs leaves the item mix"):
         comparison.run(1)
+
+
+def test_ranks_agree_with_implicit(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(ranking, "LENSKIT", tmp_path / "missing")
+    monkeypatch.delenv("UNSKEW_DATA", raising=False)
+    cases = ranking.comparisons([3000])
+    als, ease = next(cases), next(cases)
+    assert [row.uncompared for row in als.run(1).rows] == [None, "a limit", None]
+    assert [c for c in ease.contenders if isinstance(c, Absent)] == [
+        Absent("LensKit, recommend", "make .venv-recipes/lenskit/installed")
+    ]
+
+
+def test_qualities_agree_with_trec_eval(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ranx", None)  # it compiles for half a minute
+    (comparison,) = qualities.comparisons([500])
+    rows = comparison.run(1).rows
+    assert [row.name for row in rows if row.absent is None] == ["unskew", "numpy", "pytrec_eval"]
+
+
+def test_a_timeline_agrees_with_one_date_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(timelines, "EVERY", 50)
+    (comparison,) = timelines.comparisons([300])
+    assert len(comparison.run(1).rows) == 2
 
 
 def test_a_fingerprint_sees_another_time_and_no_other_order(tmp_path: Path) -> None:

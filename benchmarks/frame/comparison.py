@@ -73,7 +73,7 @@ class Comparison:
         return Table(self.title, self.job, self.yardstick, self.agreement, repeats, rows)
 
     def _compare(self, first: list[tuple[Contender, Trial]]) -> None:
-        answers = [(contender.name, trial.answer) for contender, trial in first if contender.answers]
+        answers = [(contender.name, trial.answer) for contender, trial in first if contender.uncompared is None]
         (ours, wanted), *others = answers
         for name, answer in others:
             difference = self.differ(wanted, answer)
@@ -93,7 +93,7 @@ class Comparison:
             processor=Spread.of([scale * a.processor / b.processor for a, b in zip(mine, base, strict=True)]),
             bytes_an_event=float(np.median(peaks)) / events if peaks and events else None,
             events=self.sizes.get(contender.name),
-            limit=not contender.answers,
+            uncompared=contender.uncompared,
         )
 
     def _size(self, name: str) -> int:

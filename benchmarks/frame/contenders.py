@@ -46,13 +46,13 @@ class Contender:
         As the table shows it.
     attempt
         Does the job once; with True the answer is told too, outside of what is measured.
-    answers
-        False for a limit: work that finds nothing, and that any answer needs at least.
+    uncompared
+        Why its answer is not compared: it is a limit, work that any answer needs, or it answers something else.
     """
 
     name: str
     attempt: Callable[[bool], Trial]
-    answers: bool = True
+    uncompared: str | None = None
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,18 @@ class Absent:
 
 
 def in_process(
-    name: str, job: Callable[[], Any], *, answer: Callable[[Any], Any] | None = None, answers: bool = True
+    name: str,
+    job: Callable[[], Any],
+    *,
+    answer: Callable[[Any], Any] | None = None,
+    uncompared: str | None = None,
+    factor: float = 1.0,
 ) -> Contender:
-    """A contender that runs here. `answer` makes what is compared of what `job` returned, outside of the trial."""
+    """A contender that runs here.
+
+    `answer` makes what is compared of what `job` returned, outside of the trial. Where only a part of the job is
+    done, the whole takes `factor` times as long.
+    """
     calls = 1
 
     def attempt(with_answer: bool) -> Trial:
@@ -77,9 +86,9 @@ def in_process(
         wall, processor = (time.perf_counter() - began) / calls, (time.process_time() - used) / calls
         calls = max(1, min(_MOST_CALLS, math.ceil(LEAST_SECONDS / max(wall, 1e-9))))
         told = (found if answer is None else answer(found)) if with_answer else None
-        return Trial(wall, processor, None, told)
+        return Trial(wall, processor, None, told).scaled(factor)
 
-    return Contender(name, attempt, answers)
+    return Contender(name, attempt, uncompared)
 
 
 def with_library(name: str, library: str, make: Callable[[Any], Contender]) -> Contender | Absent:

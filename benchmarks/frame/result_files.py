@@ -42,8 +42,8 @@ class Row:
         Memory at the peak beyond what the process had before.
     events
         Its size, where contenders differ in that; ratios are then of the cost of an event.
-    limit
-        Whether it gives no answer, and is a limit to what can be reached.
+    uncompared
+        Why its answer was not compared.
     absent
         Why it did not take part.
     """
@@ -53,7 +53,7 @@ class Row:
     processor: Spread | None = None
     bytes_an_event: float | None = None
     events: int | None = None
-    limit: bool = False
+    uncompared: str | None = None
     absent: str | None = None
 
     @classmethod

@@ -24,7 +24,7 @@ writes this page; `python -m benchmarks reading --size 20e6` measures one part a
   rounds and, in brackets, the quartiles. *Time* is by the clock, *processor time* that of all cores together.
 - **Everybody computes the same.** Before anything is measured the answers are compared; where they differ, there
   is no table. What was compared is said below each.
-- *A limit* gives no answer: it is work that any answer needs at least.
+- *A limit* gives no answer: it is work that any answer needs.
 - Memory is what a process took at its peak beyond what it had before.
 """
 
@@ -77,7 +77,7 @@ def render_table(table: Table) -> Iterator[str]:
 
 
 def _cells(row: Row, is_yardstick: bool) -> Sequence[str]:
-    name = f"{row.name} (a limit)" if row.limit else row.name
+    name = f"{row.name} ({row.uncompared})" if row.uncompared else row.name
     if row.time is None or row.processor is None:
         return [name, f"not measured: {row.absent}", ""]
     if is_yardstick:

@@ -61,11 +61,13 @@ class Worker:
         return json.loads(line)
 
 
-def in_worker(name: str, worker: Worker, request: Any, tell: Callable[[Worker], Any]) -> Contender:
-    """A contender in a process that stays; `tell` asks it afterwards what it found."""
+def in_worker(
+    name: str, worker: Worker, request: Any, tell: Callable[[Worker], Any], *, factor: float = 1.0
+) -> Contender:
+    """A contender in a process that stays; `tell` asks it afterwards what it found. `factor`: see `in_process`."""
 
     def attempt(with_answer: bool) -> Trial:
-        trial = worker.ask(request)
+        trial = worker.ask(request).scaled(factor)
         return replace(trial, answer=tell(worker) if with_answer else None)
 
     return Contender(name, attempt)

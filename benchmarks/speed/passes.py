@@ -49,7 +49,7 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
                     partial(sweep.marginal_and_levels, theta, level),
                     answer=partial(_pick_first, pick),
                 ),
-                in_process("reading the indices", partial(read_indices, here.profiles.item), answers=False),
+                in_process("reading the indices", partial(read_indices, here.profiles.item), uncompared="a limit"),
                 in_process("scipy.sparse", partial(problem.one_pass, w)),
                 in_process("DuckDB", partial(sql.one_pass, w)),
             ],
