@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/  make \1\t\2/' | expand -t 16
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
 demo: .venv/demo ## install, reproduce the paper, hold methods against known truths, print the path of the page
 	@$(BIN)/unskew reproduce -o demo
@@ -24,6 +24,9 @@ check: .venv/test ## lint, formatting, types
 bench: .venv/bench ## measure everything beside the alternatives, as ratios, and write docs/benchmarks.md
 	-@$(MAKE) --no-print-directory .venv-recipes/lenskit/installed .venv-bench/balance/installed
 	@$(BIN)/python -m benchmarks
+
+bench-quick: .venv/test ## count passes, bytes and batches, and fail where one has grown
+	@$(BIN)/python -m benchmarks quick
 
 docs: .venv/docs ## build the site of the documentation into site/, and fail on a broken link
 	@$(BIN)/python -m zensical build --clean --strict
@@ -87,4 +90,4 @@ java: # Spark runs on it; installed where it is missing and may be
 	@touch $@
 
 .PRECIOUS: .venv-recipes/%/installed .venv-bench/%/installed
-.PHONY: help demo test java check bench fuzz docs recipes clean
+.PHONY: help demo test java check bench bench-quick fuzz docs recipes clean

@@ -2,8 +2,8 @@
 
 ``python -m benchmarks [NAME...] [--size N]... [--repeats R]`` measures comparisons, writes their results to
 ``benchmarks/results/`` and makes docs/benchmarks.md of all that is there. ``python -m benchmarks page`` only makes
-the page. Studies (coverage, views, folds, margins, detect) print what they find; numbers after the name of one are
-its samples or seeds.
+the page; ``quick`` runs the guards, which count and need no clock. Studies (coverage, views, folds, margins,
+detect) print what they find; numbers after the name of one are its samples or seeds.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import click
 from rich.console import Console
 from rich.markdown import Markdown
 
+from benchmarks import guards
 from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
@@ -48,9 +49,11 @@ def main(names: tuple[str, ...], sizes: tuple[float, ...], repeats: int, results
     if names and names[0] in STUDIES:
         _find_study(names[0])([int(float(n)) for n in names[1:]], console)
         return
+    if names == ("quick",):
+        sys.exit(0 if guards.run(console) else 1)
     unknown = [name for name in names if name not in (*COMPARISONS, "page")]
     if unknown:
-        known = ", ".join((*COMPARISONS, *STUDIES, "page"))
+        known = ", ".join((*COMPARISONS, *STUDIES, "quick", "page"))
         raise click.UsageError(f"there is no benchmark {unknown[0]!r}; there are {known}")
     failed = False
     for name in names or COMPARISONS:
