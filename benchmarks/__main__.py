@@ -22,7 +22,7 @@ from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
 from benchmarks.frame.results_page import render_table, write_page
-from benchmarks.speed import fits, passes, qualities, ranking, reading, timelines
+from benchmarks.speed import fits, growth, growth_chart, passes, qualities, ranking, reading, timelines
 
 COMPARISONS: dict[str, ModuleType] = {
     "reading": reading,
@@ -31,6 +31,7 @@ COMPARISONS: dict[str, ModuleType] = {
     "ranking": ranking,
     "qualities": qualities,
     "timeline": timelines,
+    "growth": growth,
 }
 """Each has `comparisons(sizes)`, `SIZES` and `LIBRARIES`."""
 
@@ -61,6 +62,7 @@ def main(names: tuple[str, ...], sizes: tuple[float, ...], repeats: int, results
             failed |= not measure(name, [int(size) for size in sizes], repeats, results, console)
     if results == FOLDER:
         write_page()
+        growth_chart.write_picture()
     if failed:
         sys.exit(1)
 

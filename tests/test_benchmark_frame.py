@@ -14,7 +14,8 @@ from benchmarks.frame.machine import Made
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from benchmarks.frame.results_page import PAGE, render_page, render_results, render_table
 from benchmarks.frame.workers import Worker, WorkerFailed
-from benchmarks.speed import fits, passes, qualities, ranking, text_logs, timelines
+from benchmarks.speed import fits, growth, passes, qualities, ranking, text_logs, timelines
+from benchmarks.speed.growth_chart import write_picture
 from benchmarks.speed.other_fits import SparseProblem
 from benchmarks.speed.reading import fingerprint
 from benchmarks.speed.reading_job import WAYS, do
@@ -213,3 +214,21 @@ def test_a_fingerprint_sees_another_time_and_no_other_order(tmp_path: Path) -> N
         pq.write_table(table, tmp_path / name)
         found.append(fingerprint(tmp_path / name))
     assert found[0] == found[1] != found[2]
+
+
+def test_growth_is_the_cost_of_an_event_and_checked_by_another_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_logs, "FOLDER", tmp_path)
+    monkeypatch.setattr(growth, "FOLDER", tmp_path)
+    monkeypatch.setattr(growth, "BASE", 4000)
+    monkeypatch.setattr(growth, "_EXAMPLE", 4000)
+    monkeypatch.setattr(growth, "STEPS", {"fit": "Fitting weights"})
+    (comparison,) = growth.comparisons([2000])
+    table = comparison.run(1)
+    assert [row.events == comparison.sizes[row.name] for row in table.rows] == [True, True]
+    svg = tmp_path / "growth.svg"
+    Results("growth", MADE, [table]).write(tmp_path)
+    write_picture(tmp_path, svg)
+    assert svg.read_text().count("Fitting weights") >= 1
+    assert "](images/growth.svg)" in render_page(tmp_path)

@@ -42,6 +42,12 @@ HEADINGS = {
 """Benchmarks in the order of the page."""
 
 
+PICTURES = {
+    "growth": "![Two charts by the size of the log: the time that an event takes, relative to a log of a million "
+    "events, and the memory that it takes, for reading, opening, fitting and evaluating](images/growth.svg)"
+}
+
+
 def write_page(folder: Path = FOLDER, page: Path = PAGE) -> None:
     """Make the page of all results that are there."""
     with replace_file(page) as temporary:
@@ -57,6 +63,8 @@ def render_page(folder: Path = FOLDER) -> str:
 def render_results(results: Results) -> Iterator[str]:
     """A section: what was done, the tables, and what they were made with."""
     yield f"## {HEADINGS[results.benchmark]}\n"
+    if results.benchmark in PICTURES:
+        yield f"{PICTURES[results.benchmark]}\n"
     said = None
     for table in results.tables:
         if table.job != said:
