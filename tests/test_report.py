@@ -350,6 +350,7 @@ def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
         "weights",
         "notes",
         "view",
+        "cost",
     ]
     assert told["scores"] == json.loads(json.dumps([s.to_dict() for s in found.scores]))
     assert [c["from"] for c in told["changes"]] == [c.reference for c in found.changes]

@@ -10,6 +10,7 @@ from .data.weighting import Weighting as Weighting
 from .data.window import Window as Window
 from .errors import ColumnError as ColumnError
 from .errors import ConvergenceWarning as ConvergenceWarning
+from .errors import CostNotice as CostNotice
 from .errors import EmptyError as EmptyError
 from .errors import EngineError as EngineError
 from .errors import FileError as FileError

@@ -142,8 +142,16 @@ class UnskewWarning(UserWarning):
         return render(str(self.args[0]) if self.args else "", name_option)
 
 
-class ReadingNotice(UnskewWarning):
-    """What a file was taken for, where it does not say so itself; the command line prints it on standard error."""
+class Notice(UnskewWarning):
+    """Nothing is wrong, but somebody should know; the command line prints it on standard error."""
+
+
+class CostNotice(Notice):
+    """About how long the work ahead will take, and whether pairs are drawn because of it."""
+
+
+class ReadingNotice(Notice):
+    """What a file was taken for, where it does not say so itself."""
 
 
 class Interruption(KeyboardInterrupt):

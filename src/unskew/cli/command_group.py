@@ -14,7 +14,7 @@ import click
 
 from unskew.cli.streams import discard_output, prepare_streams, tell
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
-from unskew.errors import Interruption, ReadingNotice, UnskewError, UnskewWarning, render
+from unskew.errors import Interruption, Notice, UnskewError, UnskewWarning, render
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
@@ -79,8 +79,8 @@ class CommandGroup(click.Group):
             progress().close()
             text = message.render(name_option) if isinstance(message, UnskewWarning) else render(str(message))
             if text not in said:  # the same may hold at both dates
-                tell(text if issubclass(category, ReadingNotice) else f"warning: {text}")
-                if isinstance(message, UnskewWarning) and not issubclass(category, ReadingNotice):
+                tell(text if issubclass(category, Notice) else f"warning: {text}")
+                if isinstance(message, UnskewWarning) and not issubclass(category, Notice):
                     ctx.meta.setdefault(WARNINGS, []).append(text)
             said.add(text)
 

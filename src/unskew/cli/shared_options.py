@@ -106,8 +106,24 @@ seed_option = click.option(
     metavar="S",
     help="Seed of everything that is random.",
 )
+
+
+def _read_sample_size(given: int | str) -> int | str:
+    """How many pairs are drawn: a number, ``all``, or ``auto`` if that is left open."""
+    if given in ("auto", "all"):
+        return given
+    try:
+        return int(given)
+    except ValueError:
+        raise click.BadParameter(f"{given!r} is neither a number of pairs nor 'all'.") from None
+
+
 sample_option = click.option(
-    "--sample", type=int, metavar="N", help="Score a random sample of N pairs instead of all."
+    "--sample",
+    default="auto",
+    type=_read_sample_size,
+    metavar="N|all",
+    help="Score a random sample of N pairs.  [default: all, unless that would take hours; 'all' insists]",
 )
 written_option = click.option(
     "-o",

@@ -88,7 +88,7 @@ def timeline(
     method: str | None,
     after: str | None,
     leave_last_out: bool,
-    sample: int | None,
+    sample: Any,
     seed: int,
     level: float,
     fit: FitChoice,

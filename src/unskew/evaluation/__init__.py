@@ -6,6 +6,7 @@
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
 - `rank_selection`: from a selection to ranks; `evaluate_one`: and to a score
+- `remembered_ranks`: ranks kept for a second use; `work_estimate`: how long it will take, and what is drawn then
 - `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there
 - `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them

@@ -34,6 +34,7 @@ from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import report_on_spark
+from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.weights.alignment import Reference, resolve_reference
@@ -87,7 +88,9 @@ def report(
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
     sample, seed, leave_out, after, leave_last_out, folds, level
         As for `evaluate`, all but `level` in `more`. With `after`, what is held out at the reference date is what
-        users took in a time of the same length before it.
+        users took in a time of the same length before it. Where `sample` is not given (``"auto"``), every pair is
+        ranked unless that would take more than an hour, by a count of the work: then 20 000 are drawn, which a
+        `CostNotice` and the notes of the report say. ``"all"`` or None ranks them all, whatever it takes.
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
@@ -115,6 +118,7 @@ def report(
             continue
         require_instance(Log, one, "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
+    chosen.setdefault("sample", "auto")
     fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
     first = next(iter(changes), None) if options is None else "options"
     check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level, baseline=baseline)
@@ -124,7 +128,7 @@ def report(
     wanted = distinct_qualities(qualities, several=selection.after is not None)
     check_user_qualities(wanted, selection.sample)
     ran = None if baseline is None else _name_baseline(baseline, named)
-    reports = []
+    reports: list[Report] = []
     for one in draws:
         if is_on_spark(one):
             refuse_on_spark(baseline=baseline, by=by, refit=refit or None, margins=fit.margins or None)
@@ -158,7 +162,10 @@ def report(
             selection=selection,
             level=level,
         )
-        reports.append(plan.report(by, refit))
+        if not reports:
+            plan = plan.plan_work(needs_all=bool(by or refit))
+            selection, work = plan.selection, plan.work
+        reports.append(replace(plan, selection=selection, work=work).report(by, refit))
     return average_reports(reports)
 
 
@@ -175,6 +182,18 @@ class _Evaluation:
     qualities: list[Quality]
     selection: SelectionOptions
     level: float
+    work: WorkEstimate | None = None
+
+    def plan_work(self, *, needs_all: bool) -> _Evaluation:
+        """Say what is ahead; where it was left open and all pairs would take hours, draw some of them."""
+        dates = [self.now] if not isinstance(self.reference, Snapshot) else [self.reference, self.now]
+        models = {**self.models, **(self.baseline or {})}
+        work, selection = WorkEstimate.of(list(models.values()), dates, self.selection), self.selection
+        if must_draw(work, selection, self.qualities, needs_all=needs_all):
+            work = work.draw()
+            selection = replace(selection, sample=work.sample)
+        work.announce("a smaller model, such as ease?max_items=5000, is faster")
+        return replace(self, work=work, selection=selection)
 
     def report(self, by: str | None, refit: int | None) -> Report:
         """Rank, score, compare."""
@@ -206,6 +225,7 @@ class _Evaluation:
             after=getattr(self.split.pairs, "after", None),
             reference_after=None if weights is None else weights.reference_after,
             notes=tuple(self._describe_unscored()),
+            work=self.work,
             view_report=self.now.log.view_report,
         )
 
@@ -274,6 +294,8 @@ class _Evaluation:
 
     def _describe_unscored(self) -> Iterator[str]:
         """What was not scored, and why."""
+        if self.work is not None and self.work.by_default:
+            yield self.work.describe_sample()
         if self.reference is not None and not self.pair_qualities:
             yield "qualities of users have no weighted score, and so no split of a change"
         for k, split in enumerate([self.split, *([] if self.split_before is None else [self.split_before])]):

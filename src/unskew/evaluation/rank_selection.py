@@ -10,6 +10,7 @@ from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality
 from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
+from unskew.evaluation.remembered_ranks import recall_or_rank
 from unskew.recommend.contract import traits_of
 from unskew.recommend.specs import AnyRecommender
 from unskew.recommend.specs import recommender as named_recommender
@@ -32,7 +33,9 @@ def rank_selection(
     graded = any(q.needs_grades for q in qualities)
     held, pairs = selection.held, selection.pairs
     if selection.folds is None:
-        ranks, grades = rank_pairs(model, held, pairs, depth, with_grades=graded)
+        ranks, grades = recall_or_rank(
+            model, selection, depth, graded, lambda: rank_pairs(model, held, pairs, depth, with_grades=graded)
+        )
     else:
         ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
     missing = describe_missing_lists(model, pairs)

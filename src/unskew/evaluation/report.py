@@ -15,6 +15,7 @@ from unskew.evaluation.changes import Change
 from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
+from unskew.evaluation.work_estimate import WorkEstimate
 from unskew.weights.item_weights import ItemWeights
 
 
@@ -42,7 +43,10 @@ class Report:
     bound_holds
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
     notes
-        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date.
+        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date, pairs where
+        ranking all would take hours.
+    work
+        About what it took, from counts; None on Spark.
     view_report
         Which view of the log was scored, why, and what it left out; None for a log as it is.
     """
@@ -59,6 +63,7 @@ class Report:
     reference_after: Label | None = None
     notes: tuple[str, ...] = ()
     view_report: ViewReport | None = None
+    work: WorkEstimate | None = None
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
@@ -127,4 +132,5 @@ class Report:
             "weights": None if self.weights is None else self.weights.to_dict(),
             "notes": list(self.notes),
             "view": None if self.view_report is None else self.view_report.to_dict(),
+            "cost": None if self.work is None else self.work.to_dict(),
         }

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, TypedDict
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypedDict
 
 from unskew.checks import require_sample_size, require_whole_number
 from unskew.data.split_rule import SplitRule
@@ -13,7 +13,7 @@ from unskew.errors import PolicyError, option
 class SelectionKeywords(TypedDict, total=False):
     """The options by name, as functions take them; see `SelectionOptions`."""
 
-    sample: int | None
+    sample: int | Literal["auto", "all"] | None
     seed: int
     leave_out: int
     after: Any
@@ -28,7 +28,8 @@ class SelectionOptions:
     Attributes
     ----------
     sample, seed
-        How many pairs are drawn, None for all, and where the draws begin.
+        How many pairs are drawn, and where the draws begin. None or ``"all"`` for every pair; ``"auto"`` for every
+        pair unless that would take hours, where whoever runs the evaluation can tell.
     leave_out
         How many items of a profile are taken out at a time.
     after
@@ -37,16 +38,22 @@ class SelectionOptions:
         Whether the last item of each profile is held out.
     folds
         Into how many folds pairs are dealt for cross-fitting; None for none.
+    may_draw
+        Whether it was left open how many pairs are drawn.
     """
 
-    sample: int | None = None
+    sample: Any = None
     seed: int = 0
     leave_out: int = 1
     after: Any = None
     leave_last_out: bool = False
     folds: int | None = None
+    may_draw: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "may_draw", isinstance(self.sample, str) and self.sample == "auto")
+        if isinstance(self.sample, str) and self.sample in ("auto", "all"):
+            object.__setattr__(self, "sample", None)
         if self.sample is not None:
             require_sample_size(option("sample"), self.sample)
         require_whole_number(option("seed"), self.seed, "where the draws begin", 0)

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Literal, Unpack
 
 import pyarrow as pa
 
@@ -20,8 +20,11 @@ from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.split_rule import SplitRule
 from unskew.data.times import Moment
+from unskew.engines.spark_log import is_on_spark
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.files import is_csv
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.resume import DoneDate, read_done_dates
@@ -50,7 +53,7 @@ def timeline(
     qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
     top: int | Iterable[int] = (),
     items: Iterable[Any] = (),
-    sample: int | None = None,
+    sample: int | Literal["auto", "all"] | None = "auto",
     seed: int = 0,
     after: Any = None,
     leave_last_out: bool = False,
@@ -91,7 +94,9 @@ def timeline(
         Ids of items whose probability is to be recorded.
     sample, seed
         Draw this many pairs at each date, anew each time: the draws of a date follow from `seed` and the date, and
-        are shared by all recommenders and weightings there.
+        are shared by all recommenders and weightings there. By default every pair is ranked, unless that would
+        take more than an hour, by a count of the work: then 20 000 are drawn at each date, which a `CostNotice`
+        says. ``"all"`` or None ranks them all, whatever it takes.
     after
         A global time split at each date, as for `evaluate`: a time before all dates, so that more and more is held
         out, or text such as ``"-30d"``, so that each date has a window of that length. Weights are fitted to what
@@ -143,6 +148,7 @@ def timeline(
     spec.check_dates(grid)
     grid = spec.choose_dates(grid)
     files = TimelineFiles.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
+    spec = _plan_work(spec, grid, SelectionOptions(sample=sample, seed=seed), files, resume)
     made = _Run(spec, grid, files, resume).finish()
     if leave_last_out:
         warn_of_single_items()
@@ -155,6 +161,23 @@ def timeline(
             stacklevel=2,
         )
     return made
+
+
+def _plan_work(
+    spec: TimelineSpec, grid: list[Moment], options: SelectionOptions, files: TimelineFiles, resume: bool
+) -> TimelineSpec:
+    """Say what is ahead; draw pairs where that was left open and all would take hours, or where the file did."""
+    if is_on_spark(spec.log):
+        return spec
+    rule = SelectionOptions(sample=spec.sample, after=spec.rule.after, leave_last_out=spec.rule.leave_last_out)
+    work = WorkEstimate.of(list(spec.models.values()), [spec.snapshot(moment) for moment in grid], rule)
+    if resume and options.may_draw and files.rows is not None and files.rows.exists():
+        before = Timeline.load(files.rows).options.get("sample")
+        work = replace(work, sample=before, by_default=before is not None)
+    elif must_draw(work, options, spec.qualities):
+        work = work.draw()
+    work.announce(f"fewer dates ({option('every')}) take less, and so does a smaller model (ease?max_items=5000)")
+    return replace(spec, sample=work.sample)
 
 
 class _Run:

@@ -31,10 +31,11 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     """A chart for each quality, then one of the items whose shares were recorded."""
     windows = place_windows(timeline.dates, campaigns)
     shaded = " Shaded: campaigns." if windows else ""
-    dates = timeline.dates
+    dates, sample = timeline.dates, timeline.options.get("sample")
+    drawn = f" At each date {thousands(sample)} held-out pairs were drawn." if sample else ""
     text = (
         f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: raw, and debiased to the "
-        f"item mix of the reference date. Bands are intervals.{shaded} Point at a line for its values."
+        f"item mix of the reference date. Bands are intervals.{shaded}{drawn} Point at a line for its values."
     )
     found = [Section("Scores over time", text, anchor="time")]
     for quality in qualities_of(timeline):

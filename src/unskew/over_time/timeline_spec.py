@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 import pyarrow as pa
@@ -80,7 +80,7 @@ class TimelineSpec:
         qualities: AnyQuality | Iterable[AnyQuality],
         top: int | Iterable[int],
         items: Iterable[Any],
-        sample: int | None,
+        sample: int | Literal["auto", "all"] | None,
         seed: int,
         level: float,
         p_user: UserPrior,
@@ -95,11 +95,11 @@ class TimelineSpec:
         else:
             require_instance(Log, log, "a log", "read one with read_log")
         check_level(level)
-        SelectionOptions(sample=sample, seed=seed)  # refuses what is none of them
+        drawn = SelectionOptions(sample=sample, seed=seed).sample  # refuses what is none
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
         wanted = distinct_qualities(qualities, several=rule.after is not None)
-        check_user_qualities(wanted, sample)
+        check_user_qualities(wanted, drawn)
         return cls(
             log=log,
             reference=reference,
@@ -108,7 +108,7 @@ class TimelineSpec:
             fits=_fits(top, options, changes),
             items=log.items.take(codes),
             codes=codes,
-            sample=None if sample is None else int(sample),
+            sample=None if drawn is None else int(drawn),
             seed=int(seed),
             level=float(level),
             p_user=p_user,

@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from unskew.data.log import Log
-from unskew.data.times import PER_SECOND, Label
+from unskew.data.times import PER_SECOND, Label, Moment
 
 ABOUT = 16
 """Dates of a chart: enough to see when something happened, few enough to wait for."""
 
+WORTH_WAITING = 600.0
+"""Seconds that fitting models for a chart may take, as far as can be told before; both ends are always there."""
+
 _HOURS = (1, 2, 3, 6, 12)
 _DAYS = (1, 2, 3, 5, 7, 10, 14, 21)
+
+
+def thin_out(grid: Sequence[Moment], each: float) -> list[Moment]:
+    """The dates that are worth waiting for if one takes `each` seconds, the first and the last among them.
+
+    >>> from unskew.data.times import Moment
+    >>> dates = [Moment(k, k) for k in range(300, 501, 10)]
+    >>> [moment.label for moment in thin_out(dates, 150.0)], len(thin_out(dates, 1.0))
+    ([300, 350, 400, 450, 500], 21)
+    """
+    steps = max(1, int(WORTH_WAITING // max(each, 1e-9)))
+    if steps >= len(grid) - 1:
+        return list(grid)
+    return [grid[round(k * (len(grid) - 1) / steps)] for k in range(steps + 1)]
 
 
 def choose_step(log: Log, start: Label, end: Label) -> int | float | str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,19 +12,24 @@ from unskew.data.log import Log
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.time_windows import Windows
+from unskew.data.times import Moment
 from unskew.drawing.page import Section
-from unskew.errors import InputError
+from unskew.errors import InputError, UnskewWarning, option
 from unskew.evaluation.evaluate_report import report
+from unskew.evaluation.remembered_ranks import RankMemory, remembering_ranks
 from unskew.evaluation.report import Report
 from unskew.evaluation.report_page import ReportPage
 from unskew.evaluation.report_sections import made_section
+from unskew.evaluation.work_estimate import write_duration
+from unskew.over_time.date_grid import grid_of
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
-from unskew.pages.dates_between import choose_step
+from unskew.pages.dates_between import choose_step, thin_out
 from unskew.pages.profile_section import profile_section
 from unskew.progress import progress
-from unskew.recommend.specs import AnyRecommenders
-from unskew.text import thousands
+from unskew.recommend.cost import LogSize, estimate_cost
+from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.text import count, enumerate_words, thousands
 from unskew.weights.drift import drift
 
 MOVED = 8
@@ -101,11 +107,15 @@ def make_log_page(
     """
     log, steps = draws[0], 2 if made is not None else 3
     progress().step(1, steps, "scores at both dates")
-    found = report(draws, recommenders, at=at, reference=reference, **options)
+    memory = RankMemory()
+    with remembering_ranks(memory):
+        found = report(draws, recommenders, at=at, reference=reference, **options)
     before = _find_reference(log, reference, options)
     if made is None:
         progress().step(2, steps, "scores over time")
-        made = _make_timeline(log, recommenders, at, reference, before, every, options)
+        memory.keeps = False  # the dates between are needed once
+        with remembering_ranks(memory):
+            made = _make_timeline(log, recommenders, at, reference, before, every, options)
     progress().step(steps, steps, "drawing the page")
     now = log.at(at, p_user=options.get("p_user"), p_item=options.get("p_item"))
     page = ReportPage(
@@ -142,12 +152,28 @@ def _make_timeline(
     start = moved.reference
     if start is None:
         raise InputError("the reference has no date", remedy="give a date, from which scores are followed")
+    grid = grid_of(log, start, now.at, choose_step(log, start, now.at) if every is None else every)
     if every is None:
-        every = choose_step(log, start, now.at)
+        grid = _afford_dates(grid, recommenders, now)
     shared = {name: options[name] for name in (*_SHARED, *_FIT) if options.get(name) is not None}
-    return timeline(
-        log, recommenders, reference=reference, start=start, end=now.at, every=every, items=items, **shared
-    )
+    dates = [moment.label for moment in grid]
+    return timeline(log, recommenders, reference=reference, dates=dates, items=items, **shared)
+
+
+def _afford_dates(grid: list[Moment], recommenders: AnyRecommenders, now: Snapshot) -> list[Moment]:
+    """The dates of the charts, fewer where fitting the recommenders at all of them would take too long."""
+    models = list(name_recommenders(recommenders).values())
+    each = estimate_cost(models, LogSize.of(now)).fit
+    chosen = thin_out(grid, each)
+    if len(chosen) < len(grid):
+        warnings.warn(
+            f"the charts over time have {count(len(chosen), 'date')} instead of {len(grid)}, since fitting "
+            f"{enumerate_words([str(model) for model in models])} takes about {write_duration(each)} at each; "
+            f"{option('every')} chooses more",
+            UnskewWarning,
+            stacklevel=3,
+        )
+    return chosen
 
 
 def _describe_making(found: Report, log: Log, making: Making) -> Section:

@@ -13,6 +13,7 @@
 - `popular_kernels`, `knn_kernels`, `ease_kernels`, `matrix_kernels`: their loops;
   `knn_arrays`: the arrays of the neighbours
 - `candidates`: the best of many, in a heap; `holders`: who holds an item; `work_blocks`: work cut for threads
+- `cost`: what a recommender costs, from counts alone
 - `preconditions`: that a recommender has been fitted, where, and how long a list is wanted
 
 The public names are listed in ``__init__.pyi``; each is imported when it is first used.

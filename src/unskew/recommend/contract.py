@@ -1,10 +1,11 @@
-"""What a recommender is: two methods on codes, and four things that it may have besides.
+"""What a recommender is: two methods on codes, and five things that it may have besides.
 
 Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Besides these it may have
 
 - ``held_out_ranks``, if it can rank a held-out item faster than by recommending (`RanksHeldOut`);
 - ``grades``, if it gives items a number that qualities may use (`GradesHeldOut`);
 - ``is_valid_at`` and ``count_missing``, if its lists were made before, for some users and dates (`PreparedLists`);
+- ``estimate_cost``, if it knows how long it takes (`unskew.recommend.cost`);
 - ``traits``, if it differs from the usual in one of the ways that `Traits` lists.
 
 Its ``str`` is its name in results and messages. `unskew.testing.RecommenderConformance` tests all of this.

@@ -17,6 +17,7 @@ from unskew.recommend.contract import (
     Traits,
     traits_of,
 )
+from unskew.recommend.cost import EstimatesCost
 
 
 class Named:
@@ -33,6 +34,8 @@ class Named:
             self.held_out_ranks = recommender.held_out_ranks
         if isinstance(recommender, GradesHeldOut):
             self.grades = recommender.grades
+        if isinstance(recommender, EstimatesCost):
+            self.estimate_cost = recommender.estimate_cost
         if isinstance(recommender, PreparedLists):
             self.is_valid_at = recommender.is_valid_at
             self.count_missing = recommender.count_missing

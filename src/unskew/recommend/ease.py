@@ -17,6 +17,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.ease_kernels import LinearModel
 from unskew.recommend.holders import Holders
 from unskew.recommend.parameters import format_spec
@@ -177,6 +178,11 @@ class EASE:
                 remedy="use a larger l2, or take pairs out of the profile alone with exact=False",
             )
         return found
+
+    def estimate_cost(self, size: LogSize, /) -> Cost:
+        """An inverse takes n^3 steps, fewer a second in double precision; to rank a pair takes n."""
+        n = size.items if self.max_items is None else min(size.items, self.max_items)
+        return Cost(fit=float(n) ** 3 / (2e10 if n <= DOUBLE else 5e10), rank=1e-9 * n * size.pairs)
 
     def _invert(self, matrix: npt.NDArray[Any]) -> None:
         """Replace a symmetric positive matrix by its inverse; only the part above the diagonal is right."""

@@ -14,6 +14,7 @@ from unskew.checks import require_bool, require_number, require_one_of, require_
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.holders import Holders
 from unskew.recommend.knn_arrays import Counts, ListScratch, Neighbours, RankScratch, RowScratch
 from unskew.recommend.knn_kernels import (
@@ -176,6 +177,10 @@ class ItemKNN:
             rank_by_neighbours(lo, hi, codes, profiles, m.neighbours, m.counts, m.together, k, scratch, out)
 
         return work.rank(rank)
+
+    def estimate_cost(self, size: LogSize, /) -> Cost:
+        """Every pair of items in a profile is counted once, and a row of neighbours read for each pair."""
+        return Cost(fit=8e-9 * size.squares, rank=1.5e-8 * size.pairs * self.neighbours)
 
     def _make_room(self, holders: Holders, count: Codes) -> Neighbours:
         """Empty rows, each with room for the neighbours that there can be and, if exact, one spare."""

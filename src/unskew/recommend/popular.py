@@ -11,6 +11,7 @@ from unskew.arrays.types import Codes, Items
 from unskew.checks import require_bool
 from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.popular_kernels import Popularity, rank_by_popularity, recommend_most_popular
 from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
@@ -84,6 +85,10 @@ class Popular:
             recommend_most_popular(lo, hi, work.rows, model.best, k, mine, out)
 
         return work.recommend(recommend, k)
+
+    def estimate_cost(self, size: LogSize, /) -> Cost:
+        """Items are counted, and a pair takes hardly any time."""
+        return Cost(fit=1e-8 * size.pairs, rank=2e-7 * size.pairs)
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k.
