@@ -132,5 +132,5 @@ class _Waiting(NamedTuple):
 def _to_numbers(times: pa.Array) -> Times:
     if times.null_count:
         times = times.fill_null(0)
-    numbers: Times = times.to_numpy(zero_copy_only=True)
+    numbers: Times = times.to_numpy(zero_copy_only=True).copy()  # else the ids of the batch are kept as well
     return numbers
