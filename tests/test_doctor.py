@@ -161,6 +161,13 @@ def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
         assert len(result.stderr.splitlines()) == 1
 
 
+def test_files_of_which_the_first_lacks_a_column_are_described(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("user,item\n1,2\n")
+    (tmp_path / "b.csv").write_text("user,item,time\n1,2,3\n")
+    found = us.examine(tmp_path)
+    assert "a.csv has no column 'time'" in found.problems[0]
+
+
 def test_one_item_for_each_user_leaves_nothing_to_hold_out() -> None:
     found = us.examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]})
     assert found.protocol is None
