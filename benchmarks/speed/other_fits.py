@@ -8,6 +8,7 @@ total variation.
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +29,22 @@ MOST_PASSES = 5000
 
 class Stopped(Exception):
     """Raised inside a minimiser where the item mix is near enough."""
+
+
+def measure_distance(target: Floats, q: Floats) -> float:
+    """Total variation."""
+    return 0.5 * float(np.abs(target - q).sum())
+
+
+def scale_plainly(one_pass: Callable[[Floats], Floats], target: Floats, tol: float) -> tuple[Floats, int]:
+    """Weights from 1 on, times target over mix, again and again; and how many passes that took."""
+    w = np.ones(len(target))
+    for n in range(1, MOST_PASSES + 1):
+        q = one_pass(w)
+        if measure_distance(target, q) <= tol:
+            return w, n
+        w *= target / q
+    return w, MOST_PASSES
 
 
 @dataclass(frozen=True)
@@ -75,7 +92,7 @@ class SparseProblem:
 
     def distance(self, q: Floats) -> float:
         """Total variation from the target."""
-        return 0.5 * float(np.abs(self.target - q).sum())
+        return measure_distance(self.target, q)
 
     def pair_probabilities(self, w: Floats) -> Floats:
         """P(u) P(i|u,w) of every entry, in the order of the matrix."""
@@ -88,24 +105,12 @@ class SparseProblem:
         return np.bincount(self.matrix.indices, probabilities, len(self.target)).astype(np.float64)
 
     def scale(self, tol: float) -> Floats:
-        """Weights by plain scaling, w times target over mix, again and again."""
-        w = np.ones(len(self.target))
-        for _ in range(MOST_PASSES):
-            q = self.one_pass(w)
-            if self.distance(q) <= tol:
-                break
-            w *= self.target / q
-        return w
+        """Weights by plain scaling."""
+        return scale_plainly(self.one_pass, self.target, tol)[0]
 
     def count_passes(self, tol: float) -> int:
         """How many passes plain scaling takes."""
-        w = np.ones(len(self.target))
-        for n in range(1, MOST_PASSES + 1):
-            q = self.one_pass(w)
-            if self.distance(q) <= tol:
-                return n
-            w *= self.target / q
-        return MOST_PASSES
+        return scale_plainly(self.one_pass, self.target, tol)[1]
 
     def minimise(self, tol: float) -> Floats:
         """Weights by L-BFGS on the convex ``sum_u P(u) log sum_i w_i - sum_i T_i log w_i``; its gradient is q - T.
@@ -172,13 +177,7 @@ class SqlProblem:
 
     def scale(self, tol: float) -> Floats:
         """Weights by plain scaling."""
-        w = np.ones(len(self._items))
-        for _ in range(MOST_PASSES):
-            q = self.one_pass(w)
-            if self._problem.distance(q) <= tol:
-                break
-            w *= self._problem.target / q
-        return w
+        return scale_plainly(self.one_pass, self._problem.target, tol)[0]
 
 
 @numba.njit(nogil=True)

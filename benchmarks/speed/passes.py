@@ -12,11 +12,12 @@ import numpy as np
 from benchmarks.frame.comparison import Comparison
 from benchmarks.frame.contenders import in_process
 from benchmarks.speed.other_fits import SparseProblem, SqlProblem, read_indices
-from benchmarks.worlds import case
+from benchmarks.worlds import case, case_of
 from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.text import thousands
 
 SIZES = (163_000, 1_600_000, 10_000_000)
+LARGE: tuple[int, int] | None = (1_000_000, 600_000)  # users and items of a catalogue that leaves the caches
 LIBRARIES = ()
 TOLERANCE = 1e-12
 
@@ -27,9 +28,12 @@ products with a matrix in memory, DuckDB two joins with a sum each over a table 
 
 
 def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
-    """One for each number of entries."""
-    for size in sizes:
-        here = case(size)
+    """One for each number of pairs, and one with a large catalogue."""
+    cases = [partial(case, size) for size in sizes]
+    if LARGE is not None:
+        cases.append(partial(case_of, *LARGE))
+    for make in cases:
+        here = make()
         problem = SparseProblem.of(here.profiles, here.target)
         sql, sweep = SqlProblem(problem), Sweep(here.profiles)
         w = np.exp(np.random.default_rng(0).normal(size=len(problem.items)))
