@@ -137,7 +137,7 @@ class Source:
         )
 
     def sample(self, rows: int = 1000) -> list[tuple[str, ...]]:
-        """The first rows of the first file as texts, empty where there is no value, and where it has no such column."""
+        """The first rows of the first file as texts, empty where there is no value or no such column."""
         found = self.connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}")
         texts = (["" if value is None else str(value) for value in row] for row in found.fetchall())
         return [(*row, *[""] * (len(self.columns) - len(row))) for row in texts]  # its columns come first
