@@ -31,6 +31,8 @@ class Made:
         Of Python, unskew and the libraries.
     commit, date
         The commit that was measured, with ``+`` if files differed from it, and the day.
+    load
+        The load average of the machine in the last quarter of an hour, which tells whether it had other work.
     """
 
     processor: str
@@ -40,6 +42,7 @@ class Made:
     versions: dict[str, str]
     commit: str
     date: str
+    load: float | None = None
 
 
 def describe(libraries: Iterable[str] = (), others: dict[str, str] | None = None) -> Made:
@@ -54,6 +57,7 @@ def describe(libraries: Iterable[str] = (), others: dict[str, str] | None = None
         versions | (others or {}),
         _commit(),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
+        round(os.getloadavg()[2], 1),
     )
 
 

@@ -112,7 +112,8 @@ def _number(value: float | None) -> str:
 
 def _describe(made: Made) -> str:
     versions = enumerate_words([f"{name} {version}" for name, version in made.versions.items()])
+    load = "" if made.load is None else f", load average {made.load:g}"
     return (
         f"Measured on {made.date} at commit {made.commit} on {made.cores} cores ({made.processor}), "
-        f"{made.memory}, {made.system}: {versions}."
+        f"{made.memory}, {made.system}{load}: {versions}."
     )
