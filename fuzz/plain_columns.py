@@ -56,10 +56,10 @@ def show(value: Any) -> str:
 
 
 def _decode(content: bytes) -> str:
-    """Text in UTF-8; in UTF-16 or UTF-32 if it begins with their mark or has zeros in it; else in Latin-1."""
+    """Text in UTF-8; in UTF-16 or UTF-32 if it begins with their mark or has zeros in it; else as on Windows."""
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content
     wide = ("utf-32", "utf-16", "utf-16-le", "utf-16-be")
-    for encoding in wide if marked else ("utf-8-sig", "latin-1"):
+    for encoding in wide if marked else ("utf-8-sig", "cp1252", "latin-1"):
         with contextlib.suppress(UnicodeDecodeError):
             text = content.decode(encoding)
             if "\0" not in text:
