@@ -7,9 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from unskew.data.fingerprint import fingerprint_history
+from unskew.data.log import Log
+from unskew.data.snapshot import Snapshot
 from unskew.data.times import Label
+from unskew.engines.spark_log import is_on_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
 from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
@@ -48,7 +53,8 @@ def read_done_dates(
     path = files.rows
     assert path is not None
     found = Timeline.load(path)
-    difference = find_difference(found.options, options)
+    former_end = find_former_end(found, spec.log, options)
+    difference = find_difference({**found.options, **_list_settled(former_end, spec, options)}, options)
     if difference is not None:
         raise PolicyError(
             f"{path} cannot be continued: it {difference}",
@@ -57,7 +63,7 @@ def read_done_dates(
     if files.probabilities is not None:
         found = Timeline.load(path, probabilities=files.probabilities)
     sizes = {len(theta) for theta in found.starts.values()}
-    if found.starts.keys() != set(spec.tops) or sizes != {len(spec.log.items)}:
+    if found.starts.keys() != set(spec.tops) or (former_end is None and sizes != {len(spec.log.items)}):
         raise damage_error(path, "weights to start from are missing", BEGIN_AGAIN)
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
     done = []
@@ -66,6 +72,8 @@ def read_done_dates(
             moment = spec.log.axis.moment(at)
         except InputError as error:
             raise damage_error(path, error, BEGIN_AGAIN) from error
+        if former_end is not None and moment.tick >= former_end:
+            continue  # that day or hour may not have been over
         row_names, share_names = spec.names(options["view"], moment)
         if [row[1:6] for row in rows[at]] != row_names:
             raise damage_error(path, f"the rows at {at} are not those of its options", BEGIN_AGAIN)
@@ -75,7 +83,38 @@ def read_done_dates(
                 remedy="give the file that was written with it, or remove both to begin again",
             )
         done.append(DoneDate(moment.tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
-    return done, found.starts
+    return done, found.starts if former_end is None else {}
+
+
+def _list_settled(
+    former_end: int | float | None, spec: TimelineSpec, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The options that are as they were, although they look different, since the log has only grown."""
+    if former_end is None:
+        return {}
+    before = spec.reference
+    settled = isinstance(before, Snapshot) and before.log is spec.log and before.tick < former_end
+    return {name: options[name] for name in ("log", *([REFERENCE_MIX] if settled else []))}
+
+
+def describe_history(log: Log) -> dict[str, Any] | None:
+    """By what a log is known again when it has grown: all before its last time, at which more may still come."""
+    if is_on_spark(log):
+        return None
+    end = np.asarray(log.span[1]).item()
+    found = fingerprint_history(log, end)
+    return None if found is None else {"before": end, "hash": found}
+
+
+def find_former_end(found: Timeline, log: Log, options: Mapping[str, Any]) -> int | float | None:
+    """Where the log of a timeline ended, if this one continues it; None if it is that log, or another."""
+    history = found.history
+    if found.options.get("log") == options["log"] or not isinstance(history, Mapping) or is_on_spark(log):
+        return None
+    end = history.get("before")
+    if isinstance(end, bool) or not isinstance(end, int | float) or not end <= log.span[1]:
+        return None
+    return end if fingerprint_history(log, end) == history.get("hash") else None
 
 
 def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) -> str | None:

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
@@ -27,7 +28,7 @@ from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.files import is_csv
 from unskew.over_time.date_grid import grid_of
-from unskew.over_time.resume import DoneDate, read_done_dates
+from unskew.over_time.resume import DoneDate, describe_history, read_done_dates
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
 from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
@@ -110,9 +111,10 @@ def timeline(
     output, probabilities
         Parquet files for the rows and for the probabilities of `items`, written every few seconds and at the end.
     resume
-        Go on with what is in `output`: only dates that it lacks are computed. A run that was interrupted and
-        resumed gives the same numbers, to the last bit, as one that was not. Without it an `output`
-        that is there already is replaced, but only once all dates are done.
+        Go on with what is in `output`: only dates that it lacks are computed. The log may have grown meanwhile, if
+        what it held then is unchanged; dates at or after its former end are computed again. A run that was
+        interrupted and resumed gives the same numbers, to the last bit, as one that was not. Without it an
+        `output` that is there already is replaced, but only once all dates are done.
     options, **changes
         How weights are fitted, as for `fit_weights`; `method` is that of `top`, ``descent`` (the paper's way) by
         default, or ``lbfgs``, which needs fewer passes.
@@ -197,6 +199,10 @@ class _Run:
             self.replaces = not resume
             if resume:
                 self.known, self.starts = read_done_dates(files, spec, self.options)
+
+    @cached_property
+    def _history(self) -> dict[str, Any] | None:
+        return describe_history(self.spec.log)
 
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
@@ -291,6 +297,7 @@ class _Run:
             complete={moment.tick for moment in self.grid} <= {date.tick for date in done},
             computed=len(self.new),
             starts=(self.new[-1].starts if self.new else self.starts) or {},
+            history=self._history if self.files.rows is not None else None,
             frames=self.spec.log.frames,
         )
 

@@ -79,6 +79,9 @@ class Timeline:
         Whether every date that was asked for is there.
     computed
         How many dates were computed; the others were in the file already.
+    starts, history
+        What it needs to be continued: the weights of the last date, and a check sum of the log before its end, by
+        which a log that has grown since is known again.
     """
 
     rows: pa.Table
@@ -88,6 +91,7 @@ class Timeline:
     complete: bool = True
     computed: int = 0
     starts: Mapping[int | None, Floats] = field(default_factory=dict)
+    history: Mapping[str, Any] | None = None
     frames: str | None = None
 
     @property
@@ -161,6 +165,7 @@ class Timeline:
             "options": self.options,
             "unfinished": self.unfinished,
             "complete": self.complete,
+            "history": self.history,
         }
         starts = {_start_name(top): pa.array(theta) for top, theta in self.starts.items()}
         write_table(Path(path), self.rows, "timeline", about, starts)
@@ -190,6 +195,7 @@ class Timeline:
                 unfinished=tuple(about["unfinished"]),
                 complete=bool(about["complete"]),
                 starts=starts,
+                history=about.get("history"),
             )
         return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
 

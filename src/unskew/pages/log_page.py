@@ -111,7 +111,9 @@ def make_log_page(
     with remembering_ranks(memory):
         found = report(draws, recommenders, at=at, reference=reference, **options)
     before = _find_reference(log, reference, options)
-    if made is None:
+    if made is not None:
+        _compare_logs(made, log)
+    else:
         progress().step(2, steps, "scores over time")
         memory.keeps = False  # the dates between are needed once
         with remembering_ranks(memory):
@@ -127,6 +129,18 @@ def make_log_page(
         names=names or {},
     )
     return LogPage(report=found, timeline=made, log=log, page=page)
+
+
+def _compare_logs(made: Timeline, log: Log) -> None:
+    """Warn of a timeline that was not computed from this log as it is now."""
+    theirs = made.options.get("log", {})
+    if theirs.get("hash") != fingerprint_log(log)["hash"]:
+        warnings.warn(
+            f"the scores over time were computed from another log, or from this one when it ended at "
+            f"{theirs.get('last')}: continue that timeline with {option('resume', True)}",
+            UnskewWarning,
+            stacklevel=3,
+        )
 
 
 def _find_reference(log: Log, reference: Any, options: Mapping[str, Any]) -> Snapshot | None:
