@@ -105,6 +105,7 @@ class EASE:
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Count and invert: about ``n^3`` steps for n items."""
+        object.__setattr__(self, "_model", None)  # two such matrices need not be in memory at once
         p, count = snapshot.profiles, snapshot.counts()
         modelled = np.flatnonzero(count)
         if self.max_items is not None:
