@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable
@@ -15,8 +16,10 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import unskew as us
+from unskew.cli import main
 from unskew.errors import ColumnError, FileError
 from unskew.files import seal
 from unskew.reading.excel_files import _to_array
@@ -261,3 +264,17 @@ def test_a_separator_that_is_no_text_is_refused(sep: str, tmp_path: Path) -> Non
     (tmp_path / "log.csv").write_text("user;item;time\na;b;1\n")
     with pytest.raises(us.InputError, match=r"sep is .*: give one to"):
         us.read_log(tmp_path / "log.csv", sep=sep)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "reproduce -o out --world",
+        "weights log.csv --reference 1 --at 2 -o",
+        "evaluate log.csv -r popular --weights",
+    ],
+)
+def test_an_empty_name_is_not_taken_for_this_folder_or_for_none(line: str) -> None:
+    result = CliRunner().invoke(main, [*line.split(), ""])
+    assert result.exit_code == 2
+    assert re.fullmatch(r"error: --\w+ is empty: is a shell variable unset\?\n", result.stderr)

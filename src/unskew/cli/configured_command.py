@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from unskew.cli.configuration import Configuration, find_configuration, read_configuration
+from unskew.cli.file_name import FILE
 from unskew.cli.streams import tell
 from unskew.errors import InputError, option
 
@@ -24,7 +25,7 @@ class ConfiguredCommand(click.Command):
         self.params += [
             click.Option(
                 ["--config"],
-                type=click.Path(readable=False),
+                type=FILE,
                 metavar="FILE",
                 expose_value=False,
                 help="Take options that are not given from this file.  [default: unskew.toml, or [tool.unskew] of "

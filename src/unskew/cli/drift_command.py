@@ -9,10 +9,11 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.detect_output import draw_bursts_to, print_bursts
+from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
 from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
-from unskew.cli.shared_options import FILE, LogOptions, log_options, names_option, show_options
+from unskew.cli.shared_options import LogOptions, log_options, names_option, show_options
 from unskew.errors import InputError, option
 from unskew.text import percent, thousands
 

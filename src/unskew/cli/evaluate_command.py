@@ -8,9 +8,9 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.evaluate_output import print_report
+from unskew.cli.file_name import FILE
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
-    FILE,
     FitChoice,
     LogOptions,
     at_option,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.file_name import FILE
 from unskew.cli.printing import print_line, print_table
 from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
@@ -16,12 +17,10 @@ if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.view_report import ViewReport
 
-_FILE = click.Path(readable=False)
-
 KNOWN_OPTIONS = [
     click.option(
         "--exposures",
-        type=_FILE,
+        type=FILE,
         metavar="FILE",
         help="Who was shown which item when: a file with columns for user, item and time "
         "(FILE?user=A&item=B&time=C if they are called otherwise).",
@@ -40,7 +39,7 @@ KNOWN_OPTIONS = [
         help="When something was recommended; START: for a recommender that is on since, START/END where times "
         "contain colons. Repeat for several.",
     ),
-    click.option("--holdout", type=_FILE, metavar="FILE", help="Users who are never shown anything."),
+    click.option("--holdout", type=FILE, metavar="FILE", help="Users who are never shown anything."),
     click.option(
         "--production",
         metavar="SPEC",

@@ -10,10 +10,10 @@ import click
 from unskew.cli.command_group import WARNINGS
 from unskew.cli.command_line import write_command
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
-    FILE,
     FitChoice,
     LogOptions,
     check_specs,

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import click
 
+from unskew.cli.file_name import FILE
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import FILE, show_options
+from unskew.cli.shared_options import show_options
 from unskew.errors import InputError, option
 
 

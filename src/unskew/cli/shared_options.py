@@ -13,6 +13,7 @@ import click
 
 from unskew.cli.command_group import debug_option
 from unskew.cli.file_flags import FILE_OPTIONS, take_file_options
+from unskew.cli.file_name import FILE
 from unskew.cli.known_options import KNOWN_OPTIONS, KnownOptions, print_view
 from unskew.cli.streams import tell
 from unskew.errors import InputError
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 Function = Callable[..., Any]
 
 _STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: so long before the end
-
-FILE = click.Path(readable=False)  # for tab completion; whether it can be used is said where it is opened
 
 _FILE_OPTIONS = [
     click.argument("log", type=FILE, metavar="LOG...", nargs=-1, required=True),

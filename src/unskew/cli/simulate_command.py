@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.file_name import FILE
 from unskew.cli.printing import print_figures, print_json, print_line
-from unskew.cli.shared_options import FILE, LogOptions, limit_options, seed_option, show_options
+from unskew.cli.shared_options import LogOptions, limit_options, seed_option, show_options
 from unskew.errors import InputError, option
 from unskew.text import thousands
 from unskew.worlds.world_names import SUMMARIES

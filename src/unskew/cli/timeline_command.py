@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
-    FILE,
     FitChoice,
     LogOptions,
     check_specs,

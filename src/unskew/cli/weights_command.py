@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
-    FILE,
     FitChoice,
     LogOptions,
     at_option,

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from unskew.cli.file_name import FILE
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import FILE, LogOptions, limit_options, show_options
+from unskew.cli.shared_options import LogOptions, limit_options, show_options
 from unskew.errors import InputError, option
 from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
