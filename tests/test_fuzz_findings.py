@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyarrow import feather
 
 import unskew as us
 from unskew.cli import main
@@ -278,3 +279,15 @@ def test_an_empty_name_is_not_taken_for_this_folder_or_for_none(line: str) -> No
     result = CliRunner().invoke(main, [*line.split(), ""])
     assert result.exit_code == 2
     assert re.fullmatch(r"error: --\w+ is empty: is a shell variable unset\?\n", result.stderr)
+
+
+@pytest.mark.parametrize("ending", ["arrow", "parquet"])
+def test_a_column_whose_name_is_no_text_is_refused(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{ending}"
+    table = pa.table({**ROWS, "caf\u00e9": [1, 2]})
+    feather.write_feather(table, path, compression="uncompressed") if ending == "arrow" else pq.write_table(
+        table, path
+    )
+    path.write_bytes(path.read_bytes().replace("caf\u00e9".encode(), b"caf\xc3)"))
+    with pytest.raises(FileError, match=f"cannot read .*log.{ending}: "):
+        us.read_log(path)

@@ -32,5 +32,7 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
         table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
         table.validate(full=True)  # DuckDB would follow a damaged offset anywhere
         return table
+    except UnicodeDecodeError:
+        raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None
     except (pa.ArrowException, OSError) as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
