@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew.data.log import Log
 from unskew.data.times import Label
-from unskew.text import percent, thousands
+from unskew.text import count, percent, thousands
 
 _LATER = 0.8  # of what was taken: the rest is what a time split would hold out
 _MOST_SINGLE = 0.5
@@ -47,7 +47,7 @@ def advise_protocol(log: Log) -> Advice:
         why = f"{thousands(tested)} users who had a profile at {moment.label} took something later"
         return Advice("time split", why, moment.label)
     why = (
-        f"only {thousands(tested)} users who had a profile at {moment.label} took something later, too few for a "
+        f"only {count(tested, 'user')} who had a profile at {moment.label} took something later, too few for a "
         f"time split, and {thousands(several)} have several items"
     )
     if share > _MOST_SINGLE:

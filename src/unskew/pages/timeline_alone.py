@@ -11,6 +11,7 @@ from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
 from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_quality
 from unskew.evaluation.report_page import ReportPage
+from unskew.over_time.reference_mix import REFERENCE_MIX
 from unskew.over_time.timeline_chart import qualities_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.text import percent, show_name
@@ -32,7 +33,11 @@ def make_timeline_page(
         Section(headline, text, tone="answer", level=3) for headline, text in _describe_changes(made, quality)
     ]
     cards.append(Section("What the data cannot tell", "", level=3, notes=_describe_limits(made)))
-    options = [[name, _write(value)] for name, value in made.options.items() if value not in (None, [], "", False)]
+    options = [
+        [name, _write(value)]
+        for name, value in made.options.items()
+        if name != REFERENCE_MIX and value not in (None, [], "", False)  # the mix is for resuming, not for people
+    ]
     rows = [["", ""], ["unskew", __version__], *options]
     text = "This command makes the page again:" if command else ""
     making = Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=command)
