@@ -61,7 +61,7 @@ def _panel(rows: list[dict[str, Any]], strokes: dict[str, Stroke], title: str, l
     ticks = log_ticks(sizes[0] / 1.3, sizes[-1] * 1.3)
     x = (
         alt.X("events:Q", title="events in the log")
-        .scale(type="log", domain=[sizes[0], sizes[-1]], nice=False)
+        .scale(type="log", domain=[sizes[0] / 1.1, sizes[-1]], nice=False)
         .axis(number_axis([tick for tick in ticks if f"{tick:.0e}"[0] == "1"]))
     )
     y = alt.Y("value:Q", title=title).scale(span.scale()).axis(number_axis(log_ticks(span.low, span.high)))
