@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,10 @@ def test_only_what_others_took_in_the_windows_can_be_lost(seed: int, start: int,
     assert all(user not in group and start <= time < start + length for user, _, time in lost)
     assert view.view_report is not None
     assert view.view_report.dropped_pairs == len(lost) == sum(s.dropped for s in view.view_report.strata)
+    sizes = Counter(user for user, _, _ in rows_of(log))
+    mass = sum(1 / (len(sizes) * sizes[user]) for user, _, _ in lost)
+    assert sum(s.dropped_mass for s in view.view_report.strata) == pytest.approx(mass, abs=1e-12)
+    assert all(s.dropped > 0 or s.dropped_mass == 0 for s in view.view_report.strata)
 
 
 def test_a_probability_of_one_leaves_the_log_as_it_is() -> None:

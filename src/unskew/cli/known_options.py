@@ -157,12 +157,13 @@ def print_view(report: ViewReport | None) -> None:
                 stratum.name,
                 thousands(stratum.pairs),
                 thousands(stratum.dropped),
+                percent(stratum.dropped_mass),
                 "" if stratum.observed is None else f"{stratum.observed:.4g}",
                 "" if stratum.usual is None else f"{stratum.usual:.4g}",
             ]
             for stratum in report.strata
         ]
-        print_table(["taken in the windows", "pairs", "left out", "a user", "usually"], rows, left=1)
+        print_table(["taken in the windows", "pairs", "left out", "mass", "a user", "usually"], rows, left=1)
     for note in report.notes:
         print_line(f"Note: {note}.")
     for one in report.advice:

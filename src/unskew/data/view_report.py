@@ -16,6 +16,8 @@ class Stratum:
         Which, in words: ``rank 1``.
     pairs, dropped
         How many there are, and how many of them the view leaves out.
+    dropped_mass
+        How much mass of the whole log those left out have, where users are alike, and so are the items of a user.
     observed, usual
         Pairs for each user who could be shown something, and how many there would be had nothing been shown; None
         where a view does not estimate this.
@@ -24,6 +26,7 @@ class Stratum:
     name: str
     pairs: int
     dropped: int
+    dropped_mass: float
     observed: float | None = None
     usual: float | None = None
 

@@ -67,7 +67,7 @@ class Thinning:
         result = self.log.keep_entries(left, repeats=self.again, view=self.view)
         if len(result) == 0:
             raise EmptyError(f"nothing is left of this log in the {self.view} view")
-        strata = _describe_strata(self.rates, self.cell[dropped])
+        strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))
         report = describe_view(self.log, result, self.reason, strata=strata, notes=self.notes, advice=self.advice)
         return replace(result, view_report=report)
 
@@ -103,9 +103,19 @@ def plan_thinning(
     )
 
 
-def _describe_strata(rates: Rates, dropped: Codes) -> list[Stratum]:
-    """The rank strata of a report, from the cells of the pairs that were dropped."""
-    lost = dict(zip(name_strata(), np.bincount(RANK_OF[dropped], minlength=RANK_STRATA).tolist(), strict=True))
+def _weigh(log: Log, entries: Codes) -> Floats:
+    """The mass of some entries: all users have the same, and all items of a user."""
+    sizes = np.diff(log.start.astype(np.int64)).astype(np.int64)
+    each: Floats = 1.0 / (np.count_nonzero(sizes) * sizes[log.entry_users()[entries]])
+    return each
+
+
+def _describe_strata(rates: Rates, dropped: Codes, mass: Floats) -> list[Stratum]:
+    """The rank strata of a report, from the cells of the pairs that were dropped, and their mass."""
+    rank = RANK_OF[dropped]
+    counts, masses = np.bincount(rank, minlength=RANK_STRATA), np.bincount(rank, mass, minlength=RANK_STRATA)
+    lost = dict(zip(name_strata(), zip(counts.tolist(), masses.tolist(), strict=True), strict=True))
     return [
-        Stratum(name, pairs, lost[name], observed, usual) for name, pairs, observed, usual, _ in list_strata(rates)
+        Stratum(name, pairs, *lost[name], observed, usual)
+        for name, pairs, observed, usual, _ in list_strata(rates)
     ]
