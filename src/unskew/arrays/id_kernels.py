@@ -166,14 +166,14 @@ def read_words_at(known_start, known_size, known, codes, done, found):
 
 
 @compiled
-def write_ids(known_start, known_size, known, codes, start, written):
-    """Copy the bytes of some ids one after the other."""
+def write_ids(known_start, known_size, text, codes, start, written):
+    """Copy the bytes of some ids one after the other; `text` has the words of the table as bytes."""
     for k in range(len(codes)):
-        there = known_start[codes[k]]
+        code = codes[k]
+        there = known_start[code] * 8
         at = start[k]
-        size = known_size[codes[k]]
-        for done in range(size):
-            written[at + done] = (known[there + (done >> 3)] >> np.uint64((done & 7) * 8)) & np.uint64(255)
+        for done in range(known_size[code]):
+            written[at + done] = text[there + done]
 
 
 @compiled

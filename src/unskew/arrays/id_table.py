@@ -63,7 +63,7 @@ class IdTable:
         """Some ids one after the other: where each begins and ends, and all bytes."""
         start = np.concatenate([[0], np.cumsum(self._size[codes], dtype=np.int64)])
         text = np.empty(int(start[-1]), dtype=np.uint8)
-        write_ids(*self._known(), codes, start, text)
+        write_ids(self._start, self._size, self._words.view(np.uint8), codes, start, text)
         return start, text
 
     def _known(self) -> tuple[Codes, npt.NDArray[np.int32], _Words]:
