@@ -48,7 +48,7 @@ their time is multiplied. *Exact* takes the pair out of the model too, which the
 _AGREEMENT = {
     PRECISION: f"the ranks of pairs; at most {100 * PRECISION:g} % differ, where single precision decides",
     TIES: f"the ranks of pairs; at most {100 * TIES:g} % differ, since the {NEIGHBOURS} neighbours of an item are "
-    "cut off among equal ones, of which each library takes others (uncut, all but 0.1 % are the same)",
+    "cut off among equal ones, of which each library takes others",
 }
 
 
