@@ -291,3 +291,8 @@ def test_a_column_whose_name_is_no_text_is_refused(ending: str, tmp_path: Path) 
     path.write_bytes(path.read_bytes().replace("caf\u00e9".encode(), b"caf\xc3)"))
     with pytest.raises(FileError, match=f"cannot read .*log.{ending}: "):
         us.read_log(path)
+
+
+def test_a_yardstick_is_not_held_against_more_worlds_than_anybody_can_wait_for() -> None:
+    with pytest.raises(us.PolicyError, match=r"truth_seeds is 9223372036854775808, but must be at most 10000"):
+        us.yardstick("quiet", seeds=[1], users=60, items=30, truth_seeds=2**63)

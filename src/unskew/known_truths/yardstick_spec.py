@@ -19,6 +19,8 @@ from unskew.known_truths.contestants import Contestant, describe_contestant, fin
 from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_methods
 from unskew.recommend.specs import AnyRecommenders
 
+_MOST_WORLDS = 10_000
+
 
 @dataclass(frozen=True)
 class YardstickSpec:
@@ -75,7 +77,9 @@ class YardstickSpec:
             qualities=wanted,
             seeds=_read_seeds(seeds),
             folds=require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2),
-            truth_seeds=require_whole_number(option("truth_seeds"), truth_seeds, "a number of worlds", 0),
+            truth_seeds=require_whole_number(
+                option("truth_seeds"), truth_seeds, "a number of worlds", 0, _MOST_WORLDS
+            ),
             sources=find_sources(worlds, base=base, users=users, items=items),
         )
 
