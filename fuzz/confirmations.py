@@ -70,8 +70,8 @@ def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
     known = {i for _, i, _ in log}
     lists: dict[str, list[tuple[float, str]]] = {}
     for u, i, rank in zip(columns["user"], columns["item"], columns["rank"], strict=True):
-        if show_id(i) in known:
-            lists.setdefault(show_id(u), []).append((float(rank), show_id(i)))
+        if _read_number(i) in known:
+            lists.setdefault(_read_number(u), []).append((float(rank), _read_number(i)))
     if any(len({rank for rank, _ in pairs}) < len(pairs) for pairs in lists.values()):
         raise ValueError("two items have one rank")
     own: dict[str, set[str]] = {}
@@ -100,5 +100,5 @@ def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
 
 
 def _read_number(value: Any) -> str:
-    """An id as text; a text as the number that it is, since users of this log are numbers: 06 is 6."""
+    """An id as text; a text as the number that it is, since the ids of this log are numbers: 06 is 6."""
     return str(int(value)) if isinstance(value, str) and re.fullmatch("-?[0-9]+", value) else show_id(value)

@@ -296,3 +296,23 @@ def test_a_column_whose_name_is_no_text_is_refused(ending: str, tmp_path: Path) 
 def test_a_yardstick_is_not_held_against_more_worlds_than_anybody_can_wait_for() -> None:
     with pytest.raises(us.PolicyError, match=r"truth_seeds is 9223372036854775808, but must be at most 10000"):
         us.yardstick("quiet", seeds=[1], users=60, items=30, truth_seeds=2**63)
+
+
+@pytest.mark.parametrize("value", ["a" * 5000, "a b " * 1000])
+@pytest.mark.parametrize("flag", ["--sample", "--seed"])
+def test_a_message_about_an_option_does_not_quote_all_of_an_endless_value(flag: str, value: str) -> None:
+    result = CliRunner().invoke(main, ["evaluate", "log.csv", flag, value])
+    assert result.exit_code == 2
+    assert f"Invalid value for '{flag}': 'a" in result.stderr
+    assert len(result.stderr) < 600
+
+
+def test_a_file_of_another_kind_is_named_in_few_words(tmp_path: Path) -> None:
+    path = tmp_path / "timeline.parquet"
+    us.timeline(us.read_log({**ROWS, "user": ["a", "a"]}), "constant:1", reference=3, output=path)
+    table = pq.read_table(path)
+    told = {**json.loads(table.schema.metadata[b"unskew"]), "kind": "x" * 9000}
+    forged = {**table.schema.metadata, b"unskew": json.dumps(told).encode()}
+    pq.write_table(seal(table.replace_schema_metadata(forged)), path)
+    with pytest.raises(us.InputError, match=r"holds a table of kind 'x{50,60}\.\.\., not a timeline: make one"):
+        us.Timeline.load(path)

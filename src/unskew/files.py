@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from unskew.checksums import sum_table
 from unskew.errors import FileError, InputError
-from unskew.text import first_line
+from unskew.text import first_line, one_line
 
 ARROW_MAGIC = b"ARROW1"
 """The bytes with which an Arrow file begins."""
@@ -303,7 +303,9 @@ def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -
     if not isinstance(found, str):
         raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
     if found != kind:
-        raise InputError(f"{path} holds {_KINDS.get(found, f'a {found} table')}, not {wanted}", remedy=remedy)
+        raise InputError(
+            f"{path} holds {_KINDS.get(found, f'a table of kind {one_line(found)}')}, not {wanted}", remedy=remedy
+        )
 
 
 def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:

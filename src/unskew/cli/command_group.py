@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import shlex
 import sys
 import traceback
@@ -91,7 +92,10 @@ class CommandGroup(click.Group):
                 return super().invoke(ctx)
         except UnskewError as error:
             _end(ctx, reporter, f"error: {error.render(name_option)}", 2)
-        except (click.ClickException, click.exceptions.Exit, click.Abort):
+        except click.ClickException as error:
+            vars(error)["message"] = _ENDLESS.sub(lambda found: f"{found[0][:197]}...", error.message)
+            raise
+        except (click.exceptions.Exit, click.Abort):
             raise
         except BrokenPipeError:  # whoever read our output has seen enough
             discard_output()
@@ -111,6 +115,9 @@ class CommandGroup(click.Group):
             _end(ctx, reporter, f"unexpected {told} (--debug shows where)", 1)
         finally:
             reporter.close()
+
+
+_ENDLESS = re.compile(r"'[^']{200,}'|\S{200,}")  # a value that click would quote whole
 
 
 def _describe(error: OSError) -> str:

@@ -175,7 +175,10 @@ def _plan_work(
     work = WorkEstimate.of(list(spec.models.values()), [spec.snapshot(moment) for moment in grid], rule)
     if resume and options.may_draw and files.rows is not None and files.rows.exists():
         before = Timeline.load(files.rows).options.get("sample")
-        work = replace(work, sample=before, by_default=before is not None)
+        if (
+            before is None or type(before) is int
+        ):  # what else there may be in a file is refused when it is continued
+            work = replace(work, sample=before, by_default=before is not None)
     elif must_draw(work, options, spec.qualities):
         work = work.draw()
     work.announce(f"fewer dates ({option('every')}) take less, and so does a smaller model (ease?max_items=5000)")
