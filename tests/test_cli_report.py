@@ -190,3 +190,34 @@ def test_json_is_one_object_and_nothing_else_and_the_last_date_is_the_default(lo
     told = json.loads(done.stdout)
     assert told["output"] == str(tmp_path / "x.html")
     assert told["at"] == max(table().column("time").to_pylist())
+
+
+def test_a_timeline_that_does_not_go_with_the_report_is_told_apart(log: str, tmp_path: Path) -> None:
+    saved = str(tmp_path / "timeline.parquet")
+    answer("timeline", log, "--reference", "40", "--to", "90", "--every", "50", "-r", "popular", "-o", saved)
+    options = [
+        "--reference",
+        "50",
+        "--at",
+        "95",
+        "-r",
+        "constant:1",
+        "--refit",
+        "0",
+        "-o",
+        str(tmp_path / "page.html"),
+    ]
+    told = run("report", log, *options, "--timeline", saved)
+    assert told.exit_code == 0
+    assert (
+        "are those of other recommenders (popular instead of constant:1) and reference dates (40 instead of 50)"
+        in (" ".join(told.stderr.split()))
+    )
+
+
+def test_options_for_a_log_are_refused_beside_a_timeline(log: str, tmp_path: Path) -> None:
+    saved, page = str(tmp_path / "timeline.parquet"), tmp_path / "page.html"
+    answer("timeline", log, "--reference", "40", "--to", "90", "--every", "50", "-r", "popular", "-o", saved)
+    for flag, value in (("--reference", "50"), ("--at", "90"), ("-r", "knn")):
+        assert f"error: {flag} is for a log" in refused("report", saved, flag, value, "-o", str(page))
+    assert not page.exists()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from unskew.cli.command_group import WARNINGS
 from unskew.cli.command_line import write_command
@@ -29,6 +30,7 @@ from unskew.cli.shared_options import (
     show_options,
     split_options,
 )
+from unskew.errors import InputError, option
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -123,6 +125,7 @@ def report(
     command = write_command(context, leave_out=["as_json"])
     made = _load_timeline(source)
     if made is not None:
+        _refuse_options_of_a_log(context, source.log[0])
         source.check_outputs(output, tables=False)
         _write_timeline(made, source, names, path, command, as_json=as_json)
         return
@@ -182,6 +185,16 @@ def _load_timeline(source: LogOptions) -> Timeline | None:
     if len(source.log) != 1 or not is_timeline(source.log[0]):
         return None
     return Timeline.load(source.log[0])
+
+
+def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
+    """A timeline is shown as it is; what stands in a configuration file may be meant for other commands."""
+    for name in ("reference", "at", "recommenders", "baseline", "qualities", "every", "saved"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"{option(name)} is for a log, and {path} is a timeline, which is shown as it was computed",
+                remedy="leave it out, or give the log",
+            )
 
 
 def _write_timeline(

@@ -23,6 +23,7 @@ from unskew.evaluation.report_sections import made_section
 from unskew.evaluation.work_estimate import write_duration
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.timeline import timeline
+from unskew.over_time.timeline_chart import qualities_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.pages.dates_between import choose_step, thin_out
 from unskew.pages.profile_section import profile_section
@@ -113,6 +114,7 @@ def make_log_page(
     before = _find_reference(log, reference, options)
     if made is not None:
         _compare_logs(made, log)
+        _compare_scores(made, found)
     else:
         progress().step(2, steps, "scores over time")
         memory.keeps = False  # the dates between are needed once
@@ -138,6 +140,29 @@ def _compare_logs(made: Timeline, log: Log) -> None:
         warnings.warn(
             f"the scores over time were computed from another log, or from this one when it ended at "
             f"{theirs.get('last')}: continue that timeline with {option('resume', True)}",
+            UnskewWarning,
+            stacklevel=3,
+        )
+
+
+def _compare_scores(made: Timeline, found: Report) -> None:
+    """Warn of a timeline that shows other scores than the report beside it, or debiases them to another date."""
+    parts = [
+        ("recommenders", recommenders_of(made), [score.recommender for score in found.scores]),
+        ("qualities", qualities_of(made), [score.quality for score in found.scores]),
+        ("reference dates", [str(made.options.get("reference"))], [str(found.reference)]),
+    ]
+    if "(" in parts[-1][1][0]:  # a file, which is not told by its date
+        parts.pop()
+    other = [
+        f"{what} ({enumerate_words(theirs)} instead of {enumerate_words(list(dict.fromkeys(ours)))})"
+        for what, theirs, ours in parts
+        if set(theirs) != set(ours)
+    ]
+    if other:
+        warnings.warn(
+            f"the scores over time are those of other {enumerate_words(other)}: leave that timeline out to have "
+            "them computed anew",
             UnskewWarning,
             stacklevel=3,
         )
