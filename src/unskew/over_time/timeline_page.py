@@ -32,7 +32,12 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     windows = place_windows(timeline.dates, campaigns)
     shaded = " Shaded: campaigns." if windows else ""
     dates, sample = timeline.dates, timeline.options.get("sample")
-    drawn = f" At each date {thousands(sample)} held-out pairs were drawn." if sample else ""
+    drawn = (
+        f" At each date {thousands(sample)} held-out pairs were drawn for these charts alone: a score that stands "
+        "elsewhere comes from other draws, and differs by chance, within its interval."
+        if sample
+        else ""
+    )
     text = (
         f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: raw, and debiased to the "
         f"item mix of the reference date. Bands are intervals.{shaded}{drawn} Point at a line for its values."
