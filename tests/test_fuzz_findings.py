@@ -23,7 +23,10 @@ import unskew as us
 from unskew.cli import main
 from unskew.errors import ColumnError, FileError
 from unskew.files import seal
+from unskew.reading.database_files import _refuse_damage
 from unskew.reading.excel_files import _to_array
+from unskew.reading.file_options import FileOptions
+from unskew.reading.input_file import InputFile
 from unskew.views.holdout_group import find_holdout
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
@@ -316,3 +319,15 @@ def test_a_file_of_another_kind_is_named_in_few_words(tmp_path: Path) -> None:
     pq.write_table(seal(table.replace_schema_metadata(forged)), path)
     with pytest.raises(us.InputError, match=r"holds a table of kind 'x{50,60}\.\.\., not a timeline: make one"):
         us.Timeline.load(path)
+
+
+def test_an_sqlite_file_about_which_sqlite_cannot_speak_is_refused(tmp_path: Path) -> None:
+    class Mute:
+        """A database whose first complaint quotes bytes that are no text, as Python's sqlite3 then raises it."""
+
+        def execute(self, _: str) -> None:
+            b"\xc6".decode()
+
+    damaged: Any = Mute()
+    with pytest.raises(FileError, match=r"log\.sqlite is damaged \(its schema is no text\): restore it"):
+        _refuse_damage(damaged, InputFile(tmp_path / "log.sqlite", "log.sqlite", FileOptions()))

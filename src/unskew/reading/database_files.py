@@ -83,7 +83,10 @@ def _connect(file: InputFile) -> sqlite3.Connection:
 
 def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
     """Refuse a file that SQLite would read in part, without a word about the rows that it cannot reach."""
-    found = database.execute("PRAGMA quick_check(1)").fetchone()
+    try:
+        found = database.execute("PRAGMA quick_check(1)").fetchone()
+    except UnicodeDecodeError:  # SQLite quotes what it found, and that is no text
+        raise FileError(f"{file.name} is damaged (its schema is no text)", remedy="restore it") from None
     if found != ("ok",):
         raise FileError(f"{file.name} is damaged ({found[0].splitlines()[-1]})", remedy="restore it")
 
