@@ -97,7 +97,12 @@ def _select_sqlite(path: Path) -> Columns:
         quoted = name.replace('"', '""')
         cursor = database.execute(f'SELECT * FROM "{quoted}"')
         rows = cursor.fetchall()
-        return {one[0]: [row[k] for row in rows] for k, one in enumerate(cursor.description)}
+        return {one[0]: [_read_blob(row[k]) for row in rows] for k, one in enumerate(cursor.description)}
+
+
+def _read_blob(value: Any) -> Any:
+    """A blob as the text that it is: SQLite lets both stand in one column."""
+    return value.decode() if isinstance(value, bytes) else value
 
 
 def pack_duckdb(table: pa.Table) -> bytes:

@@ -189,6 +189,9 @@ def test_what_is_said_about_a_saved_log_may_not_be_nested_without_end(tmp_path: 
         {"kind": {}},
         {"policy": {"held": []}},
         {"policy": {"min_items": "1"}},
+        {"policy": {"min_items": 0}},
+        {"policy": {"held": "x" * 9999}},
+        {"policy": {"users": "none"}},
         {"at": [1]},
         {"after": {"a": 1}},
     ],
@@ -308,6 +311,13 @@ def test_a_message_about_an_option_does_not_quote_all_of_an_endless_value(flag: 
     assert result.exit_code == 2
     assert f"Invalid value for '{flag}': 'a" in result.stderr
     assert len(result.stderr) < 600
+
+
+def test_no_message_is_endless_even_about_values_that_it_does_not_quote() -> None:
+    message = str(us.UnskewError(f"the log has {'x' * 50_000}", remedy="give another file"))
+    assert len(message) == 2500
+    assert message.startswith("the log has xxx")
+    assert message.endswith("xxx: give another file")
 
 
 def test_a_file_of_another_kind_is_named_in_few_words(tmp_path: Path) -> None:

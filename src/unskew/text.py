@@ -40,6 +40,18 @@ def shorten_quotes(text: str) -> str:
     return _LONG_QUOTE.sub(lambda found: found[0][:201] + "..." + found[0][-1], text)
 
 
+def shorten_line(text: str, most: int) -> str:
+    """The beginning and the end of a text that is longer than `most`.
+
+    >>> shorten_line("from the beginning to the end", 15)
+    'from th ... end'
+    """
+    if len(text) <= most:
+        return text
+    end = (most - 5) // 3
+    return f"{text[: most - 5 - end]} ... {text[-end:]}"
+
+
 def closest(given: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
     """The one of the known names that somebody who wrote `given` most likely meant.
 

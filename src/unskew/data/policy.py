@@ -8,10 +8,13 @@ from typing import Any
 
 from unskew.errors import PolicyError, option
 from unskew.json_fields import read_dataclass
-from unskew.text import enumerate_words
+from unskew.text import enumerate_words, one_line
 
 DEBIASED_VIEWS = ("organic", "outside", "thinned", "kept")
 """Views that leave out what recommendations and promotions did to the log."""
+
+USERS = ("all", "both")
+"""Who may be eligible: all users, or those who exist at both dates."""
 
 HELD = {
     "profiles": "whole profiles",
@@ -66,7 +69,13 @@ class Policy:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Policy:
         """What `to_dict` gave; a ValueError if it cannot be."""
-        return read_dataclass(cls, {f.name: values[f.name] for f in fields(cls) if f.name in values})
+        policy = read_dataclass(cls, {f.name: values[f.name] for f in fields(cls) if f.name in values})
+        for name, known in (("users", USERS), ("held", HELD)):
+            if getattr(policy, name) not in known:
+                raise ValueError(f"{name} is {one_line(getattr(policy, name))}")
+        if policy.min_items < 1:
+            raise ValueError(f"at least {policy.min_items} items")
+        return policy
 
     def require_same(self, other: Policy, what: str) -> None:
         """Refuse a reference that was made under another policy than this one."""
@@ -87,7 +96,7 @@ def _describe(name: str, value: Any) -> str:
     if name == "view":
         return f"the {value!r} view of the log"
     if name == "held":
-        return HELD.get(value, str(value))
+        return HELD[value]
     if value == "given":
         return f"numbers given for {option(name)}"
     return option(name, value.removeprefix("column ") if isinstance(value, str) else value)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.checks import require_number, require_one_of, require_whole_number
+from unskew.data.policy import USERS
 from unskew.errors import PolicyError, option
 from unskew.text import did_you_mean
 from unskew.weights.margin_specs import load_margin, read_margins
@@ -19,7 +20,6 @@ SUBSET_METHODS = ("descent", "lbfgs")
 """Those that can fit the weights of some items alone."""
 
 NEW_ITEMS = ("drop", "keep")
-USERS = ("all", "both")
 _MAX_PASSES = {"scaling": 500, "descent": 2000, "lbfgs": 2000}
 
 
