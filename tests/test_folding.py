@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +15,10 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.arrays.folding import Rows, fold, order
-from unskew.reading import encoder, memory_encoder
+from unskew.errors import FileError
+from unskew.reading import coded_rows, encoder, loop_encoder
+from unskew.reading.coded_rows import MemoryRows, SpilledRows
+from unskew.reading.id_column import IdColumn
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(-3, 9)), min_size=1, max_size=200)
 
@@ -64,34 +69,109 @@ TEXTS = st.text(alphabet="aäb€ \U0001f600", min_size=1, max_size=3)
     times=st.sampled_from([st.integers(-5, 5), st.floats(-2, 2).map(lambda t: t + 0.0)]),
     nulls=st.booleans(),
 )
-def test_rows_in_memory_and_in_sql_give_the_same_log(data: Any, ids: Any, times: Any, nulls: bool) -> None:
+def test_rows_in_memory_in_files_and_in_sql_give_the_same_log(
+    data: Any, ids: Any, times: Any, nulls: bool
+) -> None:
     row = st.tuples(*((st.none() | kind if nulls else kind) for kind in (ids, ids, times)))
     rows = data.draw(st.lists(row, min_size=1, max_size=60).filter(lambda r: any(None not in one for one in r)))
     user, item, time = (pa.array(list(column)) for column in zip(*rows, strict=True))
     table = pa.table({"user": user, "item": item, "time": time})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(memory_encoder, "_BATCH", 7)
-        patch.setattr(memory_encoder, "FEW", 1)
+        patch.setattr(loop_encoder, "_BATCH", 7)
         patch.setattr("warnings.warn", lambda *_, **__: None)  # of white space, tested elsewhere
-        fast = us.read_log(table, drop_nulls=True)
-        patch.setattr(encoder, "fits_memory", lambda _: False)
-        _same(fast, us.read_log(table, drop_nulls=True))
+        logs = []
+        for chosen in (MemoryRows, SpilledRows, None):
+            patch.setattr(encoder, "choose_rows", lambda _, chosen=chosen: chosen)
+            logs.append(us.read_log(table, drop_nulls=True))
+    in_memory, in_files, in_sql = logs
+    _same(in_memory, in_sql)
+    _same(in_files, in_sql)
+
+
+MANY = 120_000
+
+
+def _many_rows() -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    return {
+        "user": np.minimum(rng.pareto(0.5, MANY).astype(np.int64), 3000),
+        "item": [f"i{k}" for k in rng.integers(0, 4000, MANY)],
+        "time": rng.integers(0, 50, MANY),
+    }
+
+
+def _watch(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Where the rows of each log that is read from now on wait."""
+    chosen: list[Any] = []
+    choose = loop_encoder.choose_rows
+
+    def watch(rows: Any) -> Any:
+        chosen.append(choose(rows))
+        return chosen[-1]
+
+    monkeypatch.setattr(encoder, "choose_rows", watch)
+    return chosen
 
 
 def test_many_rows_with_long_profiles_and_repeats_are_read_as_they_are_by_sql(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    rng = np.random.default_rng(0)
-    rows = memory_encoder.FEW
-    table = {
-        "user": np.minimum(rng.pareto(0.5, rows).astype(np.int64), 3000),
-        "item": [f"i{k}" for k in rng.integers(0, 4000, rows)],
-        "time": rng.integers(0, 50, rows),
-    }
+    table, chosen = _many_rows(), _watch(monkeypatch)
     fast = us.read_log(table)
-    monkeypatch.setattr(encoder, "fits_memory", lambda _: False)
-    assert len(fast) < rows
-    _same(fast, us.read_log(table))
+    monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 1e9)
+    in_files = us.read_log(table)
+    monkeypatch.setattr(loop_encoder, "FEW", MANY + 1)
+    in_sql = us.read_log(table)
+    assert chosen == [MemoryRows, SpilledRows, None]
+    assert len(fast) < MANY
+    _same(fast, in_sql)
+    _same(in_files, in_sql)
+
+
+def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    chosen = _watch(monkeypatch)
+    monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 100e6 / MANY)
+    logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (120, 90)]
+    assert chosen == [MemoryRows, SpilledRows]
+    _same(*logs)
+    assert not list(tmp_path.iterdir()), "nothing is left"
+
+
+def test_rows_in_files_take_no_more_memory_than_one_file_of_them(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    waiting = SpilledRows(tmp_path)
+    users, items = IdColumn(pa.int64()), IdColumn(pa.int64())
+    rows = 400_000
+    for _ in range(4):
+        ids = [pa.array(rng.integers(0, high, rows)) for high in (20_000, 500)]
+        codes = [column.add(values) for column, values in zip((users, items), ids, strict=True)]
+        waiting.add(Rows(codes[0], codes[1], rng.integers(0, 90, rows)))
+    read = coded_rows.SpilledRows._read
+    sizes = []
+
+    def watch(self: SpilledRows, k: int) -> Rows:
+        found = read(self, k)
+        sizes.append(len(found.user))
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(coded_rows.SpilledRows, "_read", watch)
+        waiting.sort(users, items)
+    assert sum(sizes) == 2 * 4 * rows, "each file is read twice"
+    assert max(sizes) < 4 * rows / 20
+
+
+def test_a_disk_without_room_for_rows_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(encoder, "choose_rows", lambda _: SpilledRows)
+    monkeypatch.setattr(Path, "open", refuse)
+    with pytest.raises(FileError, match=r"cannot put rows aside in .*: there is no room left: name another"):
+        us.read_log(_many_rows(), temp_dir=tmp_path)
+    assert not list(tmp_path.iterdir()), "nothing is left"
 
 
 @pytest.mark.parametrize("space", [" ", "\t", "\n", "\u00a0", "\u1680", "\u2003", "\u2028", "\u202f", "\u3000"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -65,19 +65,53 @@ def fold(parts: Sequence[Rows], users: int, items: int) -> Folded:
     return Folded(start, sizes, item, time, np.sum(counts, axis=0))
 
 
+class ProfileWriter:
+    """Profiles in a new order of users and items, from rows that were folded all at once or some users at a time.
+
+    ``users[k]`` and ``items[k]`` are the codes that become k; `sizes` says how many items each user has.
+    """
+
+    def __init__(self, users: Codes, items: Codes, sizes: Codes, n_items: int, time: np.dtype[Any]) -> None:
+        self._users = users
+        self._start = np.concatenate([[0], np.cumsum(sizes[users])]).astype(np.int64)
+        self._rank = np.zeros(n_items, dtype=np.uint32)
+        self._rank[items] = np.arange(len(items), dtype=np.uint32)
+        self._item = np.empty(int(self._start[-1]), dtype=np.uint32)
+        self._time: Times = np.empty(len(self._item), dtype=time)
+
+    def write(self, folded: Folded, step: int = 1, first: int = 0) -> None:
+        """Put profiles in their place: those of the codes ``first + step * k``, which `folded` has as k."""
+        places = np.arange(len(self._users)) if step == 1 else np.flatnonzero(self._users % step == first)
+        order, begin = self._users[places] // step, self._start[places]
+
+        def write(_: int, lo: int, hi: int) -> None:
+            order_rows(
+                lo,
+                hi,
+                order,
+                folded.start,
+                folded.sizes,
+                folded.item,
+                folded.time,
+                self._rank,
+                begin,
+                self._item,
+                self._time,
+            )
+
+        sizes = folded.sizes[order]
+        edges = _cut(np.concatenate([[0], np.cumsum(sizes)]))
+        over_blocks(edges, int(sizes.sum()), write)
+
+    def finish(self) -> Ordered:
+        return Ordered(self._start, self._item, self._time)
+
+
 def order(folded: Folded, users: Codes, items: Codes) -> Ordered:
     """Profiles in a new order of users and items: `users[k]` and `items[k]` are the codes that become k."""
-    start = np.concatenate([[0], np.cumsum(folded.sizes[users])]).astype(np.int64)
-    rank = np.zeros(len(folded.counts), dtype=np.uint32)
-    rank[items] = np.arange(len(items), dtype=np.uint32)
-    item = np.empty(int(start[-1]), dtype=np.uint32)
-    time = np.empty(len(item), dtype=folded.time.dtype)
-
-    def write(_: int, lo: int, hi: int) -> None:
-        order_rows(lo, hi, users, folded.start, folded.item, folded.time, rank, start, item, time)
-
-    over_blocks(_cut(start), len(item), write)
-    return Ordered(start, item, time)
+    writer = ProfileWriter(users, items, folded.sizes, len(folded.counts), folded.time.dtype)
+    writer.write(folded)
+    return writer.finish()
 
 
 def _cut(start: Codes) -> Codes:

@@ -58,25 +58,28 @@ def fold_rows(lo, hi, start, items, times, last, sizes, counts):
 
 
 @compiled
-def order_rows(lo, hi, order, start, items, times, rank, new_start, new_items, new_times):
-    """Write profiles in a new order of users, items as their ranks, each profile by time and then by rank."""
+def order_rows(lo, hi, order, start, sizes, items, times, rank, begin, new_items, new_times):
+    """Write profiles in a new order of users, items as their ranks, each profile by time and then by rank.
+
+    The profile of ``order[u]`` is written from ``begin[u]`` on.
+    """
     for u in range(lo, hi):
         first = start[order[u]]
-        begin, end = new_start[u], new_start[u + 1]
-        n = end - begin
+        n = sizes[order[u]]
+        to = begin[u]
         if n > _SHORT:
             ranks = rank[items[first : first + n]]
             by_rank = np.argsort(ranks)
             by_time = np.argsort(times[first : first + n][by_rank], kind="mergesort")
             for k in range(n):
                 entry = by_rank[by_time[k]]
-                new_items[begin + k] = ranks[entry]
-                new_times[begin + k] = times[first + entry]
+                new_items[to + k] = ranks[entry]
+                new_times[to + k] = times[first + entry]
             continue
         for k in range(n):
             i, t = rank[items[first + k]], times[first + k]
-            at = begin + k
-            while at > begin and (new_times[at - 1] > t or (new_times[at - 1] == t and new_items[at - 1] > i)):
+            at = to + k
+            while at > to and (new_times[at - 1] > t or (new_times[at - 1] == t and new_items[at - 1] > i)):
                 new_items[at] = new_items[at - 1]
                 new_times[at] = new_times[at - 1]
                 at -= 1

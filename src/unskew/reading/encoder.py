@@ -1,10 +1,12 @@
-"""From typed rows to a log: in memory where they are plain and fit, else in DuckDB. Both give the same bits."""
+"""From typed rows to a log: by loops where rows are plain, else in DuckDB. Both give the same bits."""
 
 from __future__ import annotations
 
 from unskew.data.log import Log
 from unskew.progress import progress
-from unskew.reading.memory_encoder import encode_in_memory, fits_memory
+from unskew.reading.coded_rows import MemoryRows, SpilledRows
+from unskew.reading.limits import open_spill_folder
+from unskew.reading.loop_encoder import choose_rows, encode_rows
 from unskew.reading.sql_encoder import SqlEncoder
 from unskew.reading.typed_rows import TypedRows
 
@@ -12,7 +14,17 @@ from unskew.reading.typed_rows import TypedRows
 def encode_log(rows: TypedRows) -> Log:
     """Fold repeats, give the ids numbers, and sort."""
     progress().stage("encoding and sorting")
-    log = encode_in_memory(rows) if fits_memory(rows) else SqlEncoder(rows).log()
+    log = _encode(rows)
     rows.warn_of_white_space(log.users.values, rows.names.user)
     rows.warn_of_white_space(log.items.values, rows.names.item)
     return log
+
+
+def _encode(rows: TypedRows) -> Log:
+    chosen = choose_rows(rows)
+    if chosen is None:
+        return SqlEncoder(rows).log()
+    if chosen is MemoryRows:
+        return encode_rows(rows, MemoryRows())
+    with open_spill_folder(rows.sql) as folder:
+        return encode_rows(rows, SpilledRows(folder))

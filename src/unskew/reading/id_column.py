@@ -52,6 +52,10 @@ class IdColumn:
             return pa.array((numbers ^ _SIGN).view(np.int64)).cast(self._kind)
         return pa.array(numbers).cast(self._kind)
 
+    def clear(self) -> None:
+        """Forget all ids: the memory is needed."""
+        self._table = IdTable()
+
     @property
     def _is_text(self) -> bool:
         return bool(pa.types.is_string(self._kind) or pa.types.is_large_string(self._kind))

@@ -1,4 +1,4 @@
-"""How much memory DuckDB may take while it reads, and where it puts what does not fit.
+"""How much memory reading may take, and where it puts what does not fit.
 
 They hold for every table that is read within `limit_reading`, the log and what is read beside it; what nobody has
 said there is taken from the environment: ``UNSKEW_MEMORY_LIMIT`` and ``UNSKEW_TEMP_DIR``.
@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import duckdb
+
 from unskew.errors import FileError, InputError, option
 from unskew.folders import temporary_folder
 
@@ -25,7 +27,7 @@ _LEAST = 50 * 10**6  # with less, DuckDB cannot even begin
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """What DuckDB may use.
+    """What reading may use.
 
     Attributes
     ----------
@@ -53,6 +55,14 @@ class ReadingLimits:
         memory = {} if self.memory is None else {"memory_limit": self.memory}
         with temporary_folder(Path(self.temp_dir or tempfile.gettempdir()) / "unskew-spill", mode=0o700) as spill:
             yield {**memory, "temp_directory": str(spill)}
+
+
+@contextlib.contextmanager
+def open_spill_folder(connection: duckdb.DuckDBPyConnection) -> Iterator[Path]:
+    """A folder for rows, where DuckDB puts what does not fit; removed in the end."""
+    told = connection.execute("SELECT current_setting('temp_directory')").fetchall()[0][0]
+    with temporary_folder(Path(told) / "rows") as folder:
+        yield folder
 
 
 _limits: ContextVar[ReadingLimits | None] = ContextVar("limits", default=None)

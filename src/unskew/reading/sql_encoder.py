@@ -1,7 +1,7 @@
 """From rows to arrays inside DuckDB: fold repeats, encode the ids and sort.
 
 DuckDB does this in parallel and spills to disk, so that a log may be larger than memory while it is read. Plain
-rows that fit are encoded by `unskew.reading.memory_encoder`, which is faster.
+rows are encoded by `unskew.reading.loop_encoder`, which is faster.
 """
 
 from __future__ import annotations
