@@ -8,11 +8,13 @@ import stat
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 import unskew as us
 from tests.killing import kill_at_each_step
 from tests.worlds import small
 from unskew import folders
+from unskew.cli import main
 from unskew.errors import FileError
 from unskew.folders import check_folder_writable, replace_folder
 from unskew.worlds.world_files import own_names
@@ -167,6 +169,13 @@ def test_links_that_lead_nowhere_or_to_themselves_and_files_are_refused(tmp_path
     ):
         with pytest.raises(FileError, match=f"(?i){message}"):
             check_folder_writable(tmp_path / name)
+
+
+@pytest.mark.parametrize("command", ["simulate /", "simulate /tmp/..", "reproduce -o /", "yardstick quiet -o /"])
+def test_the_root_of_the_disk_is_no_folder_to_replace(command: str) -> None:
+    done = CliRunner().invoke(main, [*command.split(), "--users", "60", "--items", "30"])
+    assert done.exit_code == 2
+    assert done.output.endswith("error: cannot write to /: it is the root of the disk: name a folder in it\n")
 
 
 def test_a_folder_that_is_a_link_stays_one(tmp_path: Path) -> None:

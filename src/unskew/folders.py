@@ -62,6 +62,7 @@ def replace_folder(folder: Path, *, owns: Owns, last: Sequence[str]) -> Iterator
     try:
         with report_lookup(folder):
             target = folder.resolve()
+        _refuse_root(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         stays = _must_stay(target)
         with temporary_folder((target if stays else target.parent) / target.name) as new:
@@ -83,10 +84,16 @@ def check_folder_writable(folder: Path) -> None:
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.exists())
         if folder.resolve() != folder.absolute() and folder.is_symlink() and not folder.exists():
             raise FileError(f"cannot write to {folder}: it is a link to nothing", remedy="give another folder")
+        _refuse_root(folder.resolve())
     if not there.is_dir():
         raise FileError(f"cannot write to {folder}: {there} is a file", remedy="give the name of a folder")
     if not os.access(there, os.W_OK | os.X_OK):
         raise FileError(f"cannot write to {folder}: permission denied")
+
+
+def _refuse_root(target: Path) -> None:
+    if not target.name:
+        raise FileError(f"cannot write to {target}: it is the root of the disk", remedy="name a folder in it")
 
 
 def write_through_folder(folder: Path) -> None:
