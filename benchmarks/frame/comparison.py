@@ -44,6 +44,8 @@ class Comparison:
         Events of each contender, where they do the same job at different sizes: then costs are those of an event.
     versions
         Of libraries in environments of their own.
+    most_rounds
+        For a job that takes minutes.
     """
 
     title: str
@@ -55,9 +57,11 @@ class Comparison:
     events: int | None = None
     sizes: dict[str, int] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
+    most_rounds: int | None = None
 
     def run(self, repeats: int, note: Callable[[str], None] = lambda text: None) -> Table:
         """Measure; raise `Disagreement` where the answers differ."""
+        repeats = min(repeats, self.most_rounds or repeats)
         taking_part = [c for c in self.contenders if isinstance(c, Contender)]
         if self.yardstick not in [c.name for c in taking_part]:
             reasons = [c.reason for c in self.contenders if isinstance(c, Absent) and c.name == self.yardstick]

@@ -14,7 +14,7 @@ from benchmarks.frame.workers import Worker, in_fresh_process
 from benchmarks.speed.text_logs import FOLDER, TextLog, text_log
 from unskew.text import thousands
 
-SIZES = (100_000, 1_000_000, 10_000_000)
+SIZES = (100_000, 1_000_000, 10_000_000, 100_000_000)
 LIBRARIES = ()
 BASE = 1_000_000
 STEPS = {

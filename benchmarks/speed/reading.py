@@ -12,19 +12,24 @@ import duckdb
 from benchmarks.frame.comparison import Comparison
 from benchmarks.frame.contenders import Absent, Contender
 from benchmarks.frame.workers import Worker, in_fresh_process
-from benchmarks.speed.text_logs import FOLDER, FORMATS, text_log
+from benchmarks.speed.text_logs import FOLDER, FORMATS, TextLog, text_log
 from unskew.text import thousands
 
-SIZES = (1_000_000, 5_000_000)
+SIZES = (1_000_000, 5_000_000, 20_000_000, 100_000_000)
 LIBRARIES = ("polars",)
 _EXAMPLE = 150_000  # enough that everything compiled is loaded
+_MOST_IN_CSV = 5_000_000
+_LONG, _FEW_ROUNDS = 50_000_000, 3  # a log with so many events takes a minute each
+_ALLOWED = 40  # bytes an event, where memory is limited
 
 _JOB = """\
 From a file with text ids and timestamps to every user and item once, with the first time. unskew makes a log of
 it: ids as codes, sorted by user and time. DuckDB and polars group by user and item, take the least time, and write
-that to Parquet. Each trial is a process of its own that has read a small file before."""
+that to Parquet. Each trial is a process of its own that has read a small file before. *With a limit* is with
+`memory_limit=` at 40 bytes an event (4 GB for 100 million): rows wait on the disk then."""
 _WAYS = {
     "unskew, read_log": "unskew_read",
+    "unskew, read_log with a limit": "unskew_limited",
     "unskew, read_log and save": "unskew_save",
     "unskew, read_log and fit_weights": "unskew_fit",
     "DuckDB": "duckdb_group",
@@ -36,24 +41,28 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
     """One for each size and format."""
     for size in sizes:
         for kind in FORMATS:
+            if kind == "csv" and size > _MOST_IN_CSV:
+                continue
             log = text_log(size, kind)
             yield Comparison(
                 f"Reading {thousands(log.events)} events from {kind.upper() if kind == 'csv' else 'Parquet'}",
                 _JOB,
-                [_contender(name, way, log.path, kind) for name, way in _WAYS.items()],
+                [_contender(name, way, log, kind) for name, way in _WAYS.items()],
                 yardstick="DuckDB",
                 agreement="the same pairs with the same first times, all of them",
                 differ=_differ,
                 events=log.events,
+                most_rounds=_FEW_ROUNDS if size >= _LONG else None,
             )
 
 
-def _contender(name: str, way: str, source: Path, kind: str) -> Contender | Absent:
+def _contender(name: str, way: str, log: TextLog, kind: str) -> Contender | Absent:
     library = name.split(",", maxsplit=1)[0].lower()
     if importlib.util.find_spec(library) is None:
         return Absent(name, f"{library} is not installed")
     target = FOLDER / f"read-by-{way}.parquet"
-    request = {"do": way, "source": str(source), "target": str(target)}
+    limit = f"{max(_ALLOWED * log.events, 60_000_000) // 1_000_000}MB"
+    request = {"do": way, "source": str(log.path), "target": str(target), "limit": limit}
     example = {**request, "source": str(text_log(_EXAMPLE, kind).path)}
 
     def tell(worker: Worker) -> tuple[int, int]:

@@ -15,7 +15,10 @@ _kept: dict[str, Any] = {}
 
 def do(request: dict[str, str]) -> None:
     """Do what is asked for: one of the readings, or `tell`."""
-    {way.__name__: way for way in (*WAYS, tell)}[request["do"]](request["source"], request["target"])
+    if request["do"] == "unskew_limited":
+        unskew_limited(request["source"], request["limit"])
+    else:
+        {way.__name__: way for way in (*WAYS, tell)}[request["do"]](request["source"], request["target"])
 
 
 def unskew_read(source: str, target: str) -> None:
@@ -23,6 +26,13 @@ def unskew_read(source: str, target: str) -> None:
     import unskew as us
 
     _kept["log"] = us.read_log(source)
+
+
+def unskew_limited(source: str, limit: str) -> None:
+    """The encoded log in memory, read with little of it."""
+    import unskew as us
+
+    _kept["log"] = us.read_log(source, memory_limit=limit)
 
 
 def unskew_save(source: str, target: str) -> None:
