@@ -472,3 +472,47 @@ def test_what_is_no_length_of_time_is_an_error(value: Any) -> None:
 def test_a_timedelta_on_plain_numbers_is_an_error() -> None:
     with pytest.raises(TimeError, match=r"plain numbers"):
         TimeAxis("integer").duration(timedelta(days=1))
+
+
+def _csv_with_times(path: Path, *runs: tuple[str, int]) -> Path:
+    """A CSV file whose times are so many of one form, then so many of the next."""
+    times = [time for time, n in runs for _ in range(n)]
+    path.write_text("user,item,time\n" + "".join(f"u{k},i{k},{time}\n" for k, time in enumerate(times)))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("runs", "kind", "last"),
+    [
+        ((("2020-01-01", 1500), ("2020-01-02 10:00", 1)), "datetime", "2020-01-02T10:00:00"),
+        ((("7", 1500), ("7.5", 1)), "float", 7.5),
+        ((("", 1500), ("2020-01-01T00:00Z", 2)), "datetime", "2020-01-01T00:00:00+00:00"),
+        ((("2020-01-01 10:00:00", 1500), ("2020-01-02 10:00:00.000000001", 1)), "datetime", None),
+    ],
+    ids=["dates then moments", "whole numbers then others", "none then moments", "seconds then nanoseconds"],
+)
+def test_times_are_read_by_all_values_whatever_the_first_thousand_are(
+    runs: tuple[tuple[str, int], ...], kind: str, last: Any, tmp_path: Path
+) -> None:
+    log = us.read_log(_csv_with_times(tmp_path / "log.csv", *runs), drop_nulls=True)
+    assert log.axis.kind == kind
+    if last is None:
+        assert log.axis.unit == "ns"
+    else:
+        assert log.last == last
+
+
+@pytest.mark.parametrize(
+    ("runs", "message"),
+    [
+        ((("2020-01-01 10:00", 1500), ("2020-01-01 10:00+01:00", 1)), "mixes times with and without a zone"),
+        ((("2020-01-01 10:00+01:00", 1500), ("2020-01-01 10:00", 1)), "mixes times with and without a zone"),
+        ((("17", 1500), ("2020-01-01", 1)), "mixes numbers and dates"),
+        ((("2020-01-01", 1500), ("soon", 1)), "holds 'soon' in .*row 1501"),
+    ],
+)
+def test_one_time_of_another_form_far_down_is_refused(
+    runs: tuple[tuple[str, int], ...], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(us.UnskewError, match=message):
+        us.read_log(_csv_with_times(tmp_path / "log.csv", *runs))

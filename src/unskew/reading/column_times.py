@@ -6,6 +6,8 @@ since it would also round "1.5" to an integer, drop the name of a zone, and take
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import duckdb
 
 from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
@@ -17,6 +19,7 @@ from unskew.reading.time_formats import find_format, read_as_format
 _WHOLE = r"\s*[+-]?[0-9]+\s*"
 _NUMBER = r"(?i)\s*[+-]?([0-9]+\.?[0-9]*(e[+-]?[0-9]+)?|\.[0-9]+(e[+-]?[0-9]+)?|nan|inf(inity)?)\s*"
 _SPACES = f"[{SPACE}]*"
+_FIRST = 1000  # rows, which mostly tell what no column of times can be
 _BELOW_MICROSECONDS = r".*\.[0-9]{7,}([^0-9].*)?"
 
 ZONED_NANOSECONDS = "TIMESTAMPTZ_NS"
@@ -30,8 +33,7 @@ def read_text_times(
     if format_ is not None:
         return read_as_format(source, short, name, format_)
     for form, kind in ((_WHOLE, "HUGEINT"), (_NUMBER, "DOUBLE")):
-        total, n = _count(source, short, number=_matches(short, form))
-        if n["number"] == total:
+        if _hold_for_all(source, short, _matches(short, form)):
             return kind, f"TRY_CAST({short} AS {kind})", None
     for text in (short, _tidy(short)):  # most need no tidying, which takes as long as all the rest
         found = _read_calendar_times(source, short, text, name)
@@ -45,14 +47,20 @@ def read_text_times(
 
 def _read_calendar_times(source: Source, short: str, text: str, name: str) -> tuple[str, str, str | None] | None:
     """The same for dates and datetimes, cast from `text`; None if some are neither."""
-    total, n = _count(
-        source,
-        short,
-        day=_is_written(short, text, DAY, "DATE"),
-        naive=_is_written(short, text, f"{DAY}({CLOCK})?", "TIMESTAMP"),
-        zoned=_is_written(short, text, f"{DAY}{CLOCK}{OFFSET}", "TIMESTAMPTZ"),
-        fine=_matches(short, _BELOW_MICROSECONDS),
-    )
+    forms = {
+        "day": _is_written(short, text, DAY, "DATE"),
+        "naive": _is_written(short, text, f"{DAY}({CLOCK})?", "TIMESTAMP"),
+        "zoned": _is_written(short, text, f"{DAY}{CLOCK}{OFFSET}", "TIMESTAMPTZ"),
+    }
+    total, n = _count(source, short, forms, among="first")
+    if n["naive"] + n["zoned"] < total:
+        return None
+    likely = next((form for form in ("day", "naive") if n[form] == total), "zoned")
+    fine = {"fine": _matches(short, _BELOW_MICROSECONDS)}
+    total, n = _count(source, short, {likely: forms[likely], **fine})
+    if n[likely] < total:  # the first values are not like all the others
+        total, n = _count(source, short, {**forms, **fine})
+    n = {form: n.get(form, 0) for form in (*forms, *fine)}
     if n["day"] == total:
         return "DATE", f"{text}::DATE", None
     if n["naive"] == total:
@@ -85,19 +93,28 @@ def _tidy(text: str) -> str:
     return rf"regexp_replace({bare}, ' ([Z+-])', '\1')"
 
 
-def _count(source: Source, short: str, **tests: str) -> tuple[int, dict[str, int]]:
-    """How many values there are, and for how many of them each test holds."""
+def _hold_for_all(source: Source, short: str, test: str) -> bool:
+    """Whether a test holds for all values; few are looked at where it does not hold for the first."""
+    for among in ("first", "all"):
+        total, n = _count(source, short, {"held": test}, among=among)
+        if n["held"] < total:
+            return False
+    return True
+
+
+def _count(source: Source, short: str, tests: Mapping[str, str], among: str = "all") -> tuple[int, dict[str, int]]:
+    """How many values there are among all or the first rows, and for how many of them each test holds."""
     counts = ", ".join(f"count(*) FILTER (WHERE {test})" for test in tests.values())
+    rows = "raw" if among == "all" else f"(SELECT {short} FROM raw LIMIT {_FIRST})"
     total, *each = source.connection.execute(
-        f"SELECT count(*), {counts} FROM raw WHERE {short} IS NOT NULL"
+        f"SELECT count(*), {counts} FROM {rows} WHERE {short} IS NOT NULL"
     ).fetchall()[0]
     return total, dict(zip(tests, each, strict=True))
 
 
 def _fit(source: Source, short: str, text: str, kind: str) -> bool:
     """Whether all times are within the years that nanoseconds in 64 bits reach, 1677 to 2262."""
-    total, n = _count(source, short, fit=f"TRY_CAST({text} AS {kind}) IS NOT NULL")
-    return n["fit"] == total
+    return _hold_for_all(source, short, f"TRY_CAST({text} AS {kind}) IS NOT NULL")
 
 
 def _is_known(source: Source, kind: str) -> bool:

@@ -33,6 +33,9 @@ class SqlEncoder:
         return self.rows.sql
 
     def log(self) -> Log:
+        if self.rows.source.parse_once:  # texts are cast once, though looked at often
+            self.sql.execute("CREATE TEMP TABLE cast_once AS SELECT * FROM typed")
+            self.sql.execute("CREATE OR REPLACE TEMP VIEW typed AS SELECT * FROM cast_once")
         rows, dropped = self._check()
         self._encode()
         folded = self._fold("coded", "folded")

@@ -102,8 +102,7 @@ class TypedRows:
         for k, name in enumerate(self.extra):
             chosen.append(f"{number_expression(self.source, types[f'c{k}'], f'c{k}', name)} AS c{k}")
         chosen += [f"coalesce(l{k}::VARCHAR, '{NO_LABEL}') AS l{k}" for k in range(len(self.labels))]
-        what = "TABLE" if self.source.parse_once else "VIEW"  # texts are cast once
-        self.sql.execute(f"CREATE TEMP {what} typed AS SELECT {', '.join(chosen)} FROM raw")
+        self.sql.execute(f"CREATE TEMP VIEW typed AS SELECT {', '.join(chosen)} FROM raw")
         return when
 
     def others(self) -> list[str]:
