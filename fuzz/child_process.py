@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import unskew as us
-from fuzz.small_log import read_small_log
+from fuzz.small_log import load_reading_loops, read_small_log
 
 CPU_SECONDS = 120
 """Of a processor, so that a busy machine is not taken for a hang; no case needs a tenth of it."""
@@ -104,6 +104,7 @@ def warm_up() -> None:
     """Load the compiled loops once, for all children; without a thread, which a fork would lose."""
     os.environ["UNSKEW_THREADS"] = "1"
     _import_all()
+    load_reading_loops()
     log = read_small_log()
     now, then = log.at(90), log.at(50)
     weights = us.fit_weights(now, then, tol=0.01)

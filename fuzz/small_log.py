@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from random import Random
 
 import pyarrow as pa
 
 import unskew as us
+from unskew.reading import loop_encoder
 
 N = 60
 _DRAWS = Random(1)
@@ -19,6 +22,32 @@ TIMES = [n * 5 // 3 for n in range(N)]
 def make_small_table() -> pa.Table:
     """Its rows."""
     return pa.table({"user": USERS, "item": ITEMS, "time": TIMES})
+
+
+@contextmanager
+def read_as_large(way: str) -> Iterator[None]:
+    """What is read inside is read as large logs are: by loops, its rows waiting in ``memory`` or in ``files``.
+
+    With ``sql`` it is read as it would be anyway, being small.
+    """
+    changed = {"FEW": 0, "_BYTES_A_ROW": {"memory": 0, "files": 2**62}[way]} if way != "sql" else {}
+    before = {name: vars(loop_encoder)[name] for name in changed}
+    vars(loop_encoder).update(changed)
+    try:
+        yield
+    finally:
+        vars(loop_encoder).update(before)
+
+
+def load_reading_loops() -> None:
+    """Read the log in all these ways, with ids and times of other types too."""
+    table = make_small_table()
+    kinds = pa.string(), pa.string(), pa.float64()
+    others = table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+    for way in ("memory", "files"):
+        with read_as_large(way):
+            us.read_log(table)
+            us.read_log(others)
 
 
 @cache
