@@ -79,7 +79,7 @@ class Watch:
         self.steps.append(Step(name, seconds, self._count_tasks() - before, peaks))
 
     def _sample(self, peaks: dict[str, float], done: threading.Event) -> None:
-        while not done.wait(0.5):
+        while not done.wait(2):  # looking costs something too
             found: Counter[str] = Counter()
             for worker in self.cluster.workers:
                 found += _measure_worker(worker.pid)
