@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.dense import Floats, table_of
-from unskew.arrays import blocks, kernels
-from unskew.arrays.marked_rows import MarkedBlock, can_be_marked
+from unskew.arrays import blocks, kernels, sweep
+from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import LEVELS, Sweep
-from unskew.arrays.types import Levels
+from unskew.arrays.types import Codes, Levels
 
 
 @st.composite
@@ -53,10 +53,10 @@ def draw_levels(items: int) -> Levels:
     return np.random.default_rng(0).integers(0, LEVELS, items).astype(np.uint16)
 
 
-@given(profiles_with_gaps(), st.data(), st.booleans())
+@given(profiles_with_gaps(), st.data(), st.booleans(), st.sampled_from([None, 1, 64]))
 @settings(max_examples=150, deadline=None)
 def test_a_marked_block_adds_what_add_block_adds(
-    profiles: Profiles, data: st.DataObject, with_levels: bool
+    profiles: Profiles, data: st.DataObject, with_levels: bool, ahead: int | None
 ) -> None:
     theta = data.draw(log_weights(profiles.n_items))
     level = draw_levels(profiles.n_items) if with_levels else None
@@ -66,7 +66,7 @@ def test_a_marked_block_adds_what_add_block_adds(
         block = MarkedBlock.of(profiles, int(lo), int(hi))
         found = block.add(profiles, w, theta, level, (ours[0], ours[1], ours[2]))
         rows = profiles.rows
-        expected = kernels.add_block(lo, hi, rows, profiles.a, None, w, theta, None, level, *theirs)
+        expected = kernels.add_block(lo, hi, rows, profiles.a, None, w, theta, None, level, *theirs, ahead)
         assert found == expected
         for one, other in zip(ours, theirs, strict=True):
             assert np.array_equal(one, other, equal_nan=True)
@@ -81,6 +81,7 @@ def test_later_passes_give_the_bits_of_the_first(threads: str, profiles: Profile
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("UNSKEW_THREADS", threads)
         patch.setattr(blocks, "SMALL", 0)  # so that threads are woken
+        patch.setattr(sweep, "is_worth_marking", lambda profiles: True)
         work = Sweep(profiles)
         first, *later = (work.marginal_and_levels(theta, level) for _ in range(3))
         assert np.array_equal(Sweep(profiles).marginal(theta), first[0])
@@ -94,43 +95,52 @@ def test_later_passes_give_the_bits_of_the_first(threads: str, profiles: Profile
 @settings(max_examples=60, deadline=None)
 def test_later_passes_agree_with_the_dense_table(profiles: Profiles, seed: int, spread: float) -> None:
     theta = np.random.default_rng(seed).normal(0, spread, profiles.n_items)
-    work = Sweep(profiles)
-    work.marginal(theta)
-    assert work.marginal(theta) == pytest.approx(table_of(profiles).marginal(theta), abs=1e-12)
-
-
-def test_passes_that_the_copy_is_not_for_go_on_without_it() -> None:
-    rng = np.random.default_rng(1)
-    start = np.arange(0, 40, 2).astype(np.uint32)
-    item = np.tile(np.array([0, 1, 1, 2], dtype=np.uint32), 10)
-    plain = Profiles(start, start + np.uint32(2), item, 3)
-    priors = Profiles(start, start + np.uint32(2), item, 3, b=rng.uniform(1, 2, 40))
-    assert can_be_marked(plain)
-    assert not can_be_marked(priors)
-    theta, ratio = rng.normal(size=3), rng.uniform(1, 2, 3)
-    for profiles in (plain, priors):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sweep, "is_worth_marking", lambda profiles: True)
         work = Sweep(profiles)
-        means = [work.ratio_mean(theta, ratio) for _ in range(3)]
-        marginals = [work.marginal(theta) for _ in range(3)]
-        assert np.array_equal(means[0], means[2])
-        assert np.array_equal(marginals[0], marginals[2])
-        pi = table_of(profiles).conditionals(theta)
-        assert marginals[2] == pytest.approx(table_of(profiles).a @ pi, abs=1e-14)
-        assert means[2] == pytest.approx((table_of(profiles).a * (pi @ ratio)) @ pi, abs=1e-14)
+        work.marginal(theta)
+        found = work.marginal(theta)
+    assert found == pytest.approx(table_of(profiles).marginal(theta), abs=1e-12)
+
+
+def make_rows(sizes: Codes, b: bool = False) -> Profiles:
+    """Users with so many of the first items each."""
+    ends = np.cumsum(sizes)
+    item = np.concatenate([np.arange(n) for n in sizes]).astype(np.uint32)
+    start = (ends - sizes).astype(np.uint32)
+    return Profiles(start, ends.astype(np.uint32), item, int(sizes.max()), b=np.ones(len(item)) if b else None)
+
+
+def test_the_copy_is_made_for_many_users_whose_sizes_are_in_no_order_and_uniform_conditionals() -> None:
+    sizes = np.random.default_rng(1).integers(1, 5, 60_000)
+    assert is_worth_marking(make_rows(sizes))
+    assert not is_worth_marking(make_rows(np.sort(sizes)))
+    assert not is_worth_marking(make_rows(sizes[:1000]))
+    assert not is_worth_marking(make_rows(sizes, b=True))
+
+
+def test_with_the_copy_the_gradient_is_that_of_the_dense_table() -> None:
+    rng = np.random.default_rng(2)
+    profiles = make_rows(rng.integers(1, 5, 60_000))
+    theta, ratio = rng.normal(size=4), rng.uniform(1, 2, 4)
+    work = Sweep(profiles)
+    before = work.ratio_mean(theta, ratio)
+    work.marginal(theta)
+    assert np.array_equal(work.ratio_mean(theta, ratio), before)
+    table = table_of(profiles)
+    pi = table.conditionals(theta)
+    assert before == pytest.approx((table.a * (pi @ ratio)) @ pi, abs=1e-12)
 
 
 def test_the_copy_takes_four_bytes_an_entry_and_fourteen_a_user() -> None:
-    users, each = 20_000, 5
-    start = np.arange(0, users * each, each).astype(np.uint32)
-    profiles = Profiles(start, start + np.uint32(each), np.tile(np.arange(each, dtype=np.uint32), users), each)
-    theta = np.zeros(each)
-    for _ in range(2):  # the first loads what was compiled
+    profiles = make_rows(np.random.default_rng(3).integers(1, 9, 60_000))
+    theta = np.zeros(profiles.n_items)
+    for _ in range(2):  # the first time loads what was compiled
         work = Sweep(profiles)
         work.marginal(theta)
-    tracemalloc.start()
-    try:
+        tracemalloc.start()
         work.marginal(theta)
         kept = tracemalloc.get_traced_memory()[0]
-    finally:
         tracemalloc.stop()
-    assert kept <= 1.1 * (4 * users * each + 14 * users)
+    size = 4 * len(profiles.item) + 14 * profiles.n_users
+    assert size <= kept <= 1.1 * size

@@ -15,10 +15,14 @@ import numpy as np
 
 from unskew.arrays.compiling import compiled
 from unskew.arrays.kernels import OVERFLOW, UNDERFLOW, add_row_shifted
-from unskew.arrays.prefetch import AHEAD, prefetch
+from unskew.arrays.prefetch import prefetch
 
 LAST = np.uint32(2**31)
 """The bit of an item code that marks the last entry of a row."""
+
+AHEAD = 64
+"""How many entries ahead the loops ask. It stands in this file, since compiled code keeps the number that it was
+compiled with until this file changes, and whoever makes room for the codes has to know it."""
 
 _ITEM = np.uint32(2**31 - 1)
 _BIT = np.uint32(31)

@@ -1,8 +1,9 @@
-"""A copy of the profiles whose passes cost less than half: rows end to end, their ends marked in the item codes.
+"""A copy of profiles of ever changing sizes whose passes cost less: rows end to end, their ends marked.
 
-It takes 4 bytes for each entry and 14 for each user, and about the time of half a pass without it; see
-`unskew.arrays.marked_kernels` for why it pays. A block of it adds to a pass what `unskew.arrays.kernels.add_block`
-adds, to the last bit. It is for uniform P(i|u) alone, which is what nearly every fit has.
+Where the sizes of rows are in no order, as at any date but the last of a log, a processor cannot foresee where a
+row ends, and that is up to half of what a pass costs; see `unskew.arrays.marked_kernels`. The copy takes 4 bytes
+for each entry and 14 for each user, and the time of half a pass. A block of it adds to a pass what
+`unskew.arrays.kernels.add_block` adds, to the last bit. It is for uniform P(i|u) alone.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ import numpy as np
 
 from unskew.arrays import marked_kernels
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.prefetch import AHEAD
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Floats, Items, Levels
+
+_MANY_USERS = 50_000  # fewer, and a processor remembers from one pass to the next where rows end
+_OFTEN = 0.25  # of the users have another number of items than the user before
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,8 @@ class MarkedBlock:
     def of(cls, profiles: Profiles, lo: int, hi: int) -> MarkedBlock:
         sizes = profiles.stop[lo:hi] - profiles.start[lo:hi]
         n_rows = int(np.count_nonzero(sizes))
-        code, users = np.empty(int(sizes.sum(dtype=np.int64)) + AHEAD, np.uint32), np.empty(n_rows, np.uint32)
+        code = np.empty(int(sizes.sum(dtype=np.int64)) + marked_kernels.AHEAD, np.uint32)
+        users = np.empty(n_rows, np.uint32)
         row, entry = marked_kernels.mark_rows(lo, hi, profiles.rows, code, users)
         return cls(code, users, row, entry, np.empty(n_rows), np.empty(n_rows, np.uint16))
 
@@ -75,9 +79,11 @@ class MarkedBlock:
         return n_shifted
 
 
-def can_be_marked(profiles: Profiles) -> bool:
-    """Whether a pass over these profiles can use such a copy."""
-    return profiles.b is None and profiles.n_items <= int(marked_kernels.LAST)
+def is_worth_marking(profiles: Profiles) -> bool:
+    """Whether passes over these profiles can use such a copy, and are faster with it."""
+    if profiles.b is not None or profiles.n_items > int(marked_kernels.LAST) or profiles.n_users < _MANY_USERS:
+        return False
+    return int(np.count_nonzero(np.diff(profiles.sizes()))) > _OFTEN * profiles.n_users
 
 
 def mark_blocks(profiles: Profiles, entries: int) -> list[MarkedBlock]:

@@ -13,9 +13,17 @@ from numba.extending import intrinsic
 cgutils: Any = numba.core.cgutils  # whose types are incomplete
 config: Any = numba.config
 
-AHEAD = 96
+AHEAD = 64
 """How many entries ahead a loop asks: further than a processor looks by itself, and few enough to stay in its
 nearest cache."""
+
+MANY_ITEMS = 100_000
+"""From so many on, weights and sums leave the cache of a core, and asking ahead is worth what it costs."""
+
+
+def look_ahead(n_items: int) -> int | None:
+    """How many entries ahead a loop over profiles of so many items asks; None for not at all."""
+    return AHEAD if n_items >= MANY_ITEMS else None
 
 
 def _prefetch(typing: Any, array: Any, index: Any) -> Any:

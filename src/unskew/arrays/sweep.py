@@ -1,8 +1,9 @@
 """One pass over the profiles: the kernels run on threads over a fixed cut into blocks.
 
 Each block has its own sums, and the sums are added in the order of the blocks; so the result is the same to
-the last bit for any number of threads. The block sums are allocated only once for a `Sweep`. The second pass
-makes a copy of the profiles (`unskew.arrays.marked_rows`), with which it and all later ones take half as long.
+the last bit for any number of threads. The block sums are allocated only once for a `Sweep`. Where the sizes
+of rows are in no order, the second pass makes a copy of the profiles (`unskew.arrays.marked_rows`), with which it
+and all later ones take less time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ import numpy as np
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_blocks, over_items
-from unskew.arrays.marked_rows import MarkedBlock, can_be_marked, mark_blocks
+from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking, mark_blocks
+from unskew.arrays.prefetch import look_ahead
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 
@@ -108,13 +110,13 @@ class Sweep:
         np.subtract(theta, shift, out=w)
         np.exp(w, out=w)
 
-        marked = self._mark() if ratio is None else None
+        marked, ahead = self._mark() if ratio is None else None, look_ahead(p.n_items)
 
         def block(k: int, lo: int, hi: int) -> int:
             out = self._sums[k], self._shifted[k], self._levels[k]
             if marked is not None:
                 return marked[k].add(p, w, theta, level, out)
-            shifted: int = kernels.add_block(lo, hi, p.rows, p.a, p.b, w, theta, ratio, level, *out)
+            shifted: int = kernels.add_block(lo, hi, p.rows, p.a, p.b, w, theta, ratio, level, *out, ahead)
             return shifted
 
         shifted = over_blocks(self._edges, self._entries, block)
@@ -129,7 +131,7 @@ class Sweep:
 
     def _mark(self) -> list[MarkedBlock] | None:
         """The copy that makes passes faster, from the second pass on: for one alone it would not pay."""
-        if self._marked is None and self.count > 1 and can_be_marked(self.profiles):
+        if self._marked is None and self.count == 2 and is_worth_marking(self.profiles):
             self._marked = mark_blocks(self.profiles, self._entries)
         return self._marked
 

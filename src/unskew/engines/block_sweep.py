@@ -13,6 +13,7 @@ import numpy as np
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_items
+from unskew.arrays.prefetch import look_ahead
 from unskew.arrays.sweep import LEVELS, count_kept
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 from unskew.engines.block_logs import read_profiles
@@ -105,8 +106,9 @@ class _AddBlock:
     def __call__(self, record: Record) -> tuple[SparseSums, SparseSums | None, Floats]:
         p = read_profiles(record, len(self.w))
         sums, shifted, levels = np.empty(p.n_items), np.empty(p.n_items), np.empty(LEVELS)
+        out = sums, shifted, levels, look_ahead(p.n_items)
         n_shifted = kernels.add_block(
-            0, p.n_users, p.rows, p.a, p.b, self.w, self.theta, self.ratio, self.level, sums, shifted, levels
+            0, p.n_users, p.rows, p.a, p.b, self.w, self.theta, self.ratio, self.level, *out
         )
         return SparseSums.of(sums), SparseSums.of(shifted) if n_shifted else None, levels
 
