@@ -1,9 +1,10 @@
 """The loops of a pass over rows whose ends are marked in the item codes, compiled with numba.
 
-A loop over one short row after another mispredicts where each row ends, and that is most of what it costs. Here
-the rows of a block are one run of entries: the last entry of a row has `LAST` set in its item code, and what
-happens at the end of a row is arithmetic, not a branch. The additions are those of
-`unskew.arrays.kernels.add_block`, those of each sum in the same order: sums are the same to the last bit.
+Where short rows have sizes in no order, a loop over one row after another is slow, most likely since the
+processor cannot foresee where a row ends. Here the rows of a block are one run of entries: the last entry of a
+row has `LAST` set in its item code, and what happens at the end of a row is arithmetic, not a branch. The
+additions are those of `unskew.arrays.kernels.add_block`, those of each sum in the same order: sums are the same
+to the last bit.
 
 After the entries come `AHEAD` more codes of 0, since the loops ask for numbers so many entries ahead.
 """
