@@ -57,10 +57,10 @@ def case(entries: int, growth: float = 0.0) -> Case:
     return case_of(int(USERS * scale), min(int(ITEMS * scale**0.5), MOST_ITEMS), growth)
 
 
-def case_of(users: int, items: int, growth: float = 0.0) -> Case:
-    """A world with so many users and items."""
+def case_of(users: int, items: int, growth: float = 0.0, *, at: int | None = None) -> Case:
+    """A world with so many users and items, on its last day or at another one."""
     log = us.read_log(quick_world(users, items, growth=growth))
-    before, now = log.at(300), log.at(log.last)
+    before, now = log.at(300), log.at(log.last if at is None else at)
     alignment = Alignment.of(now, before, us.FitOptions())
     target = alignment.target(keep_new=False)
     wanted: Codes = np.flatnonzero(target > 0)

@@ -20,6 +20,7 @@ from tests.dense import (
     random_profiles,
     table_of,
 )
+from unskew.arrays import item_kernels
 from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem
@@ -128,6 +129,21 @@ def test_levels_keep_the_order_of_the_ratios_and_fit_their_type(values: list[flo
     order = np.argsort(f)
     assert (np.diff(level[order]) >= 0).all()
     assert level.min() >= 1
+
+
+@given(st.lists(st.floats(allow_nan=False, width=32), min_size=1), st.integers(0, 2**32 - 1))
+@settings(max_examples=100, deadline=None)
+def test_levels_and_their_targets_are_those_of_numpy(values: list[float], seed: int) -> None:
+    f = np.array(values)
+    target = np.random.default_rng(seed).choice([0.0, 0.1, 0.7], len(f))
+    exponents = (np.abs(f.astype(np.float32)).view(np.int32) >> 18) - (np.float32(2.0**-26).view(np.int32) >> 18)
+    steps = np.clip(exponents, 0, LEVELS // 2 - 1)
+    expected = np.where(target > 0, LEVELS // 2 + np.where(f < 0, -steps, steps), 0)
+    level = levels(f, target)
+    assert np.array_equal(level, expected)
+    sums = np.zeros(LEVELS)
+    item_kernels.sum_by_level(level, target, sums)
+    assert np.array_equal(sums, np.bincount(level, weights=target, minlength=LEVELS))
 
 
 def test_levels_are_zero_for_items_without_a_target_and_survive_infinite_ratios() -> None:

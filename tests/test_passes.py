@@ -52,7 +52,8 @@ class Partition:
         p = self.profiles
         w = np.exp(theta - theta.max())
         sums, shifted, levels = np.empty(p.n_items), np.zeros(p.n_items), np.empty(LEVELS)
-        far = kernels.add_block(0, p.n_users, p.rows, p.a, p.b, w, theta, ratio, level, sums, shifted, levels)
+        out = sums, shifted, levels, None
+        far = kernels.add_block(0, p.n_users, p.rows, p.a, p.b, w, theta, ratio, level, *out)
         return w * sums + shifted, levels, far
 
     def total(self) -> float:

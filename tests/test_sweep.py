@@ -15,7 +15,7 @@ from tests.dense import Floats, random_profiles, table_of
 from unskew.arrays import blocks
 from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.profiles import Profiles
-from unskew.arrays.sweep import LEVELS, Sweep
+from unskew.arrays.sweep import LEVELS, Sweep, make_weights
 from unskew.errors import InputError
 
 seeds = st.integers(0, 2**32 - 1)
@@ -95,6 +95,20 @@ def test_conditionals_of_extreme_scale_give_the_same_marginal(scale: float) -> N
     chosen = np.arange(5)
     joint = Sweep(profiles).joint(theta, chosen)
     assert Sweep(extreme).joint(theta, chosen) == pytest.approx(joint, abs=1e-12)
+
+
+@given(st.lists(st.floats(-2000, 2000) | st.just(-np.inf), max_size=40))
+@settings(max_examples=200, deadline=None)
+def test_weights_are_the_exponentials_of_log_weights_down_to_the_least_number(values: list[float]) -> None:
+    theta = np.array(values)
+    w = np.empty(len(theta))
+    make_weights(theta, w)
+    shift = theta.max() if len(theta) and theta.max() > -np.inf else 0.0
+    expected = np.exp(theta - shift)
+    ordinary = expected > 1e-303
+    assert np.array_equal(w[ordinary], expected[ordinary])
+    assert w == pytest.approx(expected, rel=1e-12, abs=1e-323)
+    assert np.array_equal(w == 0, expected == 0)
 
 
 def test_items_of_weight_zero_get_nothing() -> None:
@@ -224,7 +238,7 @@ def test_the_cut_into_blocks_does_not_depend_on_the_number_of_threads(monkeypatc
 
 
 @pytest.mark.parametrize("spread", [1.0, 900.0])
-def test_a_pass_allocates_a_few_arrays_of_items_and_nothing_that_grows_with_users_or_entries(
+def test_after_the_second_a_pass_allocates_a_few_arrays_of_items_and_nothing_that_grows_with_users_or_entries(
     spread: float,
 ) -> None:
     rng = np.random.default_rng(8)
@@ -235,8 +249,9 @@ def test_a_pass_allocates_a_few_arrays_of_items_and_nothing_that_grows_with_user
     work = Sweep(Profiles(start, start + np.uint32(2), item, items, a=rng.uniform(1, 2, users)))
     theta = rng.uniform(-spread, spread, items)
     level = rng.integers(0, LEVELS, items).astype(np.uint16)
-    work.marginal_and_levels(theta, level)
-    work.ratio_mean(theta, theta)
+    for _ in range(2):
+        work.marginal_and_levels(theta, level)
+        work.ratio_mean(theta, theta)
     tracemalloc.start()
     try:
         for _ in range(3):

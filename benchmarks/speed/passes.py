@@ -17,7 +17,8 @@ from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.text import thousands
 
 SIZES = (163_000, 1_600_000, 10_000_000)
-LARGE: tuple[int, int] | None = (1_000_000, 600_000)  # users and items of a catalogue that leaves the caches
+LARGE: tuple[int, int] | None = (2_000_000, 750_000)  # users and items, of which about 600 000 are taken
+EARLIER = 400  # a day at which profiles are in no order of their sizes; on the last day the log has them sorted
 LIBRARIES = ()
 TOLERANCE = 1e-12
 
@@ -28,11 +29,12 @@ products with a matrix in memory, DuckDB two joins with a sum each over a table 
 
 
 def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
-    """One for each number of pairs, and one with a large catalogue."""
-    cases = [partial(case, size) for size in sizes]
+    """One for each number of pairs, and two with a large catalogue."""
+    cases = [("", partial(case, size)) for size in sizes]
     if LARGE is not None:
-        cases.append(partial(case_of, *LARGE))
-    for make in cases:
+        cases.append(("", partial(case_of, *LARGE)))
+        cases.append((", on an earlier day", partial(case_of, *LARGE, at=EARLIER)))
+    for when, make in cases:
         here = make()
         problem = SparseProblem.of(here.profiles, here.target)
         sql, sweep = SqlProblem(problem), Sweep(here.profiles)
@@ -41,10 +43,11 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
         theta[problem.items] = np.log(w)
         level = np.where(here.target > 0, LEVELS // 2, 0).astype(np.uint16)
         users, items = problem.matrix.shape
+        indices = here.profiles.item[: int(here.profiles.sizes().sum())]
 
         pick = itemgetter(problem.items)
         yield Comparison(
-            f"{thousands(problem.matrix.nnz)} pairs of {thousands(users)} users, {thousands(items)} items",
+            f"{thousands(problem.matrix.nnz)} pairs of {thousands(users)} users, {thousands(items)} items{when}",
             _JOB,
             [
                 in_process("unskew", partial(sweep.marginal, theta), answer=pick),
@@ -53,7 +56,7 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
                     partial(sweep.marginal_and_levels, theta, level),
                     answer=partial(_pick_first, pick),
                 ),
-                in_process("reading the indices", partial(read_indices, here.profiles.item), uncompared="a limit"),
+                in_process("reading the indices", partial(read_indices, indices), uncompared="a limit"),
                 in_process("scipy.sparse", partial(problem.one_pass, w)),
                 in_process("DuckDB", partial(sql.one_pass, w)),
             ],

@@ -7,6 +7,7 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `rows`: entries of profiles, and whose they are
 - `user_cut`: where users are cut into blocks; `blocks`: work on blocks, run on threads
 - `sweep`: one pass over profiles; `margin_sweep`: one for several margins of their entries
+- `marked_rows`, `marked_kernels`, `prefetch`: a copy of profiles that makes passes faster, and their loops
 - `kernels`, `margin_kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes,
   over lists
 - `folding`, `folding_kernels`: rows gathered into profiles

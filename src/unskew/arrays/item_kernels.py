@@ -3,7 +3,31 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from unskew.arrays.compiling import compiled, compiled_for_sums
+
+
+@compiled
+def clip_logs(theta, shift, lowest, out):
+    """``out = theta - shift``, but at least `lowest`."""
+    for i in range(len(out)):
+        out[i] = max(theta[i] - shift, lowest)
+
+
+@compiled
+def weigh_lowest(theta, shift, lowest, out):
+    """Make ``out = exp(theta - shift)`` right where that was clipped: 0, or a number of few digits."""
+    few = 0
+    for i in range(len(out)):
+        x = theta[i] - shift
+        out[i] = 0.0 if x < -746.0 else out[i]
+        few += (x < lowest) & (x >= -746.0)
+    if few > 0:
+        for i in range(len(out)):
+            x = theta[i] - shift
+            if -746.0 <= x < lowest:
+                out[i] = np.exp(x)
 
 
 @compiled
@@ -22,29 +46,44 @@ def add_blocks(lo, hi, blocks, w, total, out):
 
 @compiled
 def compare(lo, hi, target, q, f):
-    """Make `f`, which has ``log(T/q)``, exact near 0 and 0 where T is 0; return these items' parts of D and TV.
+    """Make `f`, which has ``log(T/q)`` where q > 0, exact near 0, and 0 where T is 0; return parts of D and TV.
 
     D is summed as ``T f - (T - q)``, which is the same if T and q both sum to 1, but has no negative terms
-    that all but cancel: so D still tells two points apart when it is 1e-25.
+    that all but cancel: so D still tells two points apart when it is 1e-25. (Two loops, because the first is
+    vectorised without the sums, and has no branch that depends on the data: three times as fast.)
     """
     target, q, f = target[lo:hi], q[lo:hi], f[lo:hi]
+    for i in range(len(f)):
+        x = (target[i] - q[i]) / q[i]
+        near = x * (1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x * (1 / 7 - x / 8)))))))
+        found = near if abs(x) < 0.01 else f[i]  # log(1 + x) to the last digit
+        found = np.inf if q[i] == 0.0 else found
+        f[i] = found if target[i] > 0.0 else 0.0
     divergence = 0.0
     distance = 0.0
     for i in range(len(f)):
-        t = target[i]
-        excess = t - q[i]
+        excess = target[i] - q[i]
         distance += abs(excess)
-        if t > 0.0:
-            x = excess / q[i]
-            if abs(x) < 0.01:  # log(1 + x) to the last digit
-                f[i] = x * (
-                    1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x * (1 / 7 - x / 8))))))
-                )
-            divergence += t * f[i]
-        else:
-            f[i] = 0.0
+        divergence += target[i] * f[i]
         divergence -= excess
     return divergence, 0.5 * distance
+
+
+@compiled
+def find_levels(bits, f, target, dropped, smallest, middle, out):
+    """A level for each item, see `unskew.solve.certificate.levels`; `bits` are those of f as 32-bit floats."""
+    for i in range(len(out)):
+        size = ((bits[i] & 0x7FFFFFFF) >> dropped) - smallest
+        size = min(max(size, 0), middle - 1)
+        level = middle - size if f[i] < 0 else middle + size
+        out[i] = level if target[i] > 0 else 0
+
+
+@compiled
+def sum_by_level(level, target, out):
+    """Add the targets of the items of each level, in the order of the items."""
+    for i in range(len(level)):
+        out[level[i]] += target[i]
 
 
 @compiled_for_sums
@@ -79,6 +118,15 @@ def remember(lo, hi, weight, theta, f, new_theta, new_f, df, dg, slot, used, dot
         dots[0, j] += by_change
         dots[1, j] += by_f
     return longest
+
+
+@compiled
+def shorten(lo, hi, theta, factor, out):
+    """Make the way from `theta` to `out` shorter by a factor, where there is one."""
+    theta, out = theta[lo:hi], out[lo:hi]
+    for i in range(len(out)):
+        if theta[i] > -np.inf:
+            out[i] = theta[i] + (out[i] - theta[i]) * factor
 
 
 @compiled

@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from unskew.arrays.compiling import compiled
+from unskew.arrays.prefetch import prefetch
 
 UNDERFLOW = 1e-250
 OVERFLOW = 1e250
@@ -68,19 +69,21 @@ def add_row_shifted(rows, a, b, u, theta, ratio, sums):
 
 
 @compiled
-def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels):
+def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels, ahead):
     """What the users ``lo <= u < hi`` add to a pass; the outputs are zeroed first.
 
     ``w * sums + shifted`` is the item marginal of these users: `sums` of all rows but those whose sum of
     weights is out of range, which are added to `shifted` by `add_row_shifted`. Returns how many these are; if
     none, `shifted` is left as it was. With `ratio` the share of a row is multiplied by ``v_u = sum_i ratio_i
     pi_ui`` (the gradient of D). With `level` (a small integer per item), P(u) is added to `levels` at the
-    highest level in the row.
+    highest level in the row. With `ahead`, what an item needs is asked for so many entries before it comes (see
+    `unskew.arrays.prefetch`), which changes no result.
     """
     start, stop, item = rows.start, rows.stop, rows.item
     sums[:] = 0.0
     levels[:] = 0.0
     n_shifted = 0
+    end = len(item) - 1
     for u in range(lo, hi):
         first = start[u]
         last = stop[u]
@@ -91,6 +94,12 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels)
         mean = 0.0
         highest = np.uint16(0)
         for e in range(first, last):
+            if ahead is not None:
+                soon = np.uint64(item[np.uint64(min(e + ahead, end))])
+                prefetch(w, soon)
+                prefetch(sums, soon)
+                if level is not None:
+                    prefetch(level, soon)
             i = item[e]
             x = w[i] if b is None else w[i] * b[e]
             total += x

@@ -1,8 +1,9 @@
 """One pass over the profiles: the kernels run on threads over a fixed cut into blocks.
 
 Each block has its own sums, and the sums are added in the order of the blocks; so the result is the same to
-the last bit for any number of threads. Nothing larger than the block sums is allocated, and those only once for
-a `Sweep`.
+the last bit for any number of threads. The block sums are allocated only once for a `Sweep`. Where the sizes
+of rows are in no order, the second pass makes a copy of the profiles (`unskew.arrays.marked_rows`), with which it
+and all later ones take less time.
 """
 
 from __future__ import annotations
@@ -13,11 +14,15 @@ import numpy as np
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_blocks, over_items
+from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking, mark_blocks
+from unskew.arrays.prefetch import look_ahead
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 
 LEVELS = 2**11
 """How many levels of T/q the running certificate tells apart."""
+
+_LOWEST = -700.0  # exp of less has fewer digits than other numbers, and takes 20 times as long
 
 
 @dataclass
@@ -33,6 +38,7 @@ class Sweep:
     _shifted: Floats = field(init=False, repr=False)
     _levels: Floats = field(init=False, repr=False)
     _w: Floats = field(init=False, repr=False)
+    _marked: list[MarkedBlock] | None = field(init=False, repr=False, default=None)
 
     def __post_init__(self) -> None:
         p = self.profiles
@@ -99,17 +105,17 @@ class Sweep:
         return total / self._total
 
     def _pass(self, theta: Floats, ratio: Floats | None, level: Levels | None) -> Floats:
-        p, w, rows = self.profiles, self._w, self.profiles.rows
+        p, w = self.profiles, self._w
         self.count += 1
-        highest = theta.max() if len(theta) else 0.0
-        shift = float(highest) if np.isfinite(highest) else 0.0
-        np.subtract(theta, shift, out=w)
-        np.exp(w, out=w)
+        make_weights(theta, w)
+
+        marked, ahead = self._mark() if ratio is None else None, look_ahead(p.n_items)
 
         def block(k: int, lo: int, hi: int) -> int:
-            shifted: int = kernels.add_block(
-                lo, hi, rows, p.a, p.b, w, theta, ratio, level, self._sums[k], self._shifted[k], self._levels[k]
-            )
+            out = self._sums[k], self._shifted[k], self._levels[k]
+            if marked is not None:
+                return marked[k].add(p, w, theta, level, out)
+            shifted: int = kernels.add_block(lo, hi, p.rows, p.a, p.b, w, theta, ratio, level, *out, ahead)
             return shifted
 
         shifted = over_blocks(self._edges, self._entries, block)
@@ -121,6 +127,21 @@ class Sweep:
                 more += self._shifted[k]
             q += more / self._total
         return q
+
+    def _mark(self) -> list[MarkedBlock] | None:
+        """The copy that makes passes faster, from the second pass on: for one alone it would not pay."""
+        if self._marked is None and self.count == 2 and is_worth_marking(self.profiles):
+            self._marked = mark_blocks(self.profiles, self._entries)
+        return self._marked
+
+
+def make_weights(theta: Floats, out: Floats) -> None:
+    """``exp(theta - max theta)``: `numpy.exp` without what takes it long, minus infinity and results near 0."""
+    highest = theta.max() if len(theta) else 0.0
+    shift = float(highest) if np.isfinite(highest) else 0.0
+    item_kernels.clip_logs(theta, shift, _LOWEST, out)
+    np.exp(out, out=out)
+    item_kernels.weigh_lowest(theta, shift, _LOWEST, out)
 
 
 def count_kept(profiles: Profiles, keep: Mask) -> Codes:

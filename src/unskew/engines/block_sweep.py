@@ -13,7 +13,8 @@ import numpy as np
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_items
-from unskew.arrays.sweep import LEVELS, count_kept
+from unskew.arrays.prefetch import look_ahead
+from unskew.arrays.sweep import LEVELS, count_kept, make_weights
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 from unskew.engines.block_logs import read_profiles
 from unskew.engines.block_table import BlockTable, Record
@@ -78,8 +79,8 @@ class BlockSweep:
 
     def _pass(self, theta: Floats, ratio: Floats | None, level: Levels | None) -> tuple[Floats, Floats]:
         self.count += 1
-        highest = theta.max() if len(theta) else 0.0
-        w = np.exp(theta - (float(highest) if np.isfinite(highest) else 0.0))
+        w = np.empty(len(theta))
+        make_weights(theta, w)
         found = self.table.map(_AddBlock(w, theta, ratio, level), "a pass over the profiles")
         total, sums, shifted = float(self.n_users), np.zeros((1, self.n_items)), np.zeros(self.n_items)
         for one, more, _ in found:
@@ -105,8 +106,9 @@ class _AddBlock:
     def __call__(self, record: Record) -> tuple[SparseSums, SparseSums | None, Floats]:
         p = read_profiles(record, len(self.w))
         sums, shifted, levels = np.empty(p.n_items), np.empty(p.n_items), np.empty(LEVELS)
+        out = sums, shifted, levels, look_ahead(p.n_items)
         n_shifted = kernels.add_block(
-            0, p.n_users, p.rows, p.a, p.b, self.w, self.theta, self.ratio, self.level, sums, shifted, levels
+            0, p.n_users, p.rows, p.a, p.b, self.w, self.theta, self.ratio, self.level, *out
         )
         return SparseSums.of(sums), SparseSums.of(shifted) if n_shifted else None, levels
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from unskew.arrays import item_kernels
 from unskew.arrays.sweep import LEVELS
 from unskew.arrays.types import Floats, Levels, Mask
 from unskew.solve.passes import Passes
@@ -52,7 +53,8 @@ class RunningBound:
 
     def update(self, level: Levels, users: Floats) -> None:
         """Take a pass into account: `users` is P(u) by the highest level that u holds."""
-        items = np.bincount(level, weights=self.target, minlength=LEVELS)
+        items = np.zeros(LEVELS)
+        item_kernels.sum_by_level(level, self.target, items)
         excess = np.cumsum((items - users)[:0:-1])  # from the highest level down to 1
         k = int(np.argmax(excess))
         if excess[k] > self.best + _ROUNDING:
@@ -72,7 +74,6 @@ class RunningBound:
 
 def levels(f: Floats, target: Floats) -> Levels:
     """A level for each item: rises with ``f = log(T/q)``, 0 for an item without a target."""
-    size = (np.abs(f.astype(np.float32)).view(np.int32) >> _BITS) - _SMALLEST
-    np.clip(size, 0, _MIDDLE - 1, out=size)
-    level = np.where(f < 0, _MIDDLE - size, _MIDDLE + size)
-    return np.where(target > 0, level, 0).astype(np.uint16)
+    bits, level = f.astype(np.float32).view(np.int32), np.empty(len(f), dtype=np.uint16)
+    item_kernels.find_levels(bits, f, target, _BITS, _SMALLEST, _MIDDLE, level)
+    return level

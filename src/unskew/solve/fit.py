@@ -13,6 +13,7 @@ from unskew.progress import progress
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem, Solution, Status
 
+_LEAST = 5e-324  # the least number above 0
 _NATS = 30.0  # while passes are left, D is brought within so many tol of the least as well, in nats
 
 
@@ -69,8 +70,9 @@ class Fit:
 
         def part(k: int, lo: int, hi: int) -> tuple[float, float]:
             some = f[lo:hi]
+            np.maximum(q[lo:hi], _LEAST, out=some)
             with np.errstate(divide="ignore", invalid="ignore"):
-                np.log(q[lo:hi], out=some)  # numpy's is many times faster than a loop's
+                np.log(some, out=some)  # numpy's is many times faster than a loop's, but not for 0
                 np.subtract(self._log_target[lo:hi], some, out=some)
             found: tuple[float, float] = item_kernels.compare(lo, hi, target, q, f)
             return found

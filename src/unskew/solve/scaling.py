@@ -85,8 +85,8 @@ class Anderson:
         )
         longest, limit = max(lengths), min(max(_LONGER * self._longest, 1.0), _LONGEST)
         if longest > limit:
-            some = here.theta > -np.inf
-            out[some] = here.theta[some] + (out[some] - here.theta[some]) * (limit / longest)
+            factor = limit / longest
+            over_items(len(out), lambda k, lo, hi: item_kernels.shorten(lo, hi, here.theta, factor, out))
         return out if np.isfinite(longest) else None
 
 

@@ -1,0 +1,140 @@
+"""The loops of a pass over rows whose ends are marked in the item codes, compiled with numba.
+
+Where short rows have sizes in no order, a loop over one row after another is slow, most likely since the
+processor cannot foresee where a row ends. Here the rows of a block are one run of entries: the last entry of a
+row has `LAST` set in its item code, and what happens at the end of a row is arithmetic, not a branch. The
+additions are those of `unskew.arrays.kernels.add_block`, those of each sum in the same order: sums are the same
+to the last bit.
+
+After the entries come `AHEAD` more codes of 0, since the loops ask for numbers so many entries ahead.
+"""
+
+from __future__ import annotations
+
+# mypy: disallow-untyped-defs=False
+import numpy as np
+
+from unskew.arrays.compiling import compiled
+from unskew.arrays.kernels import OVERFLOW, UNDERFLOW, add_row_shifted
+from unskew.arrays.prefetch import prefetch
+
+LAST = np.uint32(2**31)
+"""The bit of an item code that marks the last entry of a row."""
+
+AHEAD = 64
+"""How many entries ahead the loops ask. It stands in this file, since compiled code keeps the number that it was
+compiled with until this file changes, and whoever makes room for the codes has to know it."""
+
+_ITEM = np.uint32(2**31 - 1)
+_BIT = np.uint32(31)
+_ONE = np.uint64(1)
+_AHEAD = np.uint64(AHEAD)
+
+
+@compiled
+def mark_rows(lo, hi, rows, code, users):
+    """Copy the rows of the users ``lo <= u < hi`` end to end with their ends marked, and the users who have one.
+
+    Returns the first row of the second half, and its first entry.
+    """
+    start, stop, item = rows.start, rows.stop, rows.item
+    half = (np.uint64(len(code)) - _AHEAD) // np.uint64(2)
+    n = np.uint64(0)
+    k = np.uint64(0)
+    row, entry = k, n
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        if n <= half:
+            row, entry = k, n
+        for e in range(first, last):
+            code[n] = item[e]
+            n += _ONE
+        code[n - _ONE] |= LAST
+        users[k] = u
+        k += _ONE
+    for _ in range(_AHEAD):
+        code[n] = 0
+        n += _ONE
+    return row, entry
+
+
+@compiled
+def take_entry(e, k, total, highest, code, w, level, totals, levels):
+    """Add entry e to what its row k has so far; returns the row of the next entry and what that has."""
+    prefetch(w, np.uint64(code[e + _AHEAD] & _ITEM))
+    i = code[e] & _ITEM
+    is_last = code[e] >> _BIT
+    total += w[i]
+    totals[k] = total
+    if level is not None:
+        highest = max(highest, np.uint32(level[i]))
+        levels[k] = highest
+        highest &= is_last - np.uint32(1)  # 0 after the last
+    return k + np.uint64(is_last), 0.0 if is_last else total, highest
+
+
+@compiled
+def sum_rows(code, row, entry, w, level, totals, levels):
+    """The sum of the weights of each row and, with `level`, its highest level.
+
+    Both halves of the rows in turn: each addition waits for the one before it, and there are two to wait for.
+    """
+    middle, end = np.uint64(entry), np.uint64(len(code)) - _AHEAD
+    e1, k1, total1, highest1 = np.uint64(0), np.uint64(0), 0.0, np.uint32(0)
+    e2, k2, total2, highest2 = middle, np.uint64(row), 0.0, np.uint32(0)
+    for _ in range(min(middle, end - middle)):
+        k1, total1, highest1 = take_entry(e1, k1, total1, highest1, code, w, level, totals, levels)
+        k2, total2, highest2 = take_entry(e2, k2, total2, highest2, code, w, level, totals, levels)
+        e1 += _ONE
+        e2 += _ONE
+    for e in range(e1, middle):
+        k1, total1, highest1 = take_entry(e, k1, total1, highest1, code, w, level, totals, levels)
+    for e in range(e2, end):
+        k2, total2, highest2 = take_entry(e, k2, total2, highest2, code, w, level, totals, levels)
+
+
+@compiled
+def spread_shares(code, shares, sums):
+    """Add the share of each row to the sums of its items."""
+    k = np.uint64(0)
+    for e in range(np.uint64(len(code)) - _AHEAD):
+        prefetch(sums, np.uint64(code[e + _AHEAD] & _ITEM))
+        sums[code[e] & _ITEM] += shares[k]
+        k += np.uint64(code[e] >> _BIT)
+
+
+@compiled
+def count_extremes(totals):
+    """How many rows have a sum of weights that is out of range."""
+    n = 0
+    for k in range(len(totals)):
+        n += (totals[k] < UNDERFLOW) | (totals[k] > OVERFLOW)
+    return n
+
+
+@compiled
+def add_marked(code, users, row, entry, rows, a, w, theta, level, sums, shifted, levels, shares, highest):
+    """What the users of a block add to a pass; `sums`, `shifted`, `levels` and the result are as in `add_block`.
+
+    `shares` and `highest` are scratch: a number for each row.
+    """
+    sums[:] = 0.0
+    levels[:] = 0.0
+    sum_rows(code, row, entry, w, level, shares, highest)
+    if level is not None:
+        for k in range(len(users)):
+            levels[highest[k]] += 1.0 if a is None else a[users[k]]
+    n_shifted = count_extremes(shares)
+    if n_shifted > 0:
+        shifted[:] = 0.0
+        for k in range(len(users)):
+            if shares[k] < UNDERFLOW or shares[k] > OVERFLOW:
+                add_row_shifted(rows, a, None, users[k], theta, None, shifted)
+                shares[k] = np.inf  # a share of 0, which changes no sum
+    for k in range(len(users)):
+        shares[k] = (1.0 if a is None else a[users[k]]) / shares[k]
+    spread_shares(code, shares, sums)
+    return n_shifted
