@@ -72,6 +72,26 @@ def test_a_marked_block_adds_what_add_block_adds(
             assert np.array_equal(one, other, equal_nan=True)
 
 
+@given(profiles_with_gaps(), st.data(), st.booleans(), st.booleans())
+@settings(max_examples=80, deadline=None)
+def test_asking_ahead_changes_no_bit(profiles: Profiles, data: st.DataObject, given: bool, gradient: bool) -> None:
+    theta = data.draw(log_weights(profiles.n_items))
+    rng = np.random.default_rng(5)
+    b = rng.uniform(0.1, 2.0, len(profiles.item)) if given else None
+    ratio = rng.uniform(0.5, 2.0, profiles.n_items) if gradient else None
+    w = np.exp(theta - (theta.max() if np.isfinite(theta.max()) else 0.0))
+    level = draw_levels(profiles.n_items)
+    found = []
+    for ahead in (None, 1, 64):
+        out = tuple(np.zeros(n) for n in (len(w), len(w), LEVELS))
+        rows, users = profiles.rows, profiles.n_users
+        kernels.add_block(0, users, rows, profiles.a, b, w, theta, ratio, level, *out, ahead)
+        found.append(out)
+    for other in found[1:]:
+        for one, same in zip(found[0], other, strict=True):
+            assert np.array_equal(one, same)
+
+
 @pytest.mark.parametrize("threads", ["1", "2", "16"])
 @given(profiles=profiles_with_gaps(), data=st.data())
 @settings(max_examples=40, deadline=None)
