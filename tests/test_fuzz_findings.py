@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import os
 import re
 import sqlite3
 import zlib
@@ -341,3 +342,68 @@ def test_an_sqlite_file_about_which_sqlite_cannot_speak_is_refused(tmp_path: Pat
     damaged: Any = Mute()
     with pytest.raises(FileError, match=r"log\.sqlite is damaged \(its schema is no text\): restore it"):
         _refuse_damage(damaged, InputFile(tmp_path / "log.sqlite", "log.sqlite", FileOptions()))
+
+
+def refuse(*arguments: str) -> str:
+    """What a command says that it refuses to run."""
+    done = CliRunner().invoke(main, list(arguments))
+    assert done.exit_code == 2, done.output
+    return done.output.strip().splitlines()[-1]
+
+
+@pytest.fixture
+def small_log(tmp_path: Path) -> str:
+    return str(write(tmp_path / "log.parquet", {"user": [1, 1, 2], "item": [1, 2, 1], "time": [1, 2, 3]}))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-r", "constant:a\nb"], "error: 'constant:a\\\\nb' cannot be read: "),
+        (["-r", "constant:" + "x" * 140_000], "error: 'constant:xxx"),
+        (["-r", "popular", "--leave-out", "9" * 23], "error: --leave-out is 999.*but must be at most 2147483647"),
+        (["-r", "popular", "--memory-limit", "999999999999TB"], "error: --memory-limit is .*give at most 1000TB"),
+        (
+            ["-r", "popular", "--temp-dir", "x" * 5000],
+            "error: --temp-dir is 'x{200}'\\.\\.\\., which does not exist",
+        ),
+    ],
+    ids=[
+        "a line break in a list",
+        "a long item",
+        "more left out than can be",
+        "more memory than there is",
+        "a long name",
+    ],
+)
+def test_odd_values_are_refused_in_one_line(arguments: list[str], message: str, small_log: str) -> None:
+    assert re.match(message, refuse("evaluate", small_log, "--at", "3", *arguments))
+
+
+def test_a_configuration_that_is_nested_without_end_is_refused(
+    tmp_path: Path, small_log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "unskew.toml").write_text("a=" + "[" * 100_000)
+    monkeypatch.chdir(tmp_path)
+    assert refuse("drift", small_log, "--reference", "2", "--at", "3").endswith("it is nested too deeply")
+
+
+def test_a_limit_from_the_environment_is_called_by_its_own_name(
+    small_log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNSKEW_TEMP_DIR", "nope")
+    assert refuse("doctor", small_log) == ("error: UNSKEW_TEMP_DIR is nope, which does not exist: make it first")
+
+
+def test_a_link_that_leads_to_itself_is_called_that(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    assert refuse("doctor", str(tmp_path / "a")).endswith("a: it is a link that leads to itself")
+
+
+def test_a_folder_that_must_not_be_looked_into_is_not_called_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "log.parquet", ROWS)
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.R_OK and Path(path) != tmp_path)
+    assert refuse("doctor", str(tmp_path)) == f"error: cannot read {tmp_path}: permission denied"

@@ -35,7 +35,18 @@ class Missing:
 sys.meta_path.insert(0, Missing())
 """
 
-BASE = ["text", "errors", "progress", "checks", "checksums", "json_fields", "files", "folders", "frames"]
+BASE = [
+    "text",
+    "errors",
+    "progress",
+    "checks",
+    "checksums",
+    "arrow_messages",
+    "json_fields",
+    "files",
+    "folders",
+    "frames",
+]
 ROOMS = [
     "drawing",
     "arrays",

@@ -76,7 +76,7 @@ def test_a_size_that_is_none_is_refused(wrong: Any, log: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_refused(log: Path, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match=r"temp_dir is '.*nowhere', which is no folder"):
+    with pytest.raises(FileError, match=r"temp_dir is .*nowhere, which does not exist"):
         us.read_log(log, temp_dir=tmp_path / "nowhere")
 
 

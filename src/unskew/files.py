@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import errno
 import glob
 import hashlib
 import json
@@ -20,7 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
+from pyarrow import compute
 
+from unskew.arrow_messages import read_batch
 from unskew.checksums import sum_table
 from unskew.errors import FileError, InputError
 from unskew.text import first_line, one_line
@@ -232,16 +235,39 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
 
 
 def _read_limited(path: Path) -> pa.Table:
-    """The table in a file, unless it is much larger than the file can be meant to hold."""
+    """The table in a file, unless it is much larger than the file can be meant to hold.
+
+    Texts are looked at as Parquet has them, each once, before they are written out for every row.
+    """
     most = max(_MOST_BYTES, _MOST_RATIO * path.stat().st_size)
+    too_much = ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
     with pq.ParquetFile(path) as file:
+        schema, groups = file.schema_arrow, range(file.num_row_groups)
+        if sum(file.metadata.row_group(k).total_byte_size for k in groups) > most:
+            raise too_much
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+    with pq.ParquetFile(path, read_dictionary=texts) as file:
         batches, total = [], 0
         for batch in file.iter_batches():
-            batches.append(batch)
-            total += batch.nbytes
+            total += sum(map(_find_size, batch.columns))
             if total > most:
-                raise ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
-        return pa.Table.from_batches(batches, file.schema_arrow)
+                raise too_much
+            columns = [
+                column.dictionary_decode() if field.name in texts else column
+                for field, column in zip(schema, batch.columns, strict=True)
+            ]
+            batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        return pa.Table.from_batches(batches, schema)
+
+
+def _find_size(column: pa.Array) -> int:
+    """How many bytes a column has once every row has its own text."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    if not (pa.types.is_string(column.type.value_type) or pa.types.is_binary(column.type.value_type)):
+        return int(column.nbytes) + 8 * len(column)
+    sizes = compute.binary_length(column.dictionary).take(column.indices)
+    return int(compute.sum(sizes.cast(pa.int64())).as_py() or 0) + 8 * len(column)
 
 
 def _verify(path: Path, table: pa.Table) -> None:
@@ -346,7 +372,8 @@ def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
     if raw is None:
         return {}
     try:
-        batch = pa.ipc.open_stream(base64.b64decode(raw, validate=True)).read_next_batch()
+        packed = base64.b64decode(raw, validate=True)
+        batch = read_batch(pa.BufferReader(packed), max(_MOST_BYTES, _MOST_RATIO * len(packed)))
         batch.validate(full=True)
         return {name: batch.column(name)[0].values for name in batch.schema.names}
     except (pa.ArrowException, ValueError, OSError, StopIteration, IndexError, AttributeError) as error:
@@ -404,13 +431,15 @@ def check_readable(path: Path) -> None:
     """Say plainly that a file is missing or must not be read."""
     _require_utf8(path)
     try:
-        there = path.exists()
-    except OSError:  # the name is too long for a file system
-        there = False
-    if not there:
-        raise FileError(f"there is no file {shorten_path(path)}")
-    if not os.access(path, os.R_OK):
-        raise FileError(f"cannot read {path}: permission denied")
+        path.stat()
+    except PermissionError:
+        raise FileError(f"cannot read {shorten_path(path)}: permission denied") from None
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise FileError(f"cannot read {shorten_path(path)}: it is a link that leads to itself") from None
+        raise FileError(f"there is no file {shorten_path(path)}") from None  # or the name is too long for one
+    if not os.access(path, os.R_OK) or (path.is_dir() and not os.access(path, os.X_OK)):
+        raise FileError(f"cannot read {shorten_path(path)}: permission denied")
 
 
 def _require_utf8(path: Path) -> None:
@@ -423,5 +452,7 @@ def _require_utf8(path: Path) -> None:
 
 def shorten_path(path: Path) -> str:
     """A path for a message, which somebody may have mistaken for the content of a file."""
-    name = str(path).split("\n")[0]
-    return name if name == str(path) and len(name) <= 200 else f"{name[:200]!r}..."
+    name = str(path)
+    if len(name) <= 200 and "\n" not in name:
+        return name
+    return repr(name) if len(name) <= 200 else f"{name.partition(chr(10))[0][:200]!r}..."

@@ -78,7 +78,7 @@ def find_configuration(folder: Path) -> Path | None:
     try:
         text = project.read_text(encoding="utf-8")
         return project if "unskew" in tomllib.loads(text).get("tool", {}) else None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
         # a project that is broken for others is none of ours, unless it speaks of us
         return project if b"tool.unskew" in _read_bytes(project) else None
 
@@ -117,6 +117,8 @@ def _parse(file: Path) -> dict[str, Any]:
         return tomllib.loads(_read_bytes(file).decode())
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{file} is not TOML: {first_line(error)}") from None
+    except RecursionError:
+        raise InputError(f"{file} is not TOML that can be read: it is nested too deeply") from None
 
 
 class _Reader:

@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute
 
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Times
+from unskew.arrow_messages import read_batch
 from unskew.checksums import sum_array
 from unskew.data.columns import Columns, Labels, Reading
 from unskew.data.ids import Ids
@@ -51,8 +53,11 @@ _KEY = b"unskew.log"
 _SUM_KEY = b"unskew.log.checksum"
 _FORMAT = 2
 _WITHOUT_CHECKSUMS = 1
+_FIRST_MESSAGE = 8  # bytes from the beginning of an Arrow file
 _ORGANIC = "organic."
 _SAVE_AGAIN = "save the log again"
+_TICKS = ("int64", "float64")
+_NO_IDS = ("null", "halffloat", "string_view", "binary_view")  # types that nothing is read as
 
 
 def is_saved_log(path: Path) -> bool:
@@ -92,9 +97,11 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
     check_readable(path)
     if not is_saved_log(path):
         raise FileError(f"{path} is not a saved log (or only half of one)", remedy="write it with Log.save")
+    threads()  # a number of threads that cannot be is no damage
     try:
         with pa.OSFile(str(path)) as file:
-            batch = pa.ipc.open_file(file).get_batch(0)
+            file.seek(_FIRST_MESSAGE)
+            batch = read_batch(file, most=path.stat().st_size)
         batch.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise FileError(f"{path} cannot be read: {first_line(error)}") from None
@@ -170,42 +177,51 @@ def _pack_repeats(repeats: Repeats | None) -> dict[str, pa.Array]:
 
 
 def _unpack(arrays: dict[str, pa.Array], about: dict[str, Any]) -> Fields:
-    def array(name: str, kinds: str) -> Any:
+    def array(name: str, *kinds: str) -> Any:
         found = arrays[name].to_numpy(zero_copy_only=True)
-        if found.dtype.kind not in kinds:
+        if found.dtype.name not in kinds:
             raise ValueError(f"{name} holds {found.dtype}")
         return found
 
     def ids(name: str, categorical: bool) -> Ids:
         values = arrays[name]
-        if values.null_count:
+        if pa.types.is_nested(values.type) or str(values.type) in _NO_IDS:
+            raise ValueError(f"{name} holds {values.type}")
+        numbers = pa.types.is_floating(values.type)
+        if values.null_count or (numbers and compute.any(compute.is_nan(values)).as_py()):
             raise ValueError(f"{name} has nulls")
         return Ids(values, pa.dictionary(pa.int32(), values.type) if categorical else values.type)
+
+    def labels(name: str) -> Labels:
+        values = arrays[f"label.{name}"]
+        if values.null_count or not (pa.types.is_string(values.type) or pa.types.is_large_string(values.type)):
+            raise ValueError(f"label.{name} holds {values.type}")
+        return Labels(values, array(f"label-codes.{name}", "int32"))
 
     fields = {
         "users": ids("users", about["categorical"][0]),
         "items": ids("items", about["categorical"][1]),
-        "start": array("start", "u"),
-        "item": array("item", "u"),
-        "time": array("time", "if"),
+        "start": array("start", "uint32", "uint64"),
+        "item": array("item", "uint32"),
+        "time": array("time", *_TICKS),
         "axis": read_dataclass(TimeAxis, about["axis"]),
         "columns": read_dataclass(Columns, about["columns"]),
         "reading": read_dataclass(Reading, about["reading"]),
-        "removed": array("removed", "if") if "removed" in arrays else None,
-        "exposed": array("exposed", "u").astype(np.bool_) if "exposed" in arrays else None,
-        "extra": {name: array(f"extra.{name}", "f") for name in about["extra"]},
-        "labels": {n: Labels(arrays[f"label.{n}"], array(f"label-codes.{n}", "i")) for n in about["labels"]},
+        "removed": array("removed", *_TICKS) if "removed" in arrays else None,
+        "exposed": array("exposed", "uint8").astype(np.bool_) if "exposed" in arrays else None,
+        "extra": {name: array(f"extra.{name}", "float64") for name in about["extra"]},
+        "labels": {name: labels(name) for name in about["labels"]},
         "view": _require_text(about, "view"),
         "source": _require_text(about, "source"),
         "repeats": None,
     }
     if "repeats.entry" in arrays:
         fields["repeats"] = Repeats(
-            entry=array("repeats.entry", "i"),
-            time=array("repeats.time", "if"),
-            exposed=array("repeats.exposed", "u").astype(np.bool_) if "repeats.exposed" in arrays else None,
-            extra={name: array(f"repeats.extra.{name}", "f") for name in about["extra"]},
-            labels={name: array(f"repeats.label-codes.{name}", "i") for name in about["labels"]},
+            entry=array("repeats.entry", "int64"),
+            time=array("repeats.time", *_TICKS),
+            exposed=array("repeats.exposed", "uint8").astype(np.bool_) if "repeats.exposed" in arrays else None,
+            extra={name: array(f"repeats.extra.{name}", "float64") for name in about["extra"]},
+            labels={name: array(f"repeats.label-codes.{name}", "int32") for name in about["labels"]},
         )
     _check(fields)
     return fields
@@ -219,9 +235,7 @@ def _require_text(about: Mapping[str, Any], name: str) -> str:
 
 def _check(fields: Fields) -> None:
     """Refuse arrays that a loop would follow out of bounds."""
-    start, item, n = fields["start"], fields["item"], len(fields["item"])
-    if start.dtype not in (np.uint32, np.uint64) or item.dtype != np.uint32:
-        raise ValueError("offsets or item codes have the wrong type")
+    start, n = fields["start"], len(fields["item"])
     if len(start) != len(fields["users"]) + 1 or start[0] != 0 or start[-1] != n or (start[1:] < start[:-1]).any():
         raise ValueError("the offsets of users do not fit")
     columns = {"time": fields["time"], "removed": fields["removed"], "exposed": fields["exposed"]}
@@ -234,6 +248,8 @@ def _check(fields: Fields) -> None:
             raise ValueError(f"a code of {name} is beyond the number of its texts")
     if not n:
         raise ValueError("it holds no interaction")
+    if len(fields["items"].values.unique()) < len(fields["items"]):
+        raise ValueError("an item is named twice")
     _check_times(fields["axis"], fields["time"])
     _check_rows(fields)
     if fields["repeats"] is not None:
@@ -263,6 +279,8 @@ def _check_times(axis: TimeAxis, time: Times) -> None:
     if axis.kind not in get_args(Kind):
         raise ValueError(f"its times are of the unknown kind {axis.kind!r}")
     for tick in (time.min(), time.max()):
+        if not np.isfinite(tick):
+            raise ValueError("a time is not finite")
         axis.show(tick)
 
 

@@ -9,6 +9,8 @@ from unskew.checks import require_sample_size, require_whole_number
 from unskew.data.split_rule import SplitRule
 from unskew.errors import PolicyError, option
 
+_MOST_LEFT_OUT = 2**31 - 1  # items, more than anybody holds
+
 
 class SelectionKeywords(TypedDict, total=False):
     """The options by name, as functions take them; see `SelectionOptions`."""
@@ -57,7 +59,9 @@ class SelectionOptions:
         if self.sample is not None:
             require_sample_size(option("sample"), self.sample)
         require_whole_number(option("seed"), self.seed, "where the draws begin", 0)
-        require_whole_number(option("leave_out"), self.leave_out, "how many items to take out of a profile")
+        require_whole_number(
+            option("leave_out"), self.leave_out, "how many items to take out of a profile", most=_MOST_LEFT_OUT
+        )
         split = bool(self.rule)
         if self.folds is not None:
             require_whole_number(option("folds"), self.folds, "how many parts the pairs are dealt into", 2)

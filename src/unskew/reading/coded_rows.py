@@ -59,7 +59,7 @@ class MemoryRows:
 
 
 class SpilledRows:
-    """Rows that wait in files of a folder, which is there and is removed by whoever made it."""
+    """Rows that wait in files of a folder, made by `unskew.reading.limits.open_spill_folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -113,9 +113,10 @@ class SpilledRows:
             with path.open("ab") as file:
                 file.write(values.data)
         except OSError as error:
-            why = "there is no room left" if error.errno == errno.ENOSPC else error.strerror or str(error)
+            place = self._folder.parent.parent  # of the folder that is made for each reading
+            full = f"there is no room left in {place} for temporary files"
             raise FileError(
-                f"cannot put rows aside in {self._folder.parent}: {why}",
+                full if error.errno == errno.ENOSPC else f"cannot write to {place}: {error.strerror or error}",
                 remedy=f"name another folder with {option('temp_dir')}",
             ) from None
 

@@ -19,10 +19,14 @@ from typing import Any
 import duckdb
 
 from unskew.errors import FileError, InputError, option
+from unskew.files import shorten_path
 from unskew.folders import temporary_folder
 
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([KMGT])(i?)B", re.IGNORECASE)
 _LEAST = 50 * 10**6  # with less, DuckDB cannot even begin
+_MOST = 10**15
+_OPTIONS = (option("memory_limit"), option("temp_dir"))
+_VARIABLES = ("UNSKEW_MEMORY_LIMIT", "UNSKEW_TEMP_DIR")
 
 
 @dataclass(frozen=True)
@@ -40,20 +44,26 @@ class ReadingLimits:
     memory: str | None = None
     temp_dir: str | None = None
 
-    def with_changes(self, memory_limit: Any, temp_dir: Any) -> ReadingLimits:
-        """The same with what is given; None leaves it as it is."""
+    def with_changes(self, memory_limit: Any, temp_dir: Any, names: tuple[str, str] = _OPTIONS) -> ReadingLimits:
+        """The same with what is given; None leaves it as it is. `names` say what was given, in messages."""
         found = self
         if memory_limit is not None:
-            found = replace(found, memory=_check_size(memory_limit))
+            found = replace(found, memory=_check_size(memory_limit, names[0]))
         if temp_dir is not None:
-            found = replace(found, temp_dir=_check_folder(temp_dir))
+            found = replace(found, temp_dir=_check_folder(temp_dir, names[1]))
         return found
 
     @contextlib.contextmanager
     def settings(self) -> Iterator[dict[str, Any]]:
         """Settings for a connection; the folder that they name is removed in the end."""
         memory = {} if self.memory is None else {"memory_limit": self.memory}
-        with temporary_folder(Path(self.temp_dir or tempfile.gettempdir()) / "unskew-spill", mode=0o700) as spill:
+        place = Path(self.temp_dir or tempfile.gettempdir())
+        with contextlib.ExitStack() as stack:
+            try:
+                spill = stack.enter_context(temporary_folder(place / "unskew-spill", mode=0o700))
+            except FileError:
+                remedy = f"name another folder with {option('temp_dir')}"
+                raise FileError(f"cannot write temporary files to {place}", remedy=remedy) from None
             yield {**memory, "temp_directory": str(spill)}
 
 
@@ -72,8 +82,8 @@ def reading_limits(memory_limit: Any = None, temp_dir: Any = None) -> ReadingLim
     """The limits that hold here, with changes."""
     limits = _limits.get()
     if limits is None:
-        wishes = (os.environ.get(name) or None for name in ("UNSKEW_MEMORY_LIMIT", "UNSKEW_TEMP_DIR"))
-        limits = ReadingLimits().with_changes(*wishes)
+        memory, folder = (os.environ.get(name) or None for name in _VARIABLES)
+        limits = ReadingLimits().with_changes(memory, folder, _VARIABLES)
     return limits.with_changes(memory_limit, temp_dir)
 
 
@@ -87,25 +97,35 @@ def limit_reading(memory_limit: Any = None, temp_dir: Any = None) -> Iterator[No
         _limits.reset(before)
 
 
-def _check_size(given: Any) -> str:
+def _check_size(given: Any, name: str) -> str:
     """A size as DuckDB writes it.
 
-    >>> _check_size("1.5 gib")
+    >>> _check_size("1.5 gib", "the limit")
     '1.5GiB'
     """
     found = _SIZE.fullmatch(given.strip()) if isinstance(given, str) else None
     if found is None:
-        raise InputError(f"{option('memory_limit')} is {given!r}", remedy="give a size such as 4GB or 500MB")
+        raise InputError(f"{name} is {given!r}", remedy="give a size such as 4GB or 500MB")
     number, unit, binary = found[1], found[2].upper(), found[3].lower()
-    if float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1) < _LEAST:
-        raise InputError(f"{option('memory_limit')} is {given!r}", remedy="give at least 50MB")
+    size = float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1)
+    if size < _LEAST:
+        raise InputError(f"{name} is {given!r}", remedy="give at least 50MB")
+    if size > _MOST:
+        raise InputError(f"{name} is {given!r}", remedy="give at most 1000TB")
     return f"{number}{unit}{binary}B"
 
 
-def _check_folder(given: Any) -> str:
+def _check_folder(given: Any, name: str) -> str:
     path = Path(given)
+    shown = shorten_path(path)
+    try:
+        path.stat()
+    except PermissionError:
+        raise FileError(f"{name} is {shown}: permission denied", remedy="give another folder") from None
+    except (OSError, ValueError):  # there is nothing of the name, or nothing can have it
+        raise FileError(f"{name} is {shown}, which does not exist", remedy="make it first") from None
     if not path.is_dir():
-        raise FileError(f"{option('temp_dir')} is {str(given)!r}, which is no folder", remedy="make it first")
+        raise FileError(f"{name} is {shown}, which is no folder", remedy="give the name of a folder")
     if not os.access(path, os.W_OK | os.X_OK):
-        raise FileError(f"{option('temp_dir')} is {str(given)!r}: permission denied", remedy="give another folder")
+        raise FileError(f"{name} is {shown}: permission denied", remedy="give another folder")
     return str(path.resolve())

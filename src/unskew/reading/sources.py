@@ -255,6 +255,7 @@ def _expand_path(path: Path) -> list[Path]:
     except OSError:  # the name is too long for a file system
         is_folder = exists = False
     if is_folder:
+        check_readable(path)
         found = _files_in(path)
     elif not exists and glob.has_magic(str(path)):
         found = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())

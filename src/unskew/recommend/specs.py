@@ -218,7 +218,12 @@ def _make_table(text: str, spec: str) -> Table:
 
 
 def _read_items(text: str, spec: str) -> list[str]:
-    items = [item.strip() for row in csv.reader([text], skipinitialspace=True) for item in row]
+    try:
+        items = [item.strip() for row in csv.reader([text], skipinitialspace=True) for item in row]
+    except csv.Error as error:
+        raise InputError(
+            f"{spec!r} cannot be read: {first_line(error)}", remedy=f"write it as in {KNOWN['constant']}"
+        ) from None
     if not items or "" in items:
         raise InputError(f"{spec!r} must name its items, as in {KNOWN['constant']}")
     return items

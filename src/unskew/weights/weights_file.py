@@ -112,7 +112,9 @@ def read_weights(path: Path) -> dict[str, Any]:
 def _check(fields: dict[str, Any], weights: Floats) -> None:
     """Refuse numbers that no fit gives."""
     items, theta = fields["items"], fields["log_weights"]
-    if fields["at"] is None or not len(items) or items.null_count or len(items.unique()) < len(items):
+    if not len(items):
+        raise ValueError("it holds no items")
+    if fields["at"] is None or items.null_count or len(items.unique()) < len(items):
         raise ValueError("it does not name each item once")
     if np.isnan(theta).any() or (theta == np.inf).any() or not (theta > -np.inf).any():
         raise ValueError("log_weight is not a number for each item")
