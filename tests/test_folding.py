@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.arrays.folding import Rows, fold, order
 from unskew.errors import FileError
-from unskew.reading import coded_rows, encoder, loop_encoder
-from unskew.reading.coded_rows import MemoryRows, SpilledRows
+from unskew.reading import encoder, loop_encoder
+from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.id_column import IdColumn
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(-3, 9)), min_size=1, max_size=200)
@@ -80,8 +80,8 @@ def test_rows_in_memory_in_files_and_in_sql_give_the_same_log(
         patch.setattr(loop_encoder, "_BATCH", 7)
         patch.setattr("warnings.warn", lambda *_, **__: None)  # of white space, tested elsewhere
         logs = []
-        for chosen in (MemoryRows, SpilledRows, None):
-            patch.setattr(encoder, "choose_rows", lambda _, chosen=chosen: chosen)
+        for chosen in (MemoryStorage, FileStorage, None):
+            patch.setattr(encoder, "choose_storage", lambda _, chosen=chosen: chosen)
             logs.append(us.read_log(table, drop_nulls=True))
     in_memory, in_files, in_sql = logs
     _same(in_memory, in_sql)
@@ -103,13 +103,13 @@ def _many_rows() -> dict[str, Any]:
 def _watch(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Where the rows of each log that is read from now on wait."""
     chosen: list[Any] = []
-    choose = loop_encoder.choose_rows
+    choose = loop_encoder.choose_storage
 
     def watch(rows: Any) -> Any:
         chosen.append(choose(rows))
         return chosen[-1]
 
-    monkeypatch.setattr(encoder, "choose_rows", watch)
+    monkeypatch.setattr(encoder, "choose_storage", watch)
     return chosen
 
 
@@ -122,7 +122,7 @@ def test_many_rows_with_long_profiles_and_repeats_are_read_as_they_are_by_sql(
     in_files = us.read_log(table)
     monkeypatch.setattr(loop_encoder, "FEW", MANY + 1)
     in_sql = us.read_log(table)
-    assert chosen == [MemoryRows, SpilledRows, None]
+    assert chosen == [MemoryStorage, FileStorage, None]
     assert len(fast) < MANY
     _same(fast, in_sql)
     _same(in_files, in_sql)
@@ -134,40 +134,41 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
     chosen = _watch(monkeypatch)
     monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 100e6 / MANY)
     logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (120, 90)]
-    assert chosen == [MemoryRows, SpilledRows]
+    assert chosen == [MemoryStorage, FileStorage]
     _same(*logs)
     assert not list(tmp_path.iterdir()), "nothing is left"
 
 
-def test_rows_in_files_take_no_more_memory_than_one_file_of_them(tmp_path: Path) -> None:
+def test_rows_in_files_are_read_a_small_group_at_a_time(tmp_path: Path) -> None:
     rng = np.random.default_rng(1)
-    waiting = SpilledRows(tmp_path)
+    storage = FileStorage(tmp_path)
+    waiting = CodedRows(storage)
     users, items = IdColumn(pa.int64()), IdColumn(pa.int64())
     rows = 400_000
     for _ in range(4):
         ids = [pa.array(rng.integers(0, high, rows)) for high in (20_000, 500)]
         codes = [column.add(values) for column, values in zip((users, items), ids, strict=True)]
         waiting.add(Rows(codes[0], codes[1], rng.integers(0, 90, rows)))
-    read = coded_rows.SpilledRows._read
     sizes = []
 
-    def watch(self: SpilledRows, k: int) -> Rows:
-        found = read(self, k)
-        sizes.append(len(found.user))
+    def watch(k: int) -> list[Rows]:
+        found = FileStorage.read(storage, k)
+        sizes.append(sum(len(part.user) for part in found))
         return found
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(coded_rows.SpilledRows, "_read", watch)
+        patch.setattr(storage, "read", watch)
         waiting.sort(users, items)
     assert sum(sizes) == 2 * 4 * rows, "each file is read twice"
-    assert max(sizes) < 4 * rows / 20
+    assert max(sizes) < 4 * rows / 40
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_disk_without_room_for_rows_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def refuse(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(encoder, "choose_rows", lambda _: SpilledRows)
+    monkeypatch.setattr(encoder, "choose_storage", lambda _: FileStorage)
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(FileError, match=f"there is no room left in {tmp_path} for temporary files: name"):
         us.read_log(_many_rows(), temp_dir=tmp_path)

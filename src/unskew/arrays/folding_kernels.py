@@ -1,7 +1,6 @@
 """The loops that turn rows into profiles: gather by user, fold repeats, order by time. Compiled with numba.
 
-Rows come in any order as codes of users, codes of items and ticks; whoever calls cuts the users into blocks, and
-each block writes to places of its own.
+Rows come in any order as codes of users, codes of items and ticks.
 """
 # mypy: disallow-untyped-defs=False
 
@@ -22,25 +21,24 @@ def count_rows(user, counts):
 
 
 @compiled
-def gather_rows(lo, hi, user, item, time, place, items, times):
-    """Copy the rows of the users from `lo` to `hi` to where `place` says that their next one belongs."""
+def gather_rows(user, item, time, place, items, times):
+    """Copy rows to where `place` says that the next one of their user belongs."""
     for row in range(len(user)):
         u = user[row]
-        if lo <= u < hi:
-            k = place[u]
-            items[k] = item[row]
-            times[k] = time[row]
-            place[u] = k + 1
+        k = place[u]
+        items[k] = item[row]
+        times[k] = time[row]
+        place[u] = k + 1
 
 
 @compiled
-def fold_rows(lo, hi, start, items, times, last, sizes, counts):
+def fold_rows(start, items, times, last, sizes, counts):
     """Keep each item of a user once, at its earliest time, at the front of the user's rows.
 
     `sizes` tells how many are left, `counts` how many users hold each item. `last` is where an item was last put:
     that this is one of the user's own rows says that the user has it already.
     """
-    for u in range(lo, hi):
+    for u in range(len(sizes)):
         first = start[u]
         end = first
         for row in range(first, start[u + 1]):
@@ -58,12 +56,12 @@ def fold_rows(lo, hi, start, items, times, last, sizes, counts):
 
 
 @compiled
-def order_rows(lo, hi, order, start, sizes, items, times, rank, begin, new_items, new_times):
+def order_rows(order, start, sizes, items, times, rank, begin, new_items, new_times):
     """Write profiles in a new order of users, items as their ranks, each profile by time and then by rank.
 
     The profile of ``order[u]`` is written from ``begin[u]`` on.
     """
-    for u in range(lo, hi):
+    for u in range(len(order)):
         first = start[order[u]]
         n = sizes[order[u]]
         to = begin[u]

@@ -5,7 +5,8 @@ one buffer, wherever the last one ended; the table has each from a whole word on
 half a hash and the code plus one, so that most ids that differ are told apart without a look at their bytes.
 
 The work is cut into short loops, one over hashes, one over slots, one over bytes, since each waits for memory at
-places that are not known before: a short loop waits for many of them at once.
+places that are not known before: a short loop waits for many of them at once, and asks for what it needs some rows
+ahead (`unskew.arrays.prefetch`).
 """
 # mypy: disallow-untyped-defs=False
 
@@ -14,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from unskew.arrays.compiling import compiled
+from unskew.arrays.prefetch import prefetch
 
 _ONE = np.uint64(1)
 _EIGHT = np.uint64(8)
@@ -21,6 +23,7 @@ _HALF = np.uint64(32)
 _CODE = np.uint64(0xFFFFFFFF)
 _MIX = np.uint64(0x9E3779B97F4A7C15)  # the golden ratio, whose multiples are spread well
 _EMPTY = np.uint64(0)
+_FAR, _NEAR = 32, 12  # rows ahead: of what says where something is, and of what is there
 
 
 @compiled
@@ -64,7 +67,9 @@ def hash_ids(words, start, hashes):
 def guess_codes(hashes, slots, codes):
     """The code of the first slot with the same half of the hash; -1 if there is none."""
     mask = np.uint64(len(slots) - 1)
+    last = len(hashes) - 1
     for row in range(len(hashes)):
+        prefetch(slots, hashes[min(row + _FAR, last)] & mask)
         slot = hashes[row] & mask
         half = hashes[row] >> _HALF
         held = slots[slot]
@@ -77,7 +82,12 @@ def guess_codes(hashes, slots, codes):
 @compiled
 def refuse_guesses(words, start, codes, known_start, known_size, known):
     """Make the codes of ids that differ from what was guessed -1."""
+    last = len(codes) - 1
     for row in range(len(codes)):
+        far = np.uint64(max(codes[min(row + _FAR, last)], 0))
+        prefetch(known_start, far)
+        prefetch(known_size, far)
+        prefetch(known, np.uint64(known_start[max(codes[min(row + _NEAR, last)], 0)]))
         code = max(codes[row], 0)
         at = start[row]
         size = start[row + 1] - at
@@ -166,9 +176,14 @@ def read_words_at(known_start, known_size, known, codes, done, found):
 
 
 @compiled
-def write_ids(known_start, known_size, text, codes, start, written):
+def write_ids(lo, hi, known_start, known_size, text, codes, start, written):
     """Copy the bytes of some ids one after the other; `text` has the words of the table as bytes."""
-    for k in range(len(codes)):
+    last = hi - 1
+    for k in range(lo, hi):
+        far = np.uint64(codes[min(k + _FAR, last)])
+        prefetch(known_start, far)
+        prefetch(known_size, far)
+        prefetch(text, np.uint64(known_start[codes[min(k + _NEAR, last)]] * 8))
         code = codes[k]
         there = known_start[code] * 8
         at = start[k]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.arrays.blocks import over_items
 from unskew.arrays.id_kernels import (
     add_ids,
     fill_slots,
@@ -63,7 +64,8 @@ class IdTable:
         """Some ids one after the other: where each begins and ends, and all bytes."""
         start = np.concatenate([[0], np.cumsum(self._size[codes], dtype=np.int64)])
         text = np.empty(int(start[-1]), dtype=np.uint8)
-        write_ids(self._start, self._size, self._words.view(np.uint8), codes, start, text)
+        known = self._start, self._size, self._words.view(np.uint8)
+        over_items(len(codes), lambda _, lo, hi: write_ids(lo, hi, *known, codes, start, text))
         return start, text
 
     def _known(self) -> tuple[Codes, npt.NDArray[np.int32], _Words]:

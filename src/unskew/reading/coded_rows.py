@@ -1,24 +1,26 @@
 """Rows with codes in place of ids, which wait until all are read: only then is known which user comes first.
 
-`MemoryRows` wait in memory. `SpilledRows` wait in files, the rows of a user all in the same one, which are then
-folded one after the other, so that only the ids and the log itself have to fit. Both give the same bits.
+They wait in groups, the rows of a user all in the same one, which are then folded and sorted group by group: a
+group is small enough for the caches of a processor. In `MemoryStorage` that takes the least time. In `FileStorage`
+only the ids, the log itself and a group for each thread have to fit into memory. Both give the same bits.
 """
 
 from __future__ import annotations
 
 import errno
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from threading import Lock
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.folding import Folded, Ordered, ProfileWriter, Rows, fold, order
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.folding import Folded, Ordered, ProfileWriter, Rows, fold
 from unskew.errors import FileError, option
 from unskew.reading.id_column import IdColumn
 
-_FILES = 32  # of spilled rows: only one is in memory at a time
+_GROUPS = 64  # of users, by the remainder of their code
 
 
 class SortedRows(NamedTuple):
@@ -29,89 +31,55 @@ class SortedRows(NamedTuple):
     profiles: Ordered
 
 
-class WaitingRows(Protocol):
-    """Where rows wait."""
+class Storage(Protocol):
+    """Where the rows of each group wait."""
 
-    def add(self, rows: Rows) -> None:
-        """Take some more rows, in any order."""
+    keeps_folded: bool
+    """Whether there is room to keep what was folded, so that it is not done again."""
 
-    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
-        """Fold repeats, number users by size and items by frequency, ties by id, and sort. Nothing waits then,
-        and the columns are empty.
-        """
+    def append(self, k: int, rows: Rows) -> None:
+        """Have some rows of group k wait."""
+
+    def read(self, k: int) -> list[Rows]:
+        """All of them."""
+
+    def forget(self, k: int) -> None:
+        """They are not needed any more."""
 
 
-class MemoryRows:
+class MemoryStorage:
     """Rows that wait in memory."""
 
+    keeps_folded = True
+
     def __init__(self) -> None:
-        self._parts: list[Rows] = []
+        self._parts: list[list[Rows]] = [[] for _ in range(_GROUPS)]
 
-    def add(self, rows: Rows) -> None:
-        self._parts.append(rows)
+    def append(self, k: int, rows: Rows) -> None:
+        self._parts[k].append(rows)
 
-    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
-        folded = fold(self._parts, len(users), len(items))
-        self._parts.clear()  # gathered already; the memory is needed
-        by_size, by_count = users.rank(folded.sizes), items.rank(folded.counts)
-        ids = _take_all(users, by_size), _take_all(items, by_count)
-        return SortedRows(*ids, order(folded, by_size, by_count))
+    def read(self, k: int) -> list[Rows]:
+        return self._parts[k]
+
+    def forget(self, k: int) -> None:
+        self._parts[k] = []
 
 
-class SpilledRows:
+class FileStorage:
     """Rows that wait in files of a folder, made by `unskew.reading.limits.open_spill_folder`."""
+
+    keeps_folded = False
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._kinds: Rows | None = None  # no rows, of the types that all have
-        self._full = 0
+        self._types: list[np.dtype[Any]] = []
 
-    def add(self, rows: Rows) -> None:
-        if self._kinds is None:
-            self._kinds = Rows(*(array[:0] for array in rows))
-        file = (rows.user % _FILES).astype(np.uint8)
-        by_file = np.argsort(file, kind="stable")
-        edges = np.searchsorted(file[by_file], np.arange(_FILES + 1))
-        for name, array in zip(Rows._fields, rows, strict=True):
-            sorted_by_file = array[by_file]
-            for k in range(_FILES):
-                self._append(self._path(name, k), sorted_by_file[edges[k] : edges[k + 1]])
-
-    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
-        sizes, counts = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
-        for k in range(_FILES):
-            folded = self._fold(k, len(users), len(items))
-            sizes[k::_FILES] = folded.sizes
-            counts += folded.counts
-        by_size, by_count = users.rank(sizes), items.rank(counts)
-        ids = _take_all(users, by_size), _take_all(items, by_count)
-        writer = ProfileWriter(by_size, by_count, sizes, len(counts), folded.time.dtype)
-        for k in range(_FILES):
-            writer.write(self._fold(k, len(sizes), len(counts)), _FILES, k)
-            for name in Rows._fields:
-                self._path(name, k).unlink(missing_ok=True)
-        return SortedRows(*ids, writer.finish())
-
-    def _fold(self, k: int, users: int, items: int) -> Folded:
-        """The rows of file k, gathered by user: those whose code is ``k + _FILES * u`` as user u."""
-        rows = self._read(k)
-        here = Rows(rows.user // _FILES, rows.item, rows.time)
-        return fold([here], len(range(k, users, _FILES)), items)
-
-    def _read(self, k: int) -> Rows:
-        assert self._kinds is not None
-        found = []
-        for name, kind in zip(Rows._fields, self._kinds, strict=True):
-            path = self._path(name, k)
-            found.append(np.fromfile(path, dtype=kind.dtype) if path.exists() else kind)
-        return Rows(*found)
-
-    def _append(self, path: Path, values: npt.NDArray[np.generic]) -> None:
-        if not len(values):
-            return
+    def append(self, k: int, rows: Rows) -> None:
+        self._types = [array.dtype for array in rows]
         try:
-            with path.open("ab") as file:
-                file.write(values.data)
+            for path, array in zip(self._paths(k), rows, strict=True):
+                with path.open("ab") as file:
+                    file.write(array.data)
         except OSError as error:
             place = self._folder.parent.parent  # of the folder that is made for each reading
             full = f"there is no room left in {place} for temporary files"
@@ -120,12 +88,76 @@ class SpilledRows:
                 remedy=f"name another folder with {option('temp_dir')}",
             ) from None
 
-    def _path(self, name: str, k: int) -> Path:
-        return self._folder / f"{name}-{k}.rows"
+    def read(self, k: int) -> list[Rows]:
+        if not self._paths(k)[0].exists():
+            return []
+        return [Rows(*(np.fromfile(path, kind) for path, kind in zip(self._paths(k), self._types, strict=True)))]
+
+    def forget(self, k: int) -> None:
+        for path in self._paths(k):
+            path.unlink(missing_ok=True)
+
+    def _paths(self, k: int) -> list[Path]:
+        return [self._folder / f"{name}-{k}.rows" for name in Rows._fields]
 
 
-def _take_all(column: IdColumn, codes: npt.NDArray[np.int64]) -> pa.Array:
-    """The ids of all codes; the column is not needed any more."""
-    found = column.take(codes)
-    column.clear()
-    return found
+class CodedRows:
+    """All rows of a log."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._folded: dict[int, Folded] = {}
+        self._n = 0
+        self._empty: Rows | None = None  # no rows, of the types that all have
+
+    def add(self, rows: Rows) -> None:
+        """Take some more rows, in any order."""
+        self._n += len(rows.user)
+        self._empty = Rows(*(array[:0] for array in rows))
+        group = (rows.user % _GROUPS).astype(np.uint8)
+        by_group = np.argsort(group, kind="stable")
+        edges = np.searchsorted(group[by_group], np.arange(_GROUPS + 1))
+        grouped = Rows(rows.user[by_group] // _GROUPS, rows.item[by_group], rows.time[by_group])
+        for k in range(_GROUPS):
+            if edges[k] < edges[k + 1]:
+                self._storage.append(k, Rows(*(array[edges[k] : edges[k + 1]] for array in grouped)))
+
+    def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
+        """Fold repeats, number users by size and items by frequency, ties by id, and sort. Nothing waits then, and
+        the columns are empty.
+        """
+        assert self._empty is not None
+        sizes, counts = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
+        lock = Lock()
+
+        def count(k: int, _: int, __: int) -> None:
+            folded = self._fold(k, len(sizes[k::_GROUPS]), len(counts))
+            sizes[k::_GROUPS] = folded.sizes
+            with lock:
+                np.add(counts, folded.counts, out=counts)
+
+        def write(k: int, _: int, __: int) -> None:
+            writer.write(self._fold(k, len(sizes[k::_GROUPS]), len(counts)), k)
+            self._folded.pop(k, None)
+            self._storage.forget(k)
+
+        groups = np.arange(_GROUPS + 1)
+        over_blocks(groups, self._n, count)
+        by_size, by_count = users.rank(sizes), items.rank(counts)
+        ids = users.take(by_size), items.take(by_count)
+        users.clear()
+        items.clear()
+        writer = ProfileWriter(by_size, by_count, sizes, len(counts), self._empty.time.dtype, _GROUPS)
+        over_blocks(groups, self._n, write)
+        return SortedRows(*ids, writer.finish())
+
+    def _fold(self, k: int, users: int, items: int) -> Folded:
+        """The rows of a group, gathered by user: those whose code is ``k + _GROUPS * u`` as user u."""
+        if k in self._folded:
+            return self._folded[k]
+        assert self._empty is not None
+        folded = fold(self._storage.read(k) or [self._empty], users, items)
+        if self._storage.keeps_folded:
+            self._folded[k] = folded
+            self._storage.forget(k)
+        return folded

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from unskew.data.log import Log
 from unskew.progress import progress
-from unskew.reading.coded_rows import MemoryRows, SpilledRows
+from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.limits import open_spill_folder
-from unskew.reading.loop_encoder import choose_rows, encode_rows
+from unskew.reading.loop_encoder import choose_storage, encode_rows
 from unskew.reading.sql_encoder import SqlEncoder
 from unskew.reading.typed_rows import TypedRows
 
@@ -21,10 +21,10 @@ def encode_log(rows: TypedRows) -> Log:
 
 
 def _encode(rows: TypedRows) -> Log:
-    chosen = choose_rows(rows)
+    chosen = choose_storage(rows)
     if chosen is None:
         return SqlEncoder(rows).log()
-    if chosen is MemoryRows:
-        return encode_rows(rows, MemoryRows())
+    if chosen is MemoryStorage:
+        return encode_rows(rows, CodedRows(MemoryStorage()))
     with open_spill_folder(rows.sql) as folder:
-        return encode_rows(rows, SpilledRows(folder))
+        return encode_rows(rows, CodedRows(FileStorage(folder)))

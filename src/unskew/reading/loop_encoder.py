@@ -19,7 +19,7 @@ from unskew.arrays.folding import Rows
 from unskew.arrays.types import Times
 from unskew.data.columns import Reading
 from unskew.data.log import Log
-from unskew.reading.coded_rows import MemoryRows, SpilledRows, WaitingRows
+from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.id_column import IdColumn
 from unskew.reading.sql import find_memory_limit, find_types
 from unskew.reading.typed_rows import TypedRows
@@ -55,7 +55,7 @@ class CountedRows(NamedTuple):
     last: float
 
 
-def choose_rows(rows: TypedRows) -> type[MemoryRows] | type[SpilledRows] | None:
+def choose_storage(rows: TypedRows) -> type[MemoryStorage] | type[FileStorage] | None:
     """Where rows may wait; None where SQL has to do all.
 
     That is where there are few, where they are more than users, items and times, or where ids would be told apart
@@ -67,10 +67,10 @@ def choose_rows(rows: TypedRows) -> type[MemoryRows] | type[SpilledRows] | None:
     number: int = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
     if not FEW <= number < _MOST:
         return None
-    return MemoryRows if number * _BYTES_A_ROW <= find_memory_limit(rows.sql) else SpilledRows
+    return MemoryStorage if number * _BYTES_A_ROW <= find_memory_limit(rows.sql) else FileStorage
 
 
-def encode_rows(rows: TypedRows, waiting: WaitingRows) -> Log:
+def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
     """The log of some rows."""
     counted = read_rows(rows.sql, "typed", waiting)
     rows.refuse_nulls(counted.rows, counted.dropped, counted.nulls)
@@ -81,7 +81,7 @@ def encode_rows(rows: TypedRows, waiting: WaitingRows) -> Log:
     return replace(log, reading=Reading(counted.rows, counted.rows - counted.dropped - len(log), counted.dropped))
 
 
-def read_rows(sql: duckdb.DuckDBPyConnection, table: str, waiting: WaitingRows) -> CountedRows:
+def read_rows(sql: duckdb.DuckDBPyConnection, table: str, waiting: CodedRows) -> CountedRows:
     """Read the columns u, i and t of a table, in batches, give the ids numbers, and have the rows wait.
 
     A batch is read while the users of the one before get their numbers in one thread and its items in another.
