@@ -388,6 +388,19 @@ def test_a_configuration_that_is_nested_without_end_is_refused(
     assert refuse("drift", small_log, "--reference", "2", "--at", "3").endswith("it is nested too deeply")
 
 
+@pytest.mark.parametrize("kind", ["folder", "loop", "nothing"])
+def test_a_configuration_that_cannot_be_read_is_not_passed_over(
+    kind: str, tmp_path: Path, small_log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "unskew.toml"
+    if kind == "folder":
+        file.mkdir()
+    else:
+        file.symlink_to("unskew.toml" if kind == "loop" else "nowhere.toml")
+    monkeypatch.chdir(tmp_path)
+    assert "unskew.toml cannot be read: " in refuse("drift", small_log, "--reference", "2", "--at", "3")
+
+
 def test_a_limit_from_the_environment_is_called_by_its_own_name(
     small_log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,7 +71,7 @@ def _check_spec(spec: str, name: str, allow_code: bool, where: str) -> None:
 def find_configuration(folder: Path) -> Path | None:
     """The file in a folder: ``unskew.toml``, else a ``pyproject.toml`` that has a table for unskew."""
     own, project = folder / NAME, folder / _PROJECT
-    if own.is_file():
+    if own.is_file() or own.is_dir() or own.is_symlink():  # what cannot be read is not passed over in silence
         return own
     if not project.is_file():
         return None
