@@ -29,9 +29,9 @@ from fuzz.random_options import find_leftover
 from fuzz.small_log import read_small_log
 from fuzz.verdicts import Verdict
 from unskew.drawing.page import write_page
-from unskew.files import write_parquet
 from unskew.known_truths import yardstick_page
 from unskew.reproduction.experiment import PAGE, WORLD, Reproduction
+from unskew.table_files import write_parquet
 
 _STEPS = (
     "os.rename",

@@ -13,9 +13,9 @@ import unskew as us
 from tests.test_cli import answer, refused
 from unskew.data.split_rule import SplitRule
 from unskew.errors import FileError, PolicyError
-from unskew.files import seal
 from unskew.recommend import Batch
 from unskew.recommend.contract import top_k
+from unskew.table_files import seal
 from unskew.weights.production_agreement import LAST_RANKS, name_groups
 
 PROTOCOLS: list[dict[str, Any]] = [{}, {"after": "-60"}, {"leave_last_out": True}]

@@ -26,7 +26,7 @@ import unskew as us
 from tests.test_cli import answer, refused, run, table
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
 from unskew.evaluation import ranking
-from unskew.files import read_parquet
+from unskew.table_files import read_parquet
 
 CONTRACT = {
     "recommender", "quality", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",

@@ -16,15 +16,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import (
-    check_readable,
-    check_writable,
-    read_parquet,
-    replace_file,
-    require_entries,
-    write_parquet,
-    write_table,
-)
+from unskew.files import check_readable, check_writable, replace_file
+from unskew.table_files import read_parquet, require_entries, write_parquet, write_table
 
 
 def names(folder: Path) -> list[str]:
@@ -199,7 +192,7 @@ def test_a_table_is_known_again_however_it_was_packed(tmp_path: Path) -> None:
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.files._MOST_BYTES", 2**20)
+    monkeypatch.setattr("unskew.table_files._MOST_BYTES", 2**20)
     pq.write_table(pa.table({"item": np.zeros(2_000_000)}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 2**17
     with pytest.raises(FileError, match="it unpacks to more than"):

@@ -18,7 +18,7 @@ from fuzz.plain_log import describe_rows, find_difference
 from fuzz.specimens import list_specimens
 
 import unskew as us
-from unskew import files
+from unskew import table_files
 from unskew.cli import main
 from unskew.reading.formats import FORMATS
 
@@ -49,7 +49,7 @@ def test_a_slice_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
 def test_every_format_and_every_kind_of_file_has_a_specimen() -> None:
     covered = {specimen.covers for specimen in list_specimens()}
     assert {one.name for one in FORMATS} <= covered
-    assert set(files._KINDS) <= covered
+    assert set(table_files._KINDS) <= covered
     assert {way.format for way in WAYS} <= {one.name for one in FORMATS}
 
 

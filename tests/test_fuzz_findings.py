@@ -23,11 +23,11 @@ from pyarrow import feather
 import unskew as us
 from unskew.cli import main
 from unskew.errors import ColumnError, FileError
-from unskew.files import seal
 from unskew.reading.database_files import _refuse_damage
 from unskew.reading.excel_files import _to_array
 from unskew.reading.file_options import FileOptions
 from unskew.reading.input_file import InputFile
+from unskew.table_files import seal
 from unskew.views.holdout_group import find_holdout
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}

@@ -44,6 +44,7 @@ BASE = [
     "arrow_messages",
     "json_fields",
     "files",
+    "table_files",
     "folders",
     "frames",
 ]

@@ -20,7 +20,7 @@ from tests.tables import LAW
 from tests.test_cli import answer, refused, run
 from unskew.arrays.rows import all_entries
 from unskew.errors import ColumnError, FileError, PolicyError
-from unskew.files import seal
+from unskew.table_files import seal
 
 BANDS = ("low", "mid", "high")
 

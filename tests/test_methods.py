@@ -20,7 +20,6 @@ from unskew.arrays.rows import all_entries, all_users
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewError
-from unskew.files import read_parquet
 from unskew.methods import (
     IPS,
     METHODS,
@@ -42,6 +41,7 @@ from unskew.methods import (
     keep_users,
     require_method,
 )
+from unskew.table_files import read_parquet
 
 # At t0 = 1 Ann and Bob hold x and y; until t1 = 2 Bob takes z, and Cid comes and takes x and z.
 EVENTS = [("ann", "x", 1), ("ann", "y", 1), ("bob", "x", 1), ("bob", "y", 1)]

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pytest
 
 from tests import reproducing as made
-from unskew.files import read_parquet
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
 from unskew.reproduction.figure import Figure, save_figure
 from unskew.reproduction.loop_figure import draw_loop
@@ -27,6 +26,7 @@ from unskew.reproduction.phrases import (
     format_percent,
 )
 from unskew.reproduction.weighting_strokes import weighting_strokes
+from unskew.table_files import read_parquet
 from unskew.text import enumerate_words
 
 DAYS = made.CAMPAIGNS

@@ -15,7 +15,8 @@ import pytest
 import unskew as us
 from tests.worlds import small
 from unskew.errors import FileError, InputError, UnskewError
-from unskew.files import parse_json, read_json, seal
+from unskew.files import parse_json, read_json
+from unskew.table_files import seal
 
 Told = dict[str, Any]
 

@@ -23,12 +23,12 @@ import unskew as us
 from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
 from unskew.arrays.types import Codes
 from unskew.data.times import Moment
-from unskew.files import seal
 from unskew.over_time import timeline as over_time
 from unskew.over_time.scored_date import NEARBY
 from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.progress import Progress, reporting
 from unskew.recommend.contract import Batch, Traits
+from unskew.table_files import seal
 
 COLUMNS = [
     "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",

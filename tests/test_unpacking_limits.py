@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.arrow_messages import read_batch
 from unskew.errors import FileError
-from unskew.files import pack_row, read_arrays, read_parquet, write_parquet
+from unskew.table_files import pack_row, read_arrays, read_parquet, write_parquet
 
 PACKINGS = (None, "zstd", "lz4")
 
@@ -80,7 +80,7 @@ def test_a_saved_log_that_was_packed_is_refused_before_it_is_unpacked(tmp_path: 
 
 
 def test_arrays_in_metadata_are_refused_before_they_are_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unskew.files._MOST_BYTES", 2**20)
+    monkeypatch.setattr("unskew.table_files._MOST_BYTES", 2**20)
     packed = base64.b64encode(pack(pack_row({"x": pa.array(np.zeros(5_000_000))}), "zstd"))
     schema = pa.schema([], metadata={b"unskew.arrays": packed})
 
@@ -94,7 +94,7 @@ def test_arrays_in_metadata_are_refused_before_they_are_unpacked(monkeypatch: py
 def test_texts_that_stand_in_many_rows_are_counted_before_they_are_written_out(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.files._MOST_BYTES", 2**22)
+    monkeypatch.setattr("unskew.table_files._MOST_BYTES", 2**22)
     path = tmp_path / "weights.parquet"
     text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(5000, np.int32)), ["x" * 50_000])
     pq.write_table(pa.table({"item": text.cast(pa.string())}), path)

@@ -354,9 +354,10 @@ class LogOptions:
 
         Files of `tables` must say by their names what they are.
         """
-        from unskew.files import check_table_name, check_writable, is_file
+        from unskew.files import check_writable, is_file
         from unskew.reading.file_options import split_parameters
         from unskew.reading.sources import expand
+        from unskew.table_files import check_table_name
 
         given = [Path(path) for path in outputs if path is not None]
         for path in given:

@@ -31,16 +31,9 @@ from unskew.data.ids import Ids
 from unskew.data.repeats import Repeats
 from unskew.data.times import Kind, TimeAxis
 from unskew.errors import FileError
-from unskew.files import (
-    ARROW_MAGIC,
-    check_readable,
-    pack_row,
-    parse_json,
-    replace_file,
-    report_damage,
-    require_format,
-)
+from unskew.files import ARROW_MAGIC, check_readable, parse_json, replace_file, report_damage
 from unskew.json_fields import read_dataclass
+from unskew.table_files import pack_row, require_format
 from unskew.text import first_line
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.spark_evaluation import refuse_protocols
 from unskew.evaluation.spark_sample import SampledSelection
-from unskew.files import write_table
 from unskew.frames import to_native
 from unskew.methods.method import Method
+from unskew.table_files import write_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from unskew.drawing.page import Section, write_page
-from unskew.files import write_parquet
 from unskew.folders import replace_folder
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
 from unskew.known_truths.error_map import draw_error_map
@@ -15,6 +14,7 @@ from unskew.known_truths.method_table import METHODS
 from unskew.known_truths.yardstick_files import PAGE, TABLES, WRITTEN
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
+from unskew.table_files import write_parquet
 from unskew.text import enumerate_words
 
 TITLE = "The yardstick: every method against known truths"

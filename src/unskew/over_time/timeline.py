@@ -26,7 +26,6 @@ from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, o
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
-from unskew.files import is_csv
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.resume import DoneDate, describe_history, read_done_dates
 from unskew.over_time.scored_date import Starts, score_date, weigh_date
@@ -35,6 +34,7 @@ from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.over_time.timeline_table import Timeline, probabilities_table, scores_table
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
+from unskew.table_files import is_csv
 from unskew.text import count
 from unskew.weights.fit_options import FitOptions, SharedFitKeywords
 from unskew.weights.fit_weights import warn_of_single_items

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from unskew.errors import PolicyError, option
-from unskew.files import check_table_name, check_writable, is_csv
+from unskew.files import check_writable
+from unskew.table_files import check_table_name, is_csv
 
 
 @dataclass(frozen=True)

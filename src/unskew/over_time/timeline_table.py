@@ -20,19 +20,18 @@ from unskew.data.date_columns import restore_dates
 from unskew.data.time_windows import Windows
 from unskew.data.times import Label
 from unskew.errors import FileError, InputError, function
-from unskew.files import (
-    is_file,
+from unskew.files import is_file, report_damage
+from unskew.frames import to_native
+from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
+from unskew.table_files import (
     read_arrays,
     read_metadata,
     read_parquet,
-    report_damage,
     require_entries,
     require_format,
     require_kind,
     write_table,
 )
-from unskew.frames import to_native
-from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.text import count
 
 BEGIN_AGAIN = "remove it to begin again"

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from unskew.drawing.page import is_page
 from unskew.errors import FileError
-from unskew.files import replace_file, write_parquet
+from unskew.files import replace_file
 from unskew.folders import check_folder_writable, replace_folder
 from unskew.progress import progress
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
@@ -28,6 +28,7 @@ from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes
 from unskew.reproduction.paper_tables import items_table, raw_table, sizes_table, weighted_table
 from unskew.reproduction.reproduction_page import write_reproduction_page
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
+from unskew.table_files import write_parquet
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import World

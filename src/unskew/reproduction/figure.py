@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.drawing.theme import save_png, save_svg
-from unskew.files import write_parquet
+from unskew.table_files import write_parquet
 
 
 @dataclass(frozen=True)

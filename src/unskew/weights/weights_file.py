@@ -17,16 +17,16 @@ from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.data.times import require_label
 from unskew.errors import function
-from unskew.files import (
+from unskew.files import report_damage
+from unskew.frames import as_array
+from unskew.table_files import (
     read_arrays,
     read_parquet,
-    report_damage,
     require_entries,
     require_format,
     require_kind,
     write_table,
 )
-from unskew.frames import as_array
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
 from unskew.weights.group_weights import GroupWeights

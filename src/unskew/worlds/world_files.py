@@ -20,8 +20,9 @@ from unskew.checks import require_whole_number
 from unskew.checksums import sum_table
 from unskew.data.times import check_time_unit
 from unskew.errors import FileError, InputError, UnskewError, function, render
-from unskew.files import damage_error, read_json, read_metadata, read_parquet, report_damage, write_parquet
+from unskew.files import damage_error, read_json, report_damage
 from unskew.folders import check_folder_writable, replace_folder
+from unskew.table_files import read_metadata, read_parquet, write_parquet
 from unskew.worlds.recipe import Campaign, Recipe, check_recommenders
 from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
