@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import duckdb
@@ -12,6 +11,7 @@ import duckdb
 from benchmarks.frame.comparison import Comparison
 from benchmarks.frame.contenders import Absent, Contender
 from benchmarks.frame.workers import Worker, in_fresh_process
+from benchmarks.speed.reading_job import fingerprint
 from benchmarks.speed.text_logs import FOLDER, FORMATS, TextLog, text_log
 from unskew.text import thousands
 
@@ -67,25 +67,12 @@ def _contender(name: str, way: str, log: TextLog, kind: str) -> Contender | Abse
     request = {"do": way, "source": str(log.path), "target": str(target), "limit": limit}
     example = {**request, "source": str(text_log(_EXAMPLE, kind).path)}
 
-    def tell(worker: Worker) -> tuple[int, int]:
+    def tell(worker: Worker) -> Any:
         if library == "unskew":
-            worker.ask({**request, "do": "tell"})
-        return fingerprint(target)
+            return tuple(worker.ask({**request, "do": "tell"}).answer)
+        return fingerprint(duckdb.read_parquet(str(target)))
 
     return in_fresh_process(name, "benchmarks.speed.reading_job", request, tell, prepare=example)
-
-
-def fingerprint(table: Path) -> tuple[int, int]:
-    """How many rows a Parquet file has, and a sum over their hashes, which their order does not change."""
-    found: Any = (
-        duckdb.connect()
-        .execute(
-            'SELECT count(*), sum(hash("user"::VARCHAR, item::VARCHAR, epoch_us("time"::TIMESTAMP)))::VARCHAR '
-            f"FROM read_parquet('{table}')"
-        )
-        .fetchall()[0]
-    )
-    return int(found[0]), int(found[1])
 
 
 def _differ(ours: Any, theirs: Any) -> str | None:
