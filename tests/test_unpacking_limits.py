@@ -125,6 +125,12 @@ def test_a_table_of_texts_numbers_and_categories_is_read_as_it_was_written(tmp_p
     assert found.to_pydict() == table.to_pydict()
 
 
+def test_two_columns_of_one_name_are_read_as_they_are(tmp_path: Path) -> None:
+    table = pa.table([pa.array(["a", "b"]), pa.array([1, 2]), pa.array(["c", "c"])], names=["x", "x", "y"])
+    pq.write_table(table, tmp_path / "t.parquet")
+    assert read_parquet(tmp_path / "t.parquet")[0].equals(table)
+
+
 def forge(path: Path, **arrays: pa.Array) -> None:
     """Other arrays in a saved log, with checksums that fit."""
     from unskew.data.saved_log import _sum_up

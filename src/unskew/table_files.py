@@ -147,7 +147,7 @@ def _read_limited(path: Path) -> pa.Table:
             if total > most:
                 raise too_much
             columns = [
-                column.dictionary_decode() if field.name in texts else column
+                column if column.type == field.type else column.dictionary_decode()
                 for field, column in zip(schema, batch.columns, strict=True)
             ]
             batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
