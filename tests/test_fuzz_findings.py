@@ -344,6 +344,13 @@ def test_an_sqlite_file_about_which_sqlite_cannot_speak_is_refused(tmp_path: Pat
         _refuse_damage(damaged, InputFile(tmp_path / "log.sqlite", "log.sqlite", FileOptions()))
 
 
+def test_ids_that_are_spans_of_time_are_refused(tmp_path: Path) -> None:
+    spans = pa.array([(1, 2, 3), (4, 5, 6)], pa.month_day_nano_interval())
+    feather.write_feather(pa.table({"user": [1, 2], "item": spans, "time": [1, 2]}), tmp_path / "log.arrow")
+    with pytest.raises(ColumnError, match="column 'item' holds INTERVAL: an id must be one number or one text"):
+        us.read_log(tmp_path / "log.arrow")
+
+
 def refuse(*arguments: str) -> str:
     """What a command says that it refuses to run."""
     done = CliRunner().invoke(main, list(arguments))

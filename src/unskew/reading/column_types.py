@@ -137,7 +137,7 @@ def read_plain(source: Source, names: Sequence[str]) -> pa.Table:
 
 def id_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a column of ids: null where there is none."""
-    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
+    if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT", "INTERVAL")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
     if kind in _DECIMALS:
         _refuse_wide_parts(source, name)
