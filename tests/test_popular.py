@@ -26,6 +26,7 @@ from tests.recommending import (
     without,
 )
 from tests.tables import LAW
+from unskew.arrays.profiles import Profiles
 from unskew.errors import PolicyError, UnskewError
 from unskew.recommend.contract import RanksHeldOut, Recommender
 from unskew.recommend.popular import Popular
@@ -130,3 +131,21 @@ def test_it_is_a_recommender_that_has_to_be_fitted() -> None:
 def test_it_is_exact_or_it_is_not(exact: Any) -> None:
     with pytest.raises(PolicyError, match=f"exact is {exact!r}, but must be true or false"):
         Popular(exact=exact)
+
+
+def test_ranking_some_pairs_does_not_look_at_the_sizes_of_all_profiles(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    log = us.read_log({"user": rng.integers(0, 300, 900), "item": rng.integers(0, 40, 900), "time": range(900)})
+    snapshot = log.at(899)
+    pairs = all_pairs(snapshot)
+    models: list[us.Popular | us.ItemKNN] = [us.Popular(), us.ItemKNN()]
+    for model in models:
+        model.fit(snapshot)
+    expected = [model.held_out_ranks(pairs, 5) for model in models]
+
+    def refuse(_: Profiles) -> None:
+        raise AssertionError("all sizes were asked for")
+
+    monkeypatch.setattr(Profiles, "sizes", refuse)
+    for model, wanted in zip(models, expected, strict=True):
+        assert np.array_equal(model.held_out_ranks(pairs, 5), wanted)

@@ -59,6 +59,10 @@ class Profiles:
         """Number of items in each profile."""
         return self.stop.astype(np.int64) - self.start.astype(np.int64)
 
+    def sizes_of(self, users: Codes | Items) -> Codes:
+        """The same for some users alone: a batch of pairs must not look at all."""
+        return self.stop[users].astype(np.int64) - self.start[users].astype(np.int64)
+
     def shares(self) -> Floats:
         """P(u) of each user: sums to 1 over the users who hold anything."""
         some = self.stop != self.start

@@ -167,12 +167,12 @@ class ItemKNN:
         if self.exact:
             require_same_date(self, m.tick, pairs.snapshot)
         work = PairWork.of(pairs)
-        codes, profiles, sizes = work.pairs, work.profiles.rows, work.profiles.sizes()
+        codes, profiles = work.pairs, work.profiles.rows
         n_items = len(m.counts.held_by)
         most = min(k + self.neighbours, n_items)
 
         def rank(lo: int, hi: int, out: Codes) -> None:
-            largest = int(sizes[codes.user[lo:hi]].max()) if self.exact else 0
+            largest = int(work.profiles.sizes_of(codes.user[lo:hi]).max()) if self.exact else 0
             scratch = RankScratch.of(n_items, most, largest * min(self.neighbours, largest))
             rank_by_neighbours(lo, hi, codes, profiles, m.neighbours, m.counts, m.together, k, scratch, out)
 

@@ -78,7 +78,7 @@ class PairWork:
         user = pairs.user.astype(np.uint32)
         first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
         ends = np.append(first[1:], len(user)) if len(user) else first
-        work = (ends - first) + profiles.sizes()[user[first]]
+        work = (ends - first) + profiles.sizes_of(user[first])
         edges = np.append(first, len(user))[cut_into_blocks(work, profiles.n_items)]
         return cls(PairCodes(user, pairs.item.astype(np.uint32)), profiles, edges, int(work.sum()))
 
