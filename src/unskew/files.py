@@ -205,10 +205,10 @@ def check_readable(path: Path) -> None:
         path.stat()
     except PermissionError:
         raise FileError(f"cannot read {shorten_path(path)}: permission denied") from None
-    except OSError as error:
-        if error.errno == errno.ELOOP:
+    except (OSError, ValueError) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
             raise FileError(f"cannot read {shorten_path(path)}: it is a link that leads to itself") from None
-        raise FileError(f"there is no file {shorten_path(path)}") from None  # or the name is too long for one
+        raise FileError(f"there is no file {shorten_path(path)}") from None  # or nothing can have such a name
     if not os.access(path, os.R_OK) or (path.is_dir() and not os.access(path, os.X_OK)):
         raise FileError(f"cannot read {shorten_path(path)}: permission denied")
 
