@@ -202,6 +202,14 @@ def test_what_is_missing_or_broken_is_named(tmp_path: Path) -> None:
         us.World.load(tmp_path)
 
 
+def test_an_entry_of_world_json_that_no_world_has_is_refused(tmp_path: Path) -> None:
+    small().save(tmp_path)
+    path = tmp_path / "world.json"
+    path.write_text(path.read_text().replace('"checksums"', '"checksumTs"'))  # so that nothing would be verified
+    with pytest.raises(InputError, match=r"world\.json: it has 'checksumTs', which no world has"):
+        us.World.load(tmp_path)
+
+
 def test_the_same_bits_whatever_the_number_of_threads() -> None:
     told = {
         subprocess.run(

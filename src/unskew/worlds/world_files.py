@@ -23,6 +23,7 @@ from unskew.errors import FileError, InputError, UnskewError, function, render
 from unskew.files import damage_error, read_json, report_damage
 from unskew.folders import check_folder_writable, replace_folder
 from unskew.table_files import read_metadata, read_parquet, write_parquet
+from unskew.text import one_line
 from unskew.worlds.recipe import Campaign, Recipe, check_recommenders
 from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
@@ -31,6 +32,7 @@ ROUNDS = "rounds"
 ABOUT = "world.json"
 
 _SUMS = "checksums"  # an entry of world.json
+_ENTRIES = {"world", "seed", "version", "parameters", "base", "time_unit", _SUMS}
 _MAKE_AGAIN = "make it again"
 _COLUMNS = {
     "log": ("exposed",),
@@ -109,6 +111,9 @@ def _read_about(folder: Path) -> dict[str, Any]:
 
 def _check_about(about: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters, those included that have their defaults; refuses what no world has."""
+    unknown = sorted(set(about) - _ENTRIES)
+    if unknown:
+        raise InputError(f"it has {one_line(unknown[0])}, which no world has", remedy=_MAKE_AGAIN)
     for name in ("world", "version", "base"):
         if not isinstance(about.get(name, ""), str):
             raise InputError(f"{name} is {about[name]!r}", remedy="it must be text")
