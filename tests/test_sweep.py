@@ -111,6 +111,23 @@ def test_weights_are_the_exponentials_of_log_weights_down_to_the_least_number(va
     assert np.array_equal(w == 0, expected == 0)
 
 
+@pytest.mark.parametrize("threads", ["1", "2", "16"])
+def test_weights_of_a_large_catalogue_are_the_same_exponentials_in_all_of_its_parts(
+    monkeypatch: pytest.MonkeyPatch, threads: str
+) -> None:
+    monkeypatch.setenv("UNSKEW_THREADS", threads)
+    rng = np.random.default_rng(4)
+    theta = rng.normal(0, 100, 100_003)
+    theta[rng.random(len(theta)) < 0.2] = -np.inf
+    w = np.empty(len(theta))
+    make_weights(theta, w)
+    expected = np.exp(theta - theta.max())
+    ordinary = (expected > 1e-303) | (expected == 0)
+    assert np.array_equal(w[ordinary], expected[ordinary])
+    assert w == pytest.approx(expected, rel=1e-12, abs=1e-323)
+    assert np.count_nonzero(~ordinary) > 100  # numbers of few digits, which take another way
+
+
 def test_items_of_weight_zero_get_nothing() -> None:
     rng = np.random.default_rng(3)
     profiles = random_profiles(rng, 12, 5, size=4.0)

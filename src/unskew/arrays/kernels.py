@@ -83,7 +83,7 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels,
     sums[:] = 0.0
     levels[:] = 0.0
     n_shifted = 0
-    end = len(item) - 1
+    end = np.uint64(len(item) - 1)
     for u in range(lo, hi):
         first = start[u]
         last = stop[u]
@@ -95,7 +95,7 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels,
         highest = np.uint16(0)
         for e in range(first, last):
             if ahead is not None:
-                soon = np.uint64(item[np.uint64(min(e + ahead, end))])
+                soon = np.uint64(item[min(np.uint64(e) + np.uint64(ahead), end)])
                 prefetch(w, soon)
                 prefetch(sums, soon)
                 if level is not None:

@@ -21,7 +21,7 @@ from unskew.arrays.prefetch import prefetch
 LAST = np.uint32(2**31)
 """The bit of an item code that marks the last entry of a row."""
 
-AHEAD = 64
+AHEAD = 128
 """How many entries ahead the loops ask. It stands in this file, since compiled code keeps the number that it was
 compiled with until this file changes, and whoever makes room for the codes has to know it."""
 
@@ -64,7 +64,10 @@ def mark_rows(lo, hi, rows, code, users):
 @compiled
 def take_entry(e, k, total, highest, code, w, level, totals, levels):
     """Add entry e to what its row k has so far; returns the row of the next entry and what that has."""
-    prefetch(w, np.uint64(code[e + _AHEAD] & _ITEM))
+    soon = np.uint64(code[e + _AHEAD] & _ITEM)
+    prefetch(w, soon)
+    if level is not None:
+        prefetch(level, soon)
     i = code[e] & _ITEM
     is_last = code[e] >> _BIT
     total += w[i]

@@ -139,9 +139,14 @@ def make_weights(theta: Floats, out: Floats) -> None:
     """``exp(theta - max theta)``: `numpy.exp` without what takes it long, minus infinity and results near 0."""
     highest = theta.max() if len(theta) else 0.0
     shift = float(highest) if np.isfinite(highest) else 0.0
-    item_kernels.clip_logs(theta, shift, _LOWEST, out)
-    np.exp(out, out=out)
-    item_kernels.weigh_lowest(theta, shift, _LOWEST, out)
+
+    def part(_: int, lo: int, hi: int) -> None:
+        logs, weights = theta[lo:hi], out[lo:hi]
+        item_kernels.clip_logs(logs, shift, _LOWEST, weights)
+        np.exp(weights, out=weights)
+        item_kernels.weigh_lowest(logs, shift, _LOWEST, weights)
+
+    over_items(len(out), part)
 
 
 def count_kept(profiles: Profiles, keep: Mask) -> Codes:
