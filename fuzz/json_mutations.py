@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -39,7 +40,7 @@ def _change(root: list[Any], rng: Random) -> None:
     holder, key = rng.choice(_list_places(root))
     what = rng.random()
     if what < 0.6:
-        holder[key] = rng.choice(_VALUES)
+        holder[key] = deepcopy(rng.choice(_VALUES))  # a copy: a list must not be put into itself later
     elif what < 0.7 and isinstance(holder[key], int | float):
         holder[key] = rng.choice((-holder[key], holder[key] + 1, str(holder[key]), [holder[key]]))
     elif isinstance(holder, dict):

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from fuzz.command_lines import draw_command_line
 from fuzz.file_formats import WAYS
+from fuzz.json_mutations import change_json
 from fuzz.plain_log import describe_rows, find_difference
 from fuzz.specimens import list_specimens
 
@@ -62,6 +63,12 @@ def test_every_command_is_drawn() -> None:
 def test_the_other_reader_gives_back_what_was_written(way: Any) -> None:
     table = pa.table({"user": ["a", 'b,"c'], "item": ["x", "ÿ\n"]})
     assert way.unpack(way.pack(table), None) == table.to_pydict()
+
+
+def test_damage_to_json_follows_from_its_seed_alone_and_never_puts_a_value_into_itself() -> None:
+    texts = [change_json('{"a": [1, {"b": []}]}', Random(seed)) for seed in range(3000)]
+    assert len(set(texts)) > 100
+    assert [change_json('{"a": [1, {"b": []}]}', Random(seed)) for seed in range(3000)] == texts
 
 
 def test_plain_figures_of_a_log_that_anyone_can_check() -> None:
