@@ -117,7 +117,7 @@ def test_weights_of_a_large_catalogue_are_the_same_exponentials_in_all_of_its_pa
 ) -> None:
     monkeypatch.setenv("UNSKEW_THREADS", threads)
     rng = np.random.default_rng(4)
-    theta = rng.normal(0, 100, 100_003)
+    theta = rng.uniform(-760, 0, 100_003)
     theta[rng.random(len(theta)) < 0.2] = -np.inf
     w = np.empty(len(theta))
     make_weights(theta, w)
