@@ -27,6 +27,7 @@ from unskew.reading.database_files import _refuse_damage
 from unskew.reading.excel_files import _to_array
 from unskew.reading.file_options import FileOptions
 from unskew.reading.input_file import InputFile
+from unskew.reading.sql import translate_errors
 from unskew.table_files import seal
 from unskew.views.holdout_group import find_holdout
 
@@ -349,6 +350,21 @@ def test_ids_that_are_spans_of_time_are_refused(tmp_path: Path) -> None:
     feather.write_feather(pa.table({"user": [1, 2], "item": spans, "time": [1, 2]}), tmp_path / "log.arrow")
     with pytest.raises(ColumnError, match="column 'item' holds INTERVAL: an id must be one number or one text"):
         us.read_log(tmp_path / "log.arrow")
+
+
+def test_categories_that_are_records_are_refused_as_ids_and_passed_over_elsewhere(tmp_path: Path) -> None:
+    records = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0], pa.int32()), pa.array([{"a": 1}, {"a": 2}]))
+    rows = {"user": pa.array([1, 2, 3]), "item": pa.array([4, 5, 4]), "time": pa.array([1, 2, 3])}
+    feather.write_feather(pa.table({**rows, "item": records}), tmp_path / "ids.arrow")
+    with pytest.raises(ColumnError, match=r"column 'item' holds STRUCT\(a BIGINT\): an id must be one"):
+        us.read_log(tmp_path / "ids.arrow")
+    feather.write_feather(pa.table({**rows, "more": records}), tmp_path / "more.arrow")
+    assert us.read_log(tmp_path / "more.arrow").items.to_list() == [4, 5]
+
+
+def test_what_arrow_says_against_a_file_is_one_line_about_it() -> None:
+    with pytest.raises(FileError, match=r"^cannot read log\.arrow: no such thing$"), translate_errors("log.arrow"):
+        raise pa.ArrowNotImplementedError("no such thing\nsomewhere in a library")
 
 
 def refuse(*arguments: str) -> str:

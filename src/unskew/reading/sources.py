@@ -371,5 +371,11 @@ def _select_text_for_json(part: Part) -> str:
 
 
 def _without_categoricals(table: pa.Table) -> pa.Table:
-    plain = [c.cast(c.type.value_type) if pa.types.is_dictionary(c.type) else c for c in table.columns]
+    plain = [_decode(c) if pa.types.is_dictionary(c.type) else c for c in table.columns]
     return pa.table(plain, names=table.column_names)
+
+
+def _decode(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Each value itself; Arrow's own cast can do that for plain types alone."""
+    parts = [part.dictionary.take(part.indices) for part in column.chunks]
+    return pa.chunked_array(parts, column.type.value_type)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 
 from unskew.errors import FileError, option
 from unskew.text import first_line
@@ -58,7 +59,7 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
 
 @contextlib.contextmanager
 def translate_errors(name: str) -> Iterator[None]:
-    """Turn an error of DuckDB into one line about the file called `name`."""
+    """Turn an error of DuckDB or Arrow into one line about the file called `name`."""
     try:
         yield
     except duckdb.OutOfMemoryException as error:
@@ -68,6 +69,8 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
+    except pa.ArrowException as error:
+        raise FileError(f"cannot read {name}: {first_line(error)}") from error
 
 
 def _explain(error: duckdb.Error) -> str:
