@@ -69,7 +69,7 @@ clean: ## remove what was installed and made
 	@touch $@ .venv/demo
 
 java: # Spark runs on it; installed where it is missing and may be
-	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get install -qq -y default-jre-headless >/dev/null; } \
+	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y default-jre-headless >/dev/null; } \
 	  || { echo "the tests of the Spark engine need Java: apt-get install default-jre-headless" >&2; exit 2; }
 
 .venv/bench: .venv/bin/python pyproject.toml constraints.txt

@@ -19,7 +19,7 @@ from rich.markdown import Markdown
 
 from benchmarks import guards
 from benchmarks.frame.comparison import Disagreement
-from benchmarks.frame.machine import describe
+from benchmarks.frame.machine import Bystanders, describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
 from benchmarks.frame.results_page import render_table, write_page
 from benchmarks.speed import fits, growth, growth_chart, passes, qualities, ranking, reading, timelines
@@ -69,7 +69,7 @@ def main(names: tuple[str, ...], sizes: tuple[float, ...], repeats: int, results
 
 def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console: Console) -> bool:
     """Run the comparisons of one benchmark, print and keep them; False, and nothing kept, if answers differed."""
-    module = COMPARISONS[name]
+    module, bystanders = COMPARISONS[name], Bystanders()
     tables: list[Table] = []
     versions: dict[str, str] = {}
     try:
@@ -83,7 +83,7 @@ def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console
         console.print(f"[bold]{error}[/bold]")
         return False
     folder.mkdir(exist_ok=True)
-    Results(name, describe(module.LIBRARIES, versions), tables).write(folder)
+    Results(name, describe(module.LIBRARIES, versions, bystanders), tables).write(folder)
     return True
 
 

@@ -3,14 +3,17 @@
 ``python -m benchmarks cluster [EVENTS]``. The cluster is a real one, a master and two workers of one core each,
 which talk to each other over loopback addresses. What tasks took and moved is read off Spark's own event log;
 memory is what the processes of workers have at their peak. Each result is compared with that of one machine, to
-the last bit. Up to `MOST_TO_KILL` events a worker is killed in the middle of a further fit, which must not change
-anything either.
+the last bit. Up to `MOST_TO_KILL` events a worker is killed in the middle of a further fit and of a further read,
+which must not change anything either. What was found goes to ``results/cluster.json``
+(`benchmarks.frame.cluster_runs`) and from there to the page.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import sys
 import tempfile
 import threading
 import time
@@ -26,6 +29,8 @@ from rich.console import Console
 from tests.spark_cluster import Cluster, kill
 
 import unskew as us
+from benchmarks.frame.cluster_runs import ClusterRun, Step, keep_run, render_run
+from benchmarks.frame.machine import Made, describe
 from benchmarks.speed.reading_job import REFERENCE
 from benchmarks.speed.text_logs import text_log
 from unskew.engines.block_table import BlockTable
@@ -36,24 +41,6 @@ EVENTS = 10_000_000
 MOST_TO_KILL = 20_000_000
 MEMORY = "4g"
 """Of each worker: the heap of its executor. Its Python processes take theirs besides."""
-
-
-@dataclass
-class Step:
-    """One step, and what it took."""
-
-    name: str
-    seconds: float
-    tasks: Counter[str]
-    peaks: dict[str, float]
-
-    def row(self) -> str:
-        moved, spilled = self.tasks["moved"] / 1e6, self.tasks["spilled"] / 1e6
-        worker, python = self.peaks.get("java", 0) / 1e9, self.peaks.get("python", 0) / 1e9
-        return (
-            f"| {self.name} | {self.seconds:.0f} | {self.tasks['run'] / 1e3:.0f} | {self.tasks['cpu'] / 1e9:.0f} "
-            f"| {moved:.0f} | {spilled:.0f} | {worker:.1f} | {python:.2f} |"
-        )
 
 
 @dataclass
@@ -76,7 +63,18 @@ class Watch:
             seconds = time.monotonic() - began
             done.set()
             sampler.join()
-        self.steps.append(Step(name, seconds, self._count_tasks() - before, peaks))
+        tasks = self._count_tasks() - before
+        self.steps.append(
+            Step(
+                name,
+                round(seconds, 1),
+                tasks["cpu"] / 1e9,
+                tasks["moved"],
+                tasks["spilled"],
+                peaks.get("java", 0),
+                peaks.get("python", 0),
+            )
+        )
 
     def _sample(self, peaks: dict[str, float], done: threading.Event) -> None:
         while not done.wait(2):  # looking costs something too
@@ -94,7 +92,6 @@ class Watch:
             for line in () if hidden else path.read_text().splitlines():
                 if '"SparkListenerTaskEnd"' in line and line.endswith("}"):
                     metrics = json.loads(line).get("Task Metrics") or {}
-                    found["run"] += metrics.get("Executor Run Time", 0)
                     found["cpu"] += metrics.get("Executor CPU Time", 0)
                     found["moved"] += metrics.get("Shuffle Write Metrics", {}).get("Shuffle Bytes Written", 0)
                     found["spilled"] += metrics.get("Disk Bytes Spilled", 0)
@@ -119,12 +116,19 @@ def _measure_worker(session: int) -> Counter[str]:
 
 
 def run(sizes: list[int], console: Console) -> None:
-    """Print what each step takes, for a log of each size."""
+    """Measure a log of each size, and fail where bits differ."""
+    different = []
     for size in sizes or [EVENTS]:
-        _run(size, console)
+        found = _run(size, console)
+        keep_run(found)
+        console.print("\n".join(render_run(found)), markup=False, highlight=False)
+        different += [name for name, same in found.same_bits.items() if not same]
+    if different:
+        console.print(f"other bits than on one machine: {', '.join(different)}")
+        sys.exit(1)
 
 
-def _run(size: int, console: Console) -> None:
+def _run(size: int, console: Console) -> ClusterRun:
     source = text_log(size, "parquet")
     console.print(f"{thousands(source.events)} events, {source.path.stat().st_size / 1e6:.0f} MB of Parquet")
     with tempfile.TemporaryDirectory(prefix="unskew-cluster-") as name:
@@ -147,43 +151,93 @@ def _run(size: int, console: Console) -> None:
                 },
             )
             try:
-                _measure(source.path, Watch(cluster, folder / "events"), console, kills=size <= MOST_TO_KILL)
+                work = ClusterWork(source.path, Watch(cluster, folder / "events"), session)
+                work.measure()
+                if size <= MOST_TO_KILL:
+                    work.measure_with_kills()
             finally:
                 session.stop()
         finally:
             cluster.stop()
+        log = _tell_what_workers_did(folder / "Master0.log")
+    work.compare_with_one_machine()
+    return work.describe(source.events, describe(("pyspark",)), log)
 
 
-def _measure(path: Path, watch: Watch, console: Console, *, kills: bool) -> None:
-    from pyspark.sql import SparkSession
+@dataclass
+class ClusterWork:
+    """What is done on a cluster, and what came of it."""
 
-    session = SparkSession.getActiveSession()
-    assert session is not None
-    with watch.step("reading"):
-        log: Any = us.read_log(session.read.parquet(str(path)))
-    console.print(f"{thousands(len(log))} pairs, {len(log.items)} items, {log.blocks.blocks} blocks")
-    now, before = log.at(log.last), log.at(REFERENCE)
-    with watch.step("the item mix of two dates"):
-        us.drift(now, before)
-    with watch.step("a fit"):
-        weights = us.fit_weights(now, before)
-    with watch.step("popular on all pairs"):
-        score = us.evaluate("popular", now, weights=weights)
-    if kills:
-        with watch.step("a fit while a worker is killed"):
-            again = _fit_while_a_worker_is_killed(now, before, watch.cluster)
-        console.print(f"weights with a worker killed: {_compare(again, weights)}")
-    console.print("| | seconds | of tasks | of them busy | MB moved | MB spilled | GB Java | GB Python |")
-    console.print("|---|---|---|---|---|---|---|---|")
-    for step in watch.steps:
-        console.print(step.row(), markup=False)
-    console.print(f"{weights.report.passes} passes, {weights.status}, bound {weights.bound:.2e}")
-    here = us.read_log(path)
-    expected = us.fit_weights(here.at(here.last), here.at(REFERENCE))
-    same = us.evaluate("popular", here.at(here.last), weights=expected)
-    console.print(f"weights, against those of one machine: {_compare(weights, expected)}")
-    is_same = (score.value, score.interval) == (same.value, same.interval)
-    console.print(f"score of popular, against that of one machine: {'the same bits' if is_same else 'DIFFERS'}")
+    path: Path
+    watch: Watch
+    session: Any
+    log: Any = None
+    weights: Any = None
+    score: Any = None
+    same_bits: dict[str, bool] = field(default_factory=dict)
+
+    def measure(self) -> None:
+        """Read, compare two dates, fit, score."""
+        with self.watch.step("reading"):
+            self.log = self._read()
+        now, before = self._dates(self.log)
+        with self.watch.step("the item mix of two dates"):
+            us.drift(now, before)
+        with self.watch.step("a fit"):
+            self.weights = us.fit_weights(now, before)
+        with self.watch.step("`popular` on all pairs, with its interval"):
+            self.score = us.evaluate("popular", now, weights=self.weights)
+
+    def measure_with_kills(self) -> None:
+        """Fit and read again, each while a worker is killed and another one comes."""
+        now, before = self._dates(self.log)
+        with self.watch.step("a fit, with a worker killed in its third pass"):
+            again = _fit_while_a_worker_is_killed(now, before, self.watch.cluster)
+        self.same_bits["weights, with a worker killed in the fit"] = _is_same(again, self.weights)
+        with self.watch.step("reading, with a worker killed in the middle"):
+            log = self._read_while_a_worker_is_killed(after=self.watch.steps[0].seconds / 2)
+        again = us.fit_weights(*self._dates(log))
+        self.same_bits["weights, with a worker killed in the read"] = _is_same(again, self.weights)
+
+    def compare_with_one_machine(self) -> None:
+        here = us.read_log(self.path)
+        expected = us.fit_weights(*self._dates(here))
+        score = us.evaluate("popular", here.at(here.last), weights=expected)
+        self.same_bits["weights and certificate"] = _is_same(self.weights, expected)
+        is_same = (self.score.value, self.score.interval) == (score.value, score.interval)
+        self.same_bits["score and interval of `popular`"] = is_same
+
+    def describe(self, events: int, made: Made, log: list[str]) -> ClusterRun:
+        return ClusterRun(
+            events,
+            len(self.log),
+            len(self.log.items),
+            self.log.blocks.blocks,
+            self.weights.report.passes,
+            self.watch.steps,
+            self.same_bits,
+            log,
+            made,
+        )
+
+    def _read(self) -> Any:
+        return us.read_log(self.session.read.parquet(str(self.path)))
+
+    def _dates(self, log: Any) -> tuple[Any, Any]:
+        return log.at(log.last), log.at(REFERENCE)
+
+    def _read_while_a_worker_is_killed(self, after: float) -> Any:
+        killed = threading.Event()
+
+        def replace_worker() -> None:
+            _replace_worker(self.watch.cluster)
+            killed.set()
+
+        timer = threading.Timer(after, replace_worker)
+        timer.start()
+        log = self._read()
+        assert killed.is_set(), "the read had ended before a worker was killed"
+        return log
 
 
 def _fit_while_a_worker_is_killed(now: Any, before: Any, cluster: Cluster) -> us.ItemWeights:
@@ -206,10 +260,19 @@ def _fit_while_a_worker_is_killed(now: Any, before: Any, cluster: Cluster) -> us
 
 
 def _replace_worker(cluster: Cluster) -> None:
-    kill(cluster.workers[0])
+    kill(next(worker for worker in cluster.workers if worker.poll() is None))
     cluster.add_worker()
 
 
-def _compare(one: us.ItemWeights, other: us.ItemWeights) -> str:
-    same = np.array_equal(one.log_weights, other.log_weights) and one.bound == other.bound
-    return "the same bits" if same else "DIFFERENT"
+def _is_same(one: us.ItemWeights, other: us.ItemWeights) -> bool:
+    return bool(np.array_equal(one.log_weights, other.log_weights)) and one.bound == other.bound
+
+
+def _tell_what_workers_did(log: Path) -> list[str]:
+    """The lines in which the master speaks of workers and executors, without the hour and with short names."""
+    found = []
+    for line in log.read_text().splitlines():
+        said = re.search(r"(?:INFO|WARN|ERROR) Master: (.*)", line)
+        if said is not None and re.search("worker|executor", said[1], re.IGNORECASE):
+            found.append(re.sub(r"(worker|app)-\d+-(?:127\.0\.0\.1-)?(\d+)", r"\1-\2", said[1]))
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import pickle
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,10 @@ import pyarrow.parquet as pq
 
 import unskew as us
 from benchmarks.worlds import Case, case, quick_world
+from unskew.arrays.folding import Rows
 from unskew.arrays.sweep import Sweep
+from unskew.engines.block_sweep import SparseSums
+from unskew.reading.coded_rows import FileStorage
 from unskew.solve.scaling import scale
 
 
@@ -168,6 +172,37 @@ def count_fit_peak() -> float:
 def count_evaluate_peak() -> float:
     now = _last()
     return _peak(lambda: us.evaluate("popular", now))[0] / len(now)
+
+
+def _many_rows() -> pa.Table:
+    """A million events, more than may wait in 50 MB."""
+    return pa.concat_tables([_rows()] * (1_000_000 // _rows().num_rows + 1))
+
+
+def count_reading_peak() -> float:
+    """What NumPy and Python hold; what DuckDB and Arrow hold is not seen."""
+    rows = _many_rows()
+    return _peak(lambda: us.read_log(rows))[0] / len(rows)
+
+
+def count_waiting_bytes() -> float:
+    """What is written to disk for each row where memory is limited."""
+    rows, append = _many_rows(), FileStorage.append
+    written: list[int] = []
+
+    def remember(storage: FileStorage, k: int, part: Rows) -> None:
+        written.append(sum(array.nbytes for array in part))
+        append(storage, k, part)
+
+    with patch.object(FileStorage, "append", remember):
+        us.read_log(rows, memory_limit="50MB")
+    return sum(written) / len(rows) if written else float("inf")
+
+
+def count_sums_bytes() -> float:
+    """What a block on another machine sends back of a pass, for each item that its users hold."""
+    sums = np.random.default_rng(0).random(100_000)
+    return len(pickle.dumps(SparseSums.of(sums))) / len(sums)
 
 
 class _Lists:

@@ -24,11 +24,14 @@ from benchmarks.counted import (
     count_marginal_bytes,
     count_modules,
     count_page_bytes,
+    count_reading_peak,
     count_report_passes,
     count_saved_bytes,
     count_snapshot_bytes,
+    count_sums_bytes,
     count_timeline_passes,
     count_times_read,
+    count_waiting_bytes,
 )
 from unskew.text import thousands
 
@@ -100,6 +103,9 @@ GUARDS = (
     Guard("bytes of the page of a report", 1_250_000, count_page_bytes),
     Guard("bytes at the peak of a fit, each item", 240, count_fit_peak),
     Guard("bytes at the peak of evaluating popular, each pair", 85, count_evaluate_peak),
+    Guard("bytes at the peak of reading, each row", 40, count_reading_peak),
+    Guard("bytes of a row that is written to disk for want of memory", 16, count_waiting_bytes),
+    Guard("bytes that a block on a cluster sends back at a pass, each item", 12.1, count_sums_bytes, True),
     Guard("times that a CSV file is read", 2.2, count_times_read("csv")),
     Guard("times that a Parquet file is read", 2.2, count_times_read("parquet")),
     Guard("batches of lists for 40 000 pairs", 2, count_batches, True),

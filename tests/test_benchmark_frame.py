@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import pytest
+from benchmarks.frame.cluster_runs import ClusterRun, Step, keep_run, read_runs, render_run
 from benchmarks.frame.comparison import Comparison, Disagreement
 from benchmarks.frame.contenders import Absent, Contender, Trial, in_process, with_library
-from benchmarks.frame.machine import Made
+from benchmarks.frame.machine import Bystanders, Made, _seconds_of_others
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
-from benchmarks.frame.results_page import PAGE, render_page, render_results, render_table
+from benchmarks.frame.results_page import PAGE, render_page, render_table
 from benchmarks.frame.workers import Worker, WorkerFailed
 from benchmarks.speed import fits, growth, passes, qualities, ranking, text_logs, timelines
 from benchmarks.speed.growth_chart import write_picture
@@ -54,7 +58,7 @@ def test_contenders_take_turns() -> None:
 def test_a_ratio_is_that_of_two_trials_of_one_round() -> None:
     table = compare([contender("a", [2.0, 40.0, 9.0]), contender("b", [1.0, 10.0, 3.0])], events=100).run(3)
     first, second = table.rows
-    assert first.time == Spread(3.0, 2.5, 3.5)  # of 2, 4 and 3; not 9 / 3 by accident of medians alone
+    assert first.time == Spread(3.0, 2.0, 4.0)  # of 2, 4 and 3; not 9 / 3 by accident of medians alone
     assert first.processor == first.time
     assert first.bytes_an_event == 90.0
     assert second.time == Spread(1.0, 1.0, 1.0)
@@ -128,10 +132,61 @@ def test_the_page_in_the_documentation_is_that_of_the_results() -> None:
 
 def test_results_say_nothing_about_the_host() -> None:
     for path in FOLDER.glob("*.json"):
-        results = Results.read(path)
-        text = "\n".join(render_results(results))
+        text = path.read_text()
         assert "/home" not in text
         assert "/work" not in text
+
+
+def test_work_of_other_programs_is_seen() -> None:
+    other = subprocess.Popen([sys.executable, "-c", "print(flush=True)\nwhile True: pass"], stdout=subprocess.PIPE)
+    try:
+        assert other.stdout is not None
+        other.stdout.readline()
+        bystanders = Bystanders()
+        time.sleep(1.0)
+        others = bystanders.busy_cores()
+    finally:
+        other.kill()
+        other.communicate()
+    assert others is not None
+    assert others > 0.1  # this one at least, which nobody has waited for yet
+
+
+def test_our_own_work_is_not_that_of_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "read_text", lambda _: "cpu 700 100 100 77777 5555 40 30 30 0 0\ncpu0 1 2 3 4")
+    monkeypatch.setattr(os, "sysconf", lambda _: 100)
+    monkeypatch.setattr(os, "times", lambda: (4.0, 1.0, 0.5, 0.5, 99.0))
+    assert _seconds_of_others() == pytest.approx(4.0)  # of 10 s, 6 are ours
+
+
+CLUSTER_RUN = ClusterRun(
+    *(2_000_000, 1_500_000, 1000, 8, 12),
+    [
+        Step("reading", 60.2, 14.0, 96_000_000, 0, 2.5e9, 0.3e9),
+        Step("a fit, a worker killed", 5, 2, 0, 7_000_000, 0, 0),
+    ],
+    {"weights": True, "scores": True},
+    ["Removing worker-1"],
+    MADE,
+)
+
+
+def test_a_run_on_a_cluster_survives_its_file_and_replaces_one_of_its_size(tmp_path: Path) -> None:
+    keep_run(replace(CLUSTER_RUN, passes=1), tmp_path)
+    keep_run(replace(CLUSTER_RUN, events=10), tmp_path)
+    keep_run(CLUSTER_RUN, tmp_path)
+    assert read_runs(tmp_path) == [replace(CLUSTER_RUN, events=10), CLUSTER_RUN]
+    assert "| reading | 60 | 14 | 96 MB | 2.5 GB | 0.3 GB |" in render_page(tmp_path)
+
+
+def test_the_page_of_a_cluster_says_what_an_event_took_and_which_bits_differ() -> None:
+    text = "\n".join(render_run(CLUSTER_RUN))
+    assert "7.0 microseconds of Java and moved 48 bytes an event" in text
+    assert "The same bits as on one machine: weights and scores." in text
+    assert "0 MB, 7 MB to the disk" in text
+    assert "Removing worker-1" in text
+    text = "\n".join(render_run(replace(CLUSTER_RUN, same_bits={"weights": True, "scores": False})))
+    assert "**Other bits** than on one machine: scores." in text
 
 
 def test_a_worker_that_ends_is_an_error() -> None:

@@ -7,12 +7,14 @@ import os
 import platform
 import re
 import subprocess
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 from unskew.arrays.blocks import threads
+from unskew.text import enumerate_words
 
 ROOT = Path(__file__).parents[2]
 LIBRARIES = ("numpy", "scipy", "numba", "pyarrow", "duckdb")
@@ -31,8 +33,8 @@ class Made:
         Of Python, unskew and the libraries.
     commit, date
         The commit that was measured, with ``+`` if files differed from it, and the day.
-    load
-        The load average of the machine in the last quarter of an hour, which tells whether it had other work.
+    others
+        How many cores other programs kept busy meanwhile, on average; None where that cannot be told.
     """
 
     processor: str
@@ -42,11 +44,45 @@ class Made:
     versions: dict[str, str]
     commit: str
     date: str
-    load: float | None = None
+    others: float | None = None
+
+    def __str__(self) -> str:
+        versions = enumerate_words([f"{name} {version}" for name, version in self.versions.items()])
+        others = "" if self.others is None else f", of which other programs kept {self.others:g} busy"
+        return (
+            f"Measured on {self.date} at commit {self.commit} on {self.cores} cores ({self.processor}){others}, "
+            f"{self.memory}, {self.system}: {versions}."
+        )
 
 
-def describe(libraries: Iterable[str] = (), others: dict[str, str] | None = None) -> Made:
-    """What is here now. `others` are versions in environments of their own."""
+class Bystanders:
+    """What other programs do on this machine from now on: work that a measurement does not see."""
+
+    def __init__(self) -> None:
+        self._began, self._before = time.monotonic(), _seconds_of_others()
+
+    def busy_cores(self) -> float | None:
+        """How many cores they have kept busy, on average."""
+        now = _seconds_of_others()
+        if now is None or self._before is None:
+            return None
+        return round(max(now - self._before, 0.0) / max(time.monotonic() - self._began, 1e-9), 2)
+
+
+def _seconds_of_others() -> float | None:
+    """Processor time of the machine since it started, without this process and the children that it waited for."""
+    try:
+        user, nice, system, _, _, *others = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:9]
+    except (OSError, ValueError):
+        return None
+    busy = sum(int(ticks) for ticks in (user, nice, system, *others))
+    return busy / os.sysconf("SC_CLK_TCK") - sum(os.times()[:4])
+
+
+def describe(
+    libraries: Iterable[str] = (), elsewhere: dict[str, str] | None = None, bystanders: Bystanders | None = None
+) -> Made:
+    """What is here now. `elsewhere` has versions in environments of their own."""
     versions = {"Python": platform.python_version(), "unskew": metadata.version("unskew")}
     versions |= {name: found for name in (*LIBRARIES, *libraries) if (found := _version(name))}
     return Made(
@@ -54,10 +90,10 @@ def describe(libraries: Iterable[str] = (), others: dict[str, str] | None = None
         threads(),
         f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
         platform.system(),
-        versions | (others or {}),
+        versions | (elsewhere or {}),
         _commit(),
         datetime.datetime.now(datetime.UTC).date().isoformat(),
-        round(os.getloadavg()[2], 1),
+        None if bystanders is None else bystanders.busy_cores(),
     )
 
 

@@ -15,10 +15,12 @@ from unskew.files import replace_file
 
 FOLDER = Path(__file__).parents[1] / "results"
 
+ENOUGH_FOR_QUARTILES = 4
+
 
 @dataclass(frozen=True)
 class Spread:
-    """The median of some ratios, and their quartiles."""
+    """The median of some ratios and their quartiles, or the least and the largest where there are few."""
 
     median: float
     low: float
@@ -26,7 +28,8 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Spread:
-        low, median, high = (float(f"{q:.4g}") for q in np.quantile(values, [0.25, 0.5, 0.75]))
+        outer = [0.25, 0.75] if len(values) >= ENOUGH_FOR_QUARTILES else [0.0, 1.0]
+        low, median, high = (float(f"{q:.4g}") for q in np.quantile(values, [outer[0], 0.5, outer[1]]))
         return cls(median, low, high)
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.frame.machine import ROOT, Made
+from benchmarks.frame.cluster_runs import render_runs
+from benchmarks.frame.machine import ROOT
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from unskew.files import replace_file
-from unskew.text import enumerate_words, thousands
+from unskew.text import thousands
 
 PAGE = ROOT / "docs" / "benchmarks.md"
 
@@ -21,7 +22,8 @@ writes this page; `python -m benchmarks reading --size 20e6` measures one part a
 - **A ratio is time divided by the time of the yardstick**, which is in bold; below 1 is faster. Seconds would only
   describe a machine.
 - **Contenders take turns**, and a ratio is that of two trials of the same round. Tables show the median of all
-  rounds and, in brackets, the quartiles. *Time* is by the clock, *processor time* that of all cores together.
+  rounds and, in brackets, the quartiles; of fewer than four rounds the least and the largest. *Time* is by the
+  clock, *processor time* that of all cores together.
 - **Everybody computes the same.** Before anything is measured the answers are compared; where they differ, there
   is no table. What was compared is said below each.
 - *A limit* gives no answer: it is work that any answer needs.
@@ -57,7 +59,8 @@ def write_page(folder: Path = FOLDER, page: Path = PAGE) -> None:
 def render_page(folder: Path = FOLDER) -> str:
     """The page as Markdown."""
     found = [Results.read(path) for name in HEADINGS if (path := folder / f"{name}.json").exists()]
-    return "\n".join([HEAD, *(line for results in found for line in render_results(results))]).rstrip() + "\n"
+    sections = [line for results in found for line in render_results(results)]
+    return "\n".join([HEAD, *sections, *render_runs(folder)]).rstrip() + "\n"
 
 
 def render_results(results: Results) -> Iterator[str]:
@@ -73,7 +76,7 @@ def render_results(results: Results) -> Iterator[str]:
         yield f"### {table.title}\n"
         yield from render_table(table)
         yield f"\nCompared before measuring: {table.agreement}. Rounds: {table.repeats}.\n"
-    yield f"{_describe(results.made)}\n"
+    yield f"{results.made}\n"
 
 
 def render_table(table: Table) -> Iterator[str]:
@@ -108,12 +111,3 @@ def _number(value: float | None) -> str:
     if value >= 2:
         return f"{value:.1f}"
     return f"{value:.2f}" if value >= 0.1 else f"{value:.2g}"
-
-
-def _describe(made: Made) -> str:
-    versions = enumerate_words([f"{name} {version}" for name, version in made.versions.items()])
-    load = "" if made.load is None else f", load average {made.load:g}"
-    return (
-        f"Measured on {made.date} at commit {made.commit} on {made.cores} cores ({made.processor}), "
-        f"{made.memory}, {made.system}{load}: {versions}."
-    )
