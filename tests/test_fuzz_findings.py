@@ -8,6 +8,8 @@ import math
 import os
 import re
 import sqlite3
+import struct
+import zipfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -360,6 +362,30 @@ def test_categories_that_are_records_are_refused_as_ids_and_passed_over_elsewher
         us.read_log(tmp_path / "ids.arrow")
     feather.write_feather(pa.table({**rows, "more": records}), tmp_path / "more.arrow")
     assert us.read_log(tmp_path / "more.arrow").items.to_list() == [4, 5]
+
+
+def test_an_archive_with_a_file_without_a_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("log.csv", "user,item,time\n1,2,3\n")
+    path.write_bytes(path.read_bytes().replace(b"log.csv", b"\0og.csv"))  # zipfile cuts a name at a zero byte
+    with pytest.raises(FileError, match=r"^\S*log\.zip has no file in it$"):
+        us.read_log(path)
+
+
+@pytest.mark.parametrize("error", [IndexError("out of range"), struct.error("odd"), KeyError("x"), TypeError()])
+def test_whatever_a_library_raises_on_packed_bytes_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
+        archive.writestr("log.csv", "user,item,time\n1,2,3\n")
+
+    def fail(_: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
+        raise error
+
+    monkeypatch.setattr(zipfile.ZipFile, "infolist", fail)
+    with pytest.raises(FileError, match=r"^cannot read \S*log\.zip: (it is damaged|$)"):
+        us.read_log(tmp_path / "log.zip")
 
 
 def test_what_arrow_says_against_a_file_is_one_line_about_it() -> None:

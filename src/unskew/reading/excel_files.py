@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Hashable, Sequence
 from datetime import date, datetime, time
 from typing import Any
@@ -15,9 +13,6 @@ from unskew.errors import EmptyError, FileError, UnskewError
 from unskew.reading.input_file import InputFile, choose_inside, name_columns
 from unskew.reading.text_sniffing import find_header
 from unskew.text import first_line
-
-_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)
-"""What unpacking raises."""
 
 _SAMPLE = 200  # rows that tell whether the first is a header
 
@@ -53,8 +48,8 @@ def _read_sheet(file: InputFile) -> list[tuple[Any, ...]]:
             book.close()
     except UnskewError:
         raise
-    except (*_DAMAGE, OSError, LookupError, ValueError, TypeError, AttributeError, SyntaxError) as error:
-        raise FileError(f"cannot read {file.name}: {first_line(error) or 'it is damaged'}") from None
+    except Exception as error:  # whatever damaged bytes lead openpyxl to
+        raise FileError(f"cannot read {file.name}: {first_line(error) or 'it is damaged'}") from error
 
 
 def _trim(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

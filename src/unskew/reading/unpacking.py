@@ -144,7 +144,7 @@ def _unpack_archive(file: InputFile, folder: Path) -> list[InputFile]:
     """The one file of an archive, or those that `table` names."""
     wanted = file.options.table
     with _report(file.name), zipfile.ZipFile(file.path) as archive:
-        inside = [one for one in archive.infolist() if not one.is_dir() and _is_content(one.filename)]
+        inside = [one for one in archive.infolist() if _is_content(one)]
         chosen = inside if wanted is None else [one for one in inside if _is_called(one.filename, wanted)]
         if not chosen or (wanted is None and len(chosen) > 1):
             has = f"{file.name} has {list_names([one.filename for one in inside]) or 'no file'} in it"
@@ -171,8 +171,10 @@ def _is_text(file: InputFile) -> bool:
     return find_encoding(head, whole=whole) is not None
 
 
-def _is_content(name: str) -> bool:
-    return not name.startswith("__MACOSX/") and not Path(name).name.startswith(".")
+def _is_content(one: zipfile.ZipInfo) -> bool:
+    """Whether it is a file, one with a name, and none that only the system of a machine knows."""
+    name = one.filename
+    return name != "" and not (one.is_dir() or name.startswith("__MACOSX/") or Path(name).name.startswith("."))
 
 
 def _is_called(name: str, wanted: str) -> bool:
@@ -183,7 +185,7 @@ def _is_workbook(path: Path) -> bool:
     try:
         with zipfile.ZipFile(path) as archive:
             return _WORKBOOK in archive.namelist()
-    except (zipfile.BadZipFile, OSError):
+    except Exception:  # whatever damaged bytes lead to
         return path.suffix.lower() in (".xlsx", ".xlsm")
 
 
@@ -203,3 +205,5 @@ def _report(name: str) -> Iterator[None]:
         raise FileError(f"cannot read {name}: {first_line(error) or 'it is damaged'}") from None
     except (lzma.LZMAError, zlib.error, pa.ArrowException) as error:
         raise FileError(f"cannot read {name}: {first_line(error)}") from None
+    except Exception as error:  # a library that expected other bytes: a place that is not there, an odd number
+        raise FileError(f"cannot read {name}: it is damaged") from error
