@@ -17,10 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-
 from unskew.errors import FileError
-from unskew.text import first_line
+from unskew.text import first_line, tell_damage
 
 ARROW_MAGIC = b"ARROW1"
 """The bytes with which an Arrow file begins."""
@@ -165,8 +163,10 @@ def report_damage(path: str | Path, remedy: str) -> Iterator[None]:
     """Whatever goes wrong inside is the fault of the file."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, pa.ArrowException) as error:
-        raise damage_error(path, first_line(error), remedy) from error
+    except FileError:
+        raise
+    except Exception as error:
+        raise damage_error(path, tell_damage(error), remedy) from error
 
 
 def hash_bytes(parts: Iterable[Any]) -> str:

@@ -21,7 +21,7 @@ from unskew.arrow_messages import read_batch
 from unskew.checksums import sum_table
 from unskew.errors import FileError, InputError
 from unskew.files import check_readable, check_writable, damage_error, parse_json, replace_file
-from unskew.text import first_line, one_line
+from unskew.text import one_line, tell_damage
 
 _KEY = b"unskew"
 _ARRAYS_KEY = b"unskew.arrays"
@@ -118,8 +118,8 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
         )
     try:
         table = _read_limited(path)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(f"{path} is not a Parquet file that can be read: {first_line(error)}") from None
+    except Exception as error:  # whatever damaged bytes lead Arrow to
+        raise FileError(f"{path} is not a Parquet file that can be read: {tell_damage(error)}") from error
     about = read_metadata(table.schema)
     version, sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
     foreign = isinstance(version, int) and version not in (_FORMAT, _WITHOUT_CHECKSUMS)  # which is said elsewhere
@@ -169,8 +169,8 @@ def _verify(path: Path, table: pa.Table) -> None:
     metadata = table.schema.metadata
     try:
         found = _sum_up(table)
-    except (pa.ArrowException, ValueError) as error:
-        raise damage_error(path, first_line(error), _MAKE_AGAIN) from None
+    except Exception as error:  # a table of types that nothing of ours has
+        raise damage_error(path, tell_damage(error), _MAKE_AGAIN) from error
     if found != metadata.get(_SUM_KEY):
         raise damage_error(path, "it does not hold what unskew wrote", _MAKE_AGAIN)
 
@@ -226,8 +226,8 @@ def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
         batch = read_batch(pa.BufferReader(packed), max(_MOST_BYTES, _MOST_RATIO * len(packed)))
         batch.validate(full=True)
         return {name: batch.column(name)[0].values for name in batch.schema.names}
-    except (pa.ArrowException, ValueError, OSError, StopIteration, IndexError, AttributeError) as error:
-        raise FileError(f"the arrays in the metadata of this file are damaged: {first_line(error)}") from None
+    except Exception as error:  # as above
+        raise FileError(f"the arrays in the metadata of this file are damaged: {tell_damage(error)}") from error
 
 
 def pack_row(arrays: Arrays) -> pa.RecordBatch:

@@ -126,3 +126,8 @@ def to_json_value(value: Any) -> Any:
 def first_line(error: BaseException) -> str:
     """The first line of a library's message."""
     return str(error).strip().split("\n")[0]
+
+
+def tell_damage(error: BaseException) -> str:
+    """The same of a library that could not read some bytes, and may say nothing about it."""
+    return first_line(error) or "it is damaged"

@@ -34,7 +34,7 @@ from unskew.errors import FileError
 from unskew.files import ARROW_MAGIC, check_readable, parse_json, replace_file, report_damage
 from unskew.json_fields import read_dataclass
 from unskew.table_files import pack_row, require_format
-from unskew.text import first_line
+from unskew.text import tell_damage
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
@@ -63,7 +63,7 @@ def is_saved_log(path: Path) -> bool:
                 return False
         with pa.OSFile(str(path)) as file:
             return _KEY in (pa.ipc.open_file(file).schema.metadata or {})
-    except (pa.ArrowException, OSError):
+    except Exception:  # whatever damaged bytes lead Arrow to
         return False
 
 
@@ -96,8 +96,8 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
             file.seek(_FIRST_MESSAGE)
             batch = read_batch(file, most=path.stat().st_size)
         batch.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise FileError(f"{path} cannot be read: {first_line(error)}") from None
+    except Exception as error:  # as above
+        raise FileError(f"{path} cannot be read: {tell_damage(error)}") from error
     with report_damage(path, _SAVE_AGAIN):
         about = parse_json(batch.schema.metadata[_KEY])
         if about.get("format") != _WITHOUT_CHECKSUMS:

@@ -11,7 +11,7 @@ from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
 from unskew.reading.input_file import InputFile
 from unskew.reading.sql import quote_paths
-from unskew.text import first_line
+from unskew.text import tell_damage
 
 
 def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> str:
@@ -34,5 +34,5 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
         return table
     except UnicodeDecodeError:
         raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None
-    except (pa.ArrowException, OSError) as error:
-        raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
+    except Exception as error:  # whatever damaged bytes lead Arrow to
+        raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error

@@ -12,7 +12,7 @@ import pyarrow as pa
 from unskew.errors import EmptyError, FileError, UnskewError
 from unskew.reading.input_file import InputFile, choose_inside, name_columns
 from unskew.reading.text_sniffing import find_header
-from unskew.text import first_line
+from unskew.text import tell_damage
 
 _SAMPLE = 200  # rows that tell whether the first is a header
 
@@ -49,7 +49,7 @@ def _read_sheet(file: InputFile) -> list[tuple[Any, ...]]:
     except UnskewError:
         raise
     except Exception as error:  # whatever damaged bytes lead openpyxl to
-        raise FileError(f"cannot read {file.name}: {first_line(error) or 'it is damaged'}") from error
+        raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
 
 
 def _trim(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:

@@ -28,7 +28,7 @@ from unskew.reading.input_file import InputFile
 from unskew.reading.limits import ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
-from unskew.text import first_line
+from unskew.text import tell_damage
 
 _REMOTE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -333,8 +333,8 @@ def _open_file(
     if format_.read_schema is not None:
         try:
             schema = format_.read_schema(file.path)
-        except (pa.ArrowException, OSError) as error:
-            raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
+        except Exception as error:  # whatever damaged bytes lead Arrow to
+            raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
     said = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
     part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said)
     return part, file

@@ -28,7 +28,7 @@ import pyarrow as pa
 from unskew.errors import FileError, option
 from unskew.reading.input_file import InputFile, list_names
 from unskew.reading.text_encodings import find_encoding, is_utf8, name_encoding
-from unskew.text import first_line
+from unskew.text import first_line, tell_damage
 
 STANDARD_INPUT = "-"
 HEAD = 2**20
@@ -202,7 +202,7 @@ def _report(name: str) -> Iterator[None]:
     except FileError:
         raise
     except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
-        raise FileError(f"cannot read {name}: {first_line(error) or 'it is damaged'}") from None
+        raise FileError(f"cannot read {name}: {tell_damage(error)}") from None
     except (lzma.LZMAError, zlib.error, pa.ArrowException) as error:
         raise FileError(f"cannot read {name}: {first_line(error)}") from None
     except Exception as error:  # a library that expected other bytes: a place that is not there, an odd number
