@@ -53,6 +53,7 @@ def start_session(master: str | None = None, conf: Mapping[str, str] | None = No
     active = SparkSession.getActiveSession()
     if active is not None and not active.sparkContext._jsc.sc().isStopped():
         _require_same_master(active, master)
+        _change_settings(active, conf or {})
         return active
     wanted = master or DEFAULT_MASTER
     _require_java()
@@ -181,6 +182,22 @@ def _require_same_master(active: SparkSession, master: str | None) -> None:
         raise EngineError(
             f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
         )
+
+
+def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:
+    """Make settings of a session that runs; most of those that are not about SQL are made before."""
+    from pyspark.errors import PySparkException
+
+    for key, value in conf.items():
+        if active.conf.get(key, None) == value:
+            continue
+        try:
+            active.conf.set(key, value)
+        except PySparkException:
+            raise EngineError(
+                f"{key} cannot be set any more: a Spark session is running already",
+                remedy=f"stop it, or leave out {option('spark_conf')}",
+            ) from None
 
 
 def _require_java() -> None:
