@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -12,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
@@ -197,6 +199,94 @@ def test_a_timeline_has_the_same_rows(there: Any, local: us.Log) -> None:
     how: dict[str, Any] = {"reference": REFERENCE, "dates": [700], "tol": 0.01}
     made = [us.timeline(log, "popular", **how) for log in (there, local)]
     assert made[0].rows.equals(made[1].rows)
+
+
+DATES = ("--reference", str(REFERENCE), "--at", str(NOW))
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
+    "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
+    "weights": (*DATES, "--tol", "0.05"),
+    "evaluate": (*DATES, "--tol", "0.2", "-r", "constant:i1,i3", "-q", "mrr@10"),
+    "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "--tol", "0.2", "-r", "popular"),
+    "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
+}
+UNLIKE = {
+    "evaluate": {"changes", "comparisons", "cost", "notes"},  # which there are none of on Spark, as its notes say
+    "timeline": {"hash"},  # of the log: of each block by itself
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log, and with exposures whose columns have other names."""
+    folder = tmp_path_factory.mktemp("inputs")
+    pq.write_table(table_of(11, 900), folder / "log.parquet")
+    shown = table_of(12, 600).select(["user", "item", "time"]).rename_columns(["who", "what", "when"])
+    pq.write_table(shown, folder / "shown.parquet")
+    return folder
+
+
+def run_command(name: str, inputs: Path, output: Path, *more: str) -> tuple[dict[str, Any], pa.Table | None]:
+    """What a command prints as JSON, and the table that it writes."""
+    command = [name, str(inputs / "log.parquet"), *COMMANDS[name], "--json", *more]
+    command += [] if name in ("drift", "evaluate") else ["-o", str(output)]
+    given = [word.replace("SHOWN", str(inputs / "shown.parquet")) for word in command]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 0, done.stderr
+    assert "error" not in done.stderr
+    return json.loads(done.stdout), pq.read_table(output) if output.exists() else None
+
+
+def drop_keys(found: Any, names: set[str]) -> Any:
+    """The same JSON without some keys, wherever they are."""
+    if isinstance(found, list):
+        return [drop_keys(one, names) for one in found]
+    if isinstance(found, dict):
+        return {key: drop_keys(value, names) for key, value in found.items() if key not in names}
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "weights"])
+def test_a_command_gives_the_same_with_a_master_as_on_this_machine(
+    name: str, cluster: Cluster, session: SparkSession, inputs: Path, tmp_path: Path
+) -> None:
+    spark = ("--engine", "spark", "--master", cluster.url)
+    found, written = run_command(name, inputs, tmp_path / "there.parquet", *spark)
+    expected, table = run_command(name, inputs, tmp_path / "here.parquet", "--engine", "local")
+    assert found.keys() == expected.keys()
+    unlike = {"seconds", "output", *UNLIKE.get(name, ())}
+    assert drop_keys(found, unlike) == drop_keys(expected, unlike)
+    assert (written is None) == (table is None) == (name in ("drift", "evaluate"))
+    if written is not None:
+        assert written.equals(table)
+
+
+def test_people_read_the_same(cluster: Cluster, session: SparkSession, inputs: Path) -> None:
+    drift = ["drift", str(inputs / "log.parquet"), *DATES]
+    there = CliRunner().invoke(main, [*drift, "--engine", "spark", "--master", cluster.url])
+    here = CliRunner().invoke(main, drift)
+    assert "interactions" in there.stdout
+    assert (there.stdout, there.stderr) == (here.stdout, here.stderr)
+
+
+def test_a_command_sets_what_it_is_told_to_and_the_number_of_partitions_changes_nothing(
+    cluster: Cluster, session: SparkSession, inputs: Path, tmp_path: Path
+) -> None:
+    before = session.conf.get("spark.sql.shuffle.partitions")
+    more = ("--engine", "spark", "--master", cluster.url, "--spark-conf", "spark.sql.shuffle.partitions=5")
+    try:
+        found, written = run_command("weights", inputs, tmp_path / "there.parquet", *more)
+        assert session.conf.get("spark.sql.shuffle.partitions") == "5" != before
+    finally:
+        session.conf.set("spark.sql.shuffle.partitions", str(before))
+    expected, table = run_command("weights", inputs, tmp_path / "here.parquet")
+    assert drop_keys(found, {"seconds", "output"}) == drop_keys(expected, {"seconds", "output"})
+    assert written is not None
+    assert written.equals(table)
+    command = ["drift", str(inputs / "log.parquet"), *DATES, "--engine", "spark"]
+    done = CliRunner().invoke(main, [*command, "--spark-conf", "spark.executor.memory=2g"])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "spark.executor.memory cannot be set any more" in done.stderr
 
 
 class KillWhile:
