@@ -85,21 +85,30 @@ def blocks_of(log: SparkLog) -> list[us.Log]:
     return log.blocks.map(log.rule.log, "fetching all blocks")
 
 
-def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there: Any, local: us.Log) -> None:
+def assert_same_log(there: Any, local: us.Log) -> list[us.Log]:
+    """The same codes and entries; gives the blocks."""
     assert isinstance(there, SparkLog)
+    assert there.axis == local.axis
     assert there.items.values.equals(local.items.values)
     assert there.reading == local.reading
     assert (there.first, there.last, len(there)) == (local.first, local.last, len(local))
     blocks = blocks_of(there)
-    ends = np.cumsum([len(block.users) for block in blocks])
-    assert [0, *ends.tolist()] == local.edges.tolist()
     assert [user for block in blocks for user in block.users] == local.users.to_list()
     sizes = np.concatenate([np.diff(block.start.astype(int)) for block in blocks])
     assert np.array_equal(sizes, np.diff(local.start.astype(int)))
-    for name in ("item", "time", "exposed"):
-        assert np.array_equal(np.concatenate([getattr(block, name) for block in blocks]), getattr(local, name)), (
-            name
-        )
+    for name in ("item", "time"):
+        found = np.concatenate([getattr(block, name) for block in blocks])
+        assert np.array_equal(found, getattr(local, name)), name
+        assert found.dtype == getattr(local, name).dtype
+    return blocks
+
+
+def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there: Any, local: us.Log) -> None:
+    blocks = assert_same_log(there, local)
+    ends = np.cumsum([len(block.users) for block in blocks])
+    assert [0, *ends.tolist()] == local.edges.tolist()
+    assert local.exposed is not None
+    assert np.array_equal(np.concatenate([block.exposed for block in blocks]), local.exposed)
     assert local.repeats is not None
     begins = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
     entries = [block.repeats.entry + begin for block, begin in zip(blocks, begins, strict=False) if block.repeats]
@@ -160,8 +169,9 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
 
 def lists_of(log: us.Log) -> us.Table:
     """Lists made elsewhere, of half of the users."""
-    users = log.users.to_list()[::2]
-    return us.Table({"user": users, "items": [[f"i{1 + k % 80}", "i0", "i85"] for k in range(len(users))]})
+    users, (first, *others, last) = log.users.to_list()[::2], log.items.to_list()
+    lists = [[others[k % len(others)], first, last] for k in range(len(users))]
+    return us.Table({"user": users, "items": lists})
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
@@ -289,6 +299,24 @@ def test_a_command_sets_what_it_is_told_to_and_the_number_of_partitions_changes_
     assert "spark.executor.memory cannot be set any more" in done.stderr
 
 
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
+def test_a_finer_cut_changes_no_more_than_the_last_digits(session: SparkSession) -> None:
+    table = table_of(7, 3000)
+    session.conf.set("spark.unskew.blocks", "6")
+    try:
+        found: Any = us.read_log(create_table(session, table))
+    finally:
+        session.conf.unset("spark.unskew.blocks")
+    expected = us.read_log(table)
+    assert found.blocks.blocks == 6 > len(expected.edges) - 1
+    assert_same_log(found, expected)
+    assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)
+    models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(expected)}
+    ours, theirs = (us.evaluate(models, one.at(NOW), weights={"i1": 0.5}) for one in (found, expected))
+    for name in ("value", "low", "high"):
+        assert [getattr(s, name) for s in ours] == pytest.approx([getattr(s, name) for s in theirs], rel=1e-12)
+
+
 class KillWhile:
     """Ends a worker once so many jobs have been asked for."""
 
@@ -318,37 +346,44 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit_changes_nothing(
     cluster.add_worker()
 
 
-def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing_and_a_finer_cut_no_more_than_digits(
+def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing(
     cluster: Cluster, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = table_of(7, 3000)
-    monkeypatch.setattr(Layout, "lay_out", _kill_and_go_on(Layout.lay_out, cluster))
-    session.conf.set("spark.unskew.blocks", "6")
-    try:
-        found: Any = us.read_log(create_table(session, table))
-    finally:
-        session.conf.unset("spark.unskew.blocks")
-    expected = us.read_log(table)
-    assert cluster.workers[1].poll() is not None
-    blocks = blocks_of(found)
-    assert len(blocks) == 6 > len(expected.edges) - 1
-    assert [user for block in blocks for user in block.users] == expected.users.to_list()
-    for name in ("item", "time"):
-        assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(expected, name)), name
-    assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)
-    scores = [us.evaluate("popular", one.at(NOW)) for one in (found, expected)]
-    assert scores[0].value == pytest.approx(scores[1].value, rel=1e-12)
+    """It is killed once rows and users are kept on the cluster, and before any block is made of them."""
+    before, victim, events = set(find_kept(session)), cluster.workers[1], list[str]()
+    lay_out, run = Layout.lay_out, BlockTable.map
 
-
-def _kill_and_go_on(step: Callable[..., BlockTable], cluster: Cluster) -> Callable[..., BlockTable]:
-    """Lose a worker between two steps of a read: what it kept of the first is gone."""
-
-    def run(*arguments: Any) -> BlockTable:
-        made = step(*arguments)
-        threading.Timer(0.5, lambda: kill(cluster.workers[1])).start()
+    def lay_out_and_kill(layout: Layout, *arguments: Any) -> BlockTable:
+        made = lay_out(layout, *arguments)
+        assert len(set(find_kept(session)) - before) == 3, "folded rows, users, and users in order"
+        kill(victim)
+        assert victim.poll() is not None
+        events.append("killed")
         return made
 
-    return run
+    def note_and_run(table: BlockTable, work: Any, what: str) -> list[Any]:
+        events.append(what)
+        return list(run(table, work, what))
+
+    table = table_of(7, 6000)
+    monkeypatch.setattr(Layout, "lay_out", lay_out_and_kill)
+    with monkeypatch.context() as noting:
+        noting.setattr(BlockTable, "map", note_and_run)
+        found: Any = us.read_log(create_table(session, table))
+    assert events == ["killed", "measuring the log"]  # which is what makes the blocks
+    expected = us.read_log(table)
+    assert found.blocks.blocks == len(expected.edges) - 1 > 1
+    assert_same_log(found, expected)
+    ours, theirs = ([one.at(when) for when in (NOW, REFERENCE)] for one in (found, expected))
+    for there, here in zip(ours, theirs, strict=True):
+        assert np.array_equal(there.probabilities(), here.probabilities())
+    assert_same_weights(us.fit_weights(*ours, tol=0.05), us.fit_weights(*theirs, tol=0.05))
+
+
+def find_kept(session: SparkSession) -> list[int]:
+    """The tables of which the cluster keeps some part."""
+    told = session.sparkContext._jsc.sc().getRDDStorageInfo()
+    return [int(one.id()) for one in told if one.numCachedPartitions() > 0]
 
 
 def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
