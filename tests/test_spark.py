@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -22,6 +23,7 @@ from unskew.engines.block_table import BlockTable
 from unskew.engines.spark_log import SparkLog
 from unskew.engines.spark_session import create_table, start_session
 from unskew.reading.spark_layout import Layout
+from unskew.reading.spark_rows import open_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,7 +34,7 @@ REFERENCE, NOW = 500, 900
 
 
 def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
-    """Rows with text ids, repeats among them, some of them shown."""
+    """Rows with text ids, repeats among them, some of them shown; and an amount, for P(i|u)."""
     rng = np.random.default_rng(seed)
     return pa.table(
         {
@@ -40,6 +42,7 @@ def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
             "item": [f"i{k}" for k in rng.zipf(1.2, n) % 150],
             "time": rng.integers(0, 1000, n),
             "shown": rng.random(n) < 0.2,
+            "amount": 0.1 + rng.random(n),
         }
     )
 
@@ -62,13 +65,13 @@ def session(cluster: Cluster) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def local() -> us.Log:
-    return us.read_log(table_of(), exposed="shown")
+    return us.read_log(table_of(), exposed="shown", columns=["amount"])
 
 
 @pytest.fixture(scope="module")
 def there(session: SparkSession) -> Any:
     """The same log on the cluster; it answers what a `Log` answers."""
-    return us.read_log(create_table(session, table_of()), exposed="shown")
+    return us.read_log(create_table(session, table_of()), exposed="shown", columns=["amount"])
 
 
 @pytest.fixture(scope="module")
@@ -118,6 +121,73 @@ def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there
         assert np.array_equal(found, getattr(local.repeats, name)), name
 
 
+DAY = 86_400_000_000  # microseconds
+TICKS = np.random.default_rng(9).integers(-300, 700, 500)
+WITHOUT_SOME = pa.array(np.arange(500) % 50 == 7)
+KINDS: dict[str, tuple[pa.Array, pa.DataType, pa.DataType, dict[str, Any], Any]] = {
+    "dates": (pa.array(TICKS.astype("datetime64[D]")), pa.int64(), pa.string(), {}, "1971-03-01"),
+    "timestamps": (
+        pa.array(TICKS * DAY // 7 + 123_457, pa.timestamp("us", "UTC")),
+        pa.int32(),
+        pa.string(),
+        {},
+        "1970-02-01T12:00Z",
+    ),
+    "timestamps without a zone": (
+        pa.array(TICKS * DAY // 7 + 123_457, pa.timestamp("us")),
+        pa.string(),
+        pa.int16(),
+        {},
+        "1970-02-01",
+    ),
+    "milliseconds": (pa.array(TICKS * DAY // 1000), pa.int64(), pa.int64(), {"time_unit": "ms"}, "1971-03-01"),
+    "decimals": (pa.array(TICKS / 7), pa.date32(), pa.float64(), {}, 50.5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_any_kind_are_read_as_on_this_machine(kind: str, session: SparkSession, tmp_path: Path) -> None:
+    times, users, items, how, date = KINDS[kind]
+    rng = np.random.default_rng(10)
+    ids = [pa.array(rng.zipf(1.4, 500) % n).cast(pa.int32()).cast(of) for n, of in ((60, users), (40, items))]
+    table = pa.table({"user": ids[0], "item": ids[1], "time": times})
+    some = [pc.if_else(WITHOUT_SOME, pa.scalar(None, column.type), column) for column in table.columns]
+    file = tmp_path / "log.parquet"
+    for k, name in enumerate(table.column_names):
+        pq.write_table(table.set_column(k, name, some[k]), file)
+        with pytest.raises(us.ColumnError) as here:
+            us.read_log(file, **how)
+        with pytest.raises(us.ColumnError) as there:
+            us.read_log(open_parquet([file], session), **how)
+        assert there.value.message == f"column {name!r} has 10 null values"
+        assert here.value.message.startswith(f"{there.value.message}, the first in ")
+        assert there.value.remedy == here.value.remedy
+    pq.write_table(table.set_column(0, "user", some[0]), file)
+    found, local = (us.read_log(one, **how, drop_nulls=True) for one in (open_parquet([file], session), file))
+    assert local.reading.dropped == 10
+    assert_same_log(found, local)
+    assert np.array_equal(found.at(date).probabilities(), local.at(date).probabilities())
+
+
+@pytest.mark.parametrize(
+    ("prior", "fit"),
+    [
+        ({}, {"users": "both", "min_items": 2}),
+        ({"p_item": us.Recency(100)}, {"new_items": "keep"}),
+        ({"p_item": "amount"}, {}),
+    ],
+    ids=str,
+)
+def test_other_users_and_priors_give_the_same_weights(
+    prior: dict[str, Any], fit: dict[str, Any], there: Any, local: us.Log
+) -> None:
+    found, expected = (
+        us.fit_weights(one.at(NOW, **prior), one.at(REFERENCE, **prior), tol=0.05, **fit) for one in (there, local)
+    )
+    assert_same_weights(found, expected)
+    assert found.policy == expected.policy
+
+
 def test_marginals_drift_and_weights_are_the_same_to_the_last_bit(now: Any, before: Any, local: us.Log) -> None:
     here, cluster = local.at(NOW), now
     assert np.array_equal(cluster.probabilities(), here.probabilities())
@@ -157,7 +227,10 @@ def test_views_leave_out_the_same(there: Any, local: us.Log) -> None:
 
 def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> None:
     rng = np.random.default_rng(5)
-    rows, shown = table_of(2, 1500).drop_columns("shown"), table_of(3, 3000).drop_columns("shown")
+    rows, shown = (
+        table_of(2, 1500).select(["user", "item", "time"]),
+        table_of(3, 3000).select(["user", "item", "time"]),
+    )
     shown = shown.set_column(2, "time", pa.array(rng.integers(0, 1000, len(shown))))
     found = us.mark_exposed(us.read_log(create_table(session, rows)), create_table(session, shown), within=200)
     expected = us.mark_exposed(us.read_log(rows, repeats=True), shown, within=200)
@@ -165,6 +238,11 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
     marks = np.concatenate([block.exposed for block in blocks_of(cast(SparkLog, found))])
     assert 0 < np.count_nonzero(marks) < len(marks)
     assert np.array_equal(marks, expected.exposed)
+
+
+def list_of_one(log: us.Log) -> us.Table:
+    """A list made elsewhere for a single user, in the last block."""
+    return us.Table({"user": log.users.to_list()[-1:], "items": [log.items.to_list()[:5]]})
 
 
 def lists_of(log: us.Log) -> us.Table:
@@ -179,6 +257,7 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     here, cluster = local.at(NOW), now
     weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(local)}
+    models["of one"] = list_of_one(local)
     qualities = ["hit@5", "mrr@10"]
     found = us.evaluate(models, cluster, weights=weights, quality=qualities)
     assert list(found) == list(us.evaluate(models, here, weights=weights, quality=qualities))
@@ -186,15 +265,19 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     assert us.evaluate("popular", cluster) == us.evaluate("popular", here)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
+@pytest.mark.filterwarnings("ignore:.*recommends none of the held-out items:unskew.UnskewWarning")
 def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(now: Any, local: us.Log) -> None:
     here, cluster = local.at(NOW), now
     weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     found, expected = (us.sample_pairs(one, weights, sample=300, seed=4) for one in (cluster, here))
     assert found.to_arrow().equals(expected.to_arrow())
     assert found.about == expected.about
-    models = ["knn?neighbours=5", "popular"]
-    scores = [us.evaluate(models, one, weights=weights, sample=300, seed=4) for one in (cluster, here)]
-    assert list(scores[0]) == list(scores[1])
+    models: dict[str, Any] = {"knn": "knn?neighbours=5", "popular": "popular", "constant": "constant:i1,i3,i5"}
+    lists: dict[str, Any] = {"lists": lists_of(local), "of one": list_of_one(local)}
+    for some, n in ((models | lists, 300), (lists, 5)):
+        scores = [us.evaluate(some, one, weights=weights, sample=n, seed=4) for one in (cluster, here)]
+        assert list(scores[0]) == list(scores[1])
 
 
 def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,10 +288,36 @@ def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkey
         us.evaluate("knn", now)
 
 
-def test_a_timeline_has_the_same_rows(there: Any, local: us.Log) -> None:
-    how: dict[str, Any] = {"reference": REFERENCE, "dates": [700], "tol": 0.01}
-    made = [us.timeline(log, "popular", **how) for log in (there, local)]
+@pytest.mark.parametrize(
+    ("models", "how"),
+    [
+        (["popular"], {}),
+        (
+            ["knn?neighbours=5", "constant:i1,i3"],
+            {"sample": 200, "seed": 2, "top": [3], "p_item": us.Recency(100)},
+        ),
+    ],
+    ids=["all pairs", "sample"],
+)
+def test_a_timeline_has_the_same_rows(models: list[str], how: dict[str, Any], there: Any, local: us.Log) -> None:
+    made = [us.timeline(log, models, reference=REFERENCE, dates=[700], tol=0.05, **how) for log in (there, local)]
     assert made[0].rows.equals(made[1].rows)
+
+
+@pytest.mark.parametrize("sample", [None, 200])
+def test_a_report_has_the_same_scores_of_both_dates(sample: int | None, there: Any, local: us.Log) -> None:
+    models = ["popular"] if sample is None else ["knn?neighbours=5", "constant:i1,i3"]
+    found, expected = (
+        us.report(log, models, reference=REFERENCE, at=NOW, tol=0.2, sample=sample, refit=0)
+        for log in (there, local)
+    )
+    assert [(score.at, score.weighting) for score in found.scores] == len(models) * [
+        (REFERENCE, "raw"),
+        (NOW, "raw"),
+        (NOW, "weighted"),
+    ]
+    assert list(found.scores) == list(expected.scores)
+    assert "not split into parts" in found.notes[0]
 
 
 DATES = ("--reference", str(REFERENCE), "--at", str(NOW))
