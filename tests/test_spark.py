@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import threading
 from collections.abc import Callable, Iterator
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
@@ -20,6 +23,7 @@ from unskew.engines.block_table import BlockTable
 from unskew.engines.spark_log import SparkLog
 from unskew.engines.spark_session import create_table, start_session
 from unskew.reading.spark_layout import Layout
+from unskew.reading.spark_rows import open_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +34,7 @@ REFERENCE, NOW = 500, 900
 
 
 def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
-    """Rows with text ids, repeats among them, some of them shown."""
+    """Rows with text ids, repeats among them, some of them shown; and an amount, for P(i|u)."""
     rng = np.random.default_rng(seed)
     return pa.table(
         {
@@ -38,6 +42,7 @@ def table_of(seed: int = 1, n: int = 6000) -> pa.Table:
             "item": [f"i{k}" for k in rng.zipf(1.2, n) % 150],
             "time": rng.integers(0, 1000, n),
             "shown": rng.random(n) < 0.2,
+            "amount": 0.1 + rng.random(n),
         }
     )
 
@@ -60,13 +65,13 @@ def session(cluster: Cluster) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def local() -> us.Log:
-    return us.read_log(table_of(), exposed="shown")
+    return us.read_log(table_of(), exposed="shown", columns=["amount"])
 
 
 @pytest.fixture(scope="module")
 def there(session: SparkSession) -> Any:
     """The same log on the cluster; it answers what a `Log` answers."""
-    return us.read_log(create_table(session, table_of()), exposed="shown")
+    return us.read_log(create_table(session, table_of()), exposed="shown", columns=["amount"])
 
 
 @pytest.fixture(scope="module")
@@ -83,21 +88,30 @@ def blocks_of(log: SparkLog) -> list[us.Log]:
     return log.blocks.map(log.rule.log, "fetching all blocks")
 
 
-def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there: Any, local: us.Log) -> None:
+def assert_same_log(there: Any, local: us.Log) -> list[us.Log]:
+    """The same codes and entries; gives the blocks."""
     assert isinstance(there, SparkLog)
+    assert there.axis == local.axis
     assert there.items.values.equals(local.items.values)
     assert there.reading == local.reading
     assert (there.first, there.last, len(there)) == (local.first, local.last, len(local))
     blocks = blocks_of(there)
-    ends = np.cumsum([len(block.users) for block in blocks])
-    assert [0, *ends.tolist()] == local.edges.tolist()
     assert [user for block in blocks for user in block.users] == local.users.to_list()
     sizes = np.concatenate([np.diff(block.start.astype(int)) for block in blocks])
     assert np.array_equal(sizes, np.diff(local.start.astype(int)))
-    for name in ("item", "time", "exposed"):
-        assert np.array_equal(np.concatenate([getattr(block, name) for block in blocks]), getattr(local, name)), (
-            name
-        )
+    for name in ("item", "time"):
+        found = np.concatenate([getattr(block, name) for block in blocks])
+        assert np.array_equal(found, getattr(local, name)), name
+        assert found.dtype == getattr(local, name).dtype
+    return blocks
+
+
+def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there: Any, local: us.Log) -> None:
+    blocks = assert_same_log(there, local)
+    ends = np.cumsum([len(block.users) for block in blocks])
+    assert [0, *ends.tolist()] == local.edges.tolist()
+    assert local.exposed is not None
+    assert np.array_equal(np.concatenate([block.exposed for block in blocks]), local.exposed)
     assert local.repeats is not None
     begins = np.concatenate([[0], np.cumsum([len(block) for block in blocks])])
     entries = [block.repeats.entry + begin for block, begin in zip(blocks, begins, strict=False) if block.repeats]
@@ -105,6 +119,73 @@ def test_a_log_on_the_cluster_has_the_same_codes_entries_marks_and_repeats(there
     for name in ("time", "exposed"):
         found = np.concatenate([getattr(block.repeats, name) for block in blocks])
         assert np.array_equal(found, getattr(local.repeats, name)), name
+
+
+DAY = 86_400_000_000  # microseconds
+TICKS = np.random.default_rng(9).integers(-300, 700, 500)
+WITHOUT_SOME = pa.array(np.arange(500) % 50 == 7)
+KINDS: dict[str, tuple[pa.Array, pa.DataType, pa.DataType, dict[str, Any], Any]] = {
+    "dates": (pa.array(TICKS.astype("datetime64[D]")), pa.int64(), pa.string(), {}, "1971-03-01"),
+    "timestamps": (
+        pa.array(TICKS * DAY // 7 + 123_457, pa.timestamp("us", "UTC")),
+        pa.int32(),
+        pa.string(),
+        {},
+        "1970-02-01T12:00Z",
+    ),
+    "timestamps without a zone": (
+        pa.array(TICKS * DAY // 7 + 123_457, pa.timestamp("us")),
+        pa.string(),
+        pa.int16(),
+        {},
+        "1970-02-01",
+    ),
+    "milliseconds": (pa.array(TICKS * DAY // 1000), pa.int64(), pa.int64(), {"time_unit": "ms"}, "1971-03-01"),
+    "decimals": (pa.array(TICKS / 7), pa.date32(), pa.float64(), {}, 50.5),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_columns_of_any_kind_are_read_as_on_this_machine(kind: str, session: SparkSession, tmp_path: Path) -> None:
+    times, users, items, how, date = KINDS[kind]
+    rng = np.random.default_rng(10)
+    ids = [pa.array(rng.zipf(1.4, 500) % n).cast(pa.int32()).cast(of) for n, of in ((60, users), (40, items))]
+    table = pa.table({"user": ids[0], "item": ids[1], "time": times})
+    some = [pc.if_else(WITHOUT_SOME, pa.scalar(None, column.type), column) for column in table.columns]
+    file = tmp_path / "log.parquet"
+    for k, name in enumerate(table.column_names):
+        pq.write_table(table.set_column(k, name, some[k]), file)
+        with pytest.raises(us.ColumnError) as here:
+            us.read_log(file, **how)
+        with pytest.raises(us.ColumnError) as there:
+            us.read_log(open_parquet([file], session), **how)
+        assert there.value.message == f"column {name!r} has 10 null values"
+        assert here.value.message.startswith(f"{there.value.message}, the first in ")
+        assert there.value.remedy == here.value.remedy
+    pq.write_table(table.set_column(0, "user", some[0]), file)
+    found, local = (us.read_log(one, **how, drop_nulls=True) for one in (open_parquet([file], session), file))
+    assert local.reading.dropped == 10
+    assert_same_log(found, local)
+    assert np.array_equal(found.at(date).probabilities(), local.at(date).probabilities())
+
+
+@pytest.mark.parametrize(
+    ("prior", "fit"),
+    [
+        ({}, {"users": "both", "min_items": 2}),
+        ({"p_item": us.Recency(100)}, {"new_items": "keep"}),
+        ({"p_item": "amount"}, {}),
+    ],
+    ids=str,
+)
+def test_other_users_and_priors_give_the_same_weights(
+    prior: dict[str, Any], fit: dict[str, Any], there: Any, local: us.Log
+) -> None:
+    found, expected = (
+        us.fit_weights(one.at(NOW, **prior), one.at(REFERENCE, **prior), tol=0.05, **fit) for one in (there, local)
+    )
+    assert_same_weights(found, expected)
+    assert found.policy == expected.policy
 
 
 def test_marginals_drift_and_weights_are_the_same_to_the_last_bit(now: Any, before: Any, local: us.Log) -> None:
@@ -146,7 +227,10 @@ def test_views_leave_out_the_same(there: Any, local: us.Log) -> None:
 
 def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> None:
     rng = np.random.default_rng(5)
-    rows, shown = table_of(2, 1500).drop_columns("shown"), table_of(3, 3000).drop_columns("shown")
+    rows, shown = (
+        table_of(2, 1500).select(["user", "item", "time"]),
+        table_of(3, 3000).select(["user", "item", "time"]),
+    )
     shown = shown.set_column(2, "time", pa.array(rng.integers(0, 1000, len(shown))))
     found = us.mark_exposed(us.read_log(create_table(session, rows)), create_table(session, shown), within=200)
     expected = us.mark_exposed(us.read_log(rows, repeats=True), shown, within=200)
@@ -156,10 +240,16 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
     assert np.array_equal(marks, expected.exposed)
 
 
+def list_of_one(log: us.Log) -> us.Table:
+    """A list made elsewhere for a single user, in the last block."""
+    return us.Table({"user": log.users.to_list()[-1:], "items": [log.items.to_list()[:5]]})
+
+
 def lists_of(log: us.Log) -> us.Table:
     """Lists made elsewhere, of half of the users."""
-    users = log.users.to_list()[::2]
-    return us.Table({"user": users, "items": [[f"i{1 + k % 80}", "i0", "i85"] for k in range(len(users))]})
+    users, (first, *others, last) = log.users.to_list()[::2], log.items.to_list()
+    lists = [[others[k % len(others)], first, last] for k in range(len(users))]
+    return us.Table({"user": users, "items": lists})
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
@@ -167,6 +257,7 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     here, cluster = local.at(NOW), now
     weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(local)}
+    models["of one"] = list_of_one(local)
     qualities = ["hit@5", "mrr@10"]
     found = us.evaluate(models, cluster, weights=weights, quality=qualities)
     assert list(found) == list(us.evaluate(models, here, weights=weights, quality=qualities))
@@ -174,15 +265,19 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     assert us.evaluate("popular", cluster) == us.evaluate("popular", here)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
+@pytest.mark.filterwarnings("ignore:.*recommends none of the held-out items:unskew.UnskewWarning")
 def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(now: Any, local: us.Log) -> None:
     here, cluster = local.at(NOW), now
     weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     found, expected = (us.sample_pairs(one, weights, sample=300, seed=4) for one in (cluster, here))
     assert found.to_arrow().equals(expected.to_arrow())
     assert found.about == expected.about
-    models = ["knn?neighbours=5", "popular"]
-    scores = [us.evaluate(models, one, weights=weights, sample=300, seed=4) for one in (cluster, here)]
-    assert list(scores[0]) == list(scores[1])
+    models: dict[str, Any] = {"knn": "knn?neighbours=5", "popular": "popular", "constant": "constant:i1,i3,i5"}
+    lists: dict[str, Any] = {"lists": lists_of(local), "of one": list_of_one(local)}
+    for some, n in ((models | lists, 300), (lists, 5)):
+        scores = [us.evaluate(some, one, weights=weights, sample=n, seed=4) for one in (cluster, here)]
+        assert list(scores[0]) == list(scores[1])
 
 
 def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -193,10 +288,142 @@ def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkey
         us.evaluate("knn", now)
 
 
-def test_a_timeline_has_the_same_rows(there: Any, local: us.Log) -> None:
-    how: dict[str, Any] = {"reference": REFERENCE, "dates": [700], "tol": 0.01}
-    made = [us.timeline(log, "popular", **how) for log in (there, local)]
+@pytest.mark.parametrize(
+    ("models", "how"),
+    [
+        (["popular"], {}),
+        (
+            ["knn?neighbours=5", "constant:i1,i3"],
+            {"sample": 200, "seed": 2, "top": [3], "p_item": us.Recency(100)},
+        ),
+    ],
+    ids=["all pairs", "sample"],
+)
+def test_a_timeline_has_the_same_rows(models: list[str], how: dict[str, Any], there: Any, local: us.Log) -> None:
+    made = [us.timeline(log, models, reference=REFERENCE, dates=[700], tol=0.05, **how) for log in (there, local)]
     assert made[0].rows.equals(made[1].rows)
+
+
+@pytest.mark.parametrize("sample", [None, 200])
+def test_a_report_has_the_same_scores_of_both_dates(sample: int | None, there: Any, local: us.Log) -> None:
+    models = ["popular"] if sample is None else ["knn?neighbours=5", "constant:i1,i3"]
+    found, expected = (
+        us.report(log, models, reference=REFERENCE, at=NOW, tol=0.2, sample=sample, refit=0)
+        for log in (there, local)
+    )
+    assert [(score.at, score.weighting) for score in found.scores] == len(models) * [
+        (REFERENCE, "raw"),
+        (NOW, "raw"),
+        (NOW, "weighted"),
+    ]
+    assert list(found.scores) == list(expected.scores)
+    assert "not split into parts" in found.notes[0]
+
+
+DATES = ("--reference", str(REFERENCE), "--at", str(NOW))
+COMMANDS: dict[str, tuple[str, ...]] = {
+    "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
+    "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
+    "weights": (*DATES, "--tol", "0.05"),
+    "evaluate": (*DATES, "--tol", "0.2", "-r", "constant:i1,i3", "-q", "mrr@10"),
+    "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "--tol", "0.2", "-r", "popular"),
+    "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
+}
+UNLIKE = {
+    "evaluate": {"changes", "comparisons", "cost", "notes"},  # which there are none of on Spark, as its notes say
+    "timeline": {"hash"},  # of the log: of each block by itself
+}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a log, and with exposures whose columns have other names."""
+    folder = tmp_path_factory.mktemp("inputs")
+    pq.write_table(table_of(11, 900), folder / "log.parquet")
+    shown = table_of(12, 600).select(["user", "item", "time"]).rename_columns(["who", "what", "when"])
+    pq.write_table(shown, folder / "shown.parquet")
+    return folder
+
+
+def run_command(name: str, inputs: Path, output: Path, *more: str) -> tuple[dict[str, Any], pa.Table | None]:
+    """What a command prints as JSON, and the table that it writes."""
+    command = [name, str(inputs / "log.parquet"), *COMMANDS[name], "--json", *more]
+    command += [] if name in ("drift", "evaluate") else ["-o", str(output)]
+    given = [word.replace("SHOWN", str(inputs / "shown.parquet")) for word in command]
+    done = CliRunner().invoke(main, given)
+    assert done.exit_code == 0, done.stderr
+    assert "error" not in done.stderr
+    return json.loads(done.stdout), pq.read_table(output) if output.exists() else None
+
+
+def drop_keys(found: Any, names: set[str]) -> Any:
+    """The same JSON without some keys, wherever they are."""
+    if isinstance(found, list):
+        return [drop_keys(one, names) for one in found]
+    if isinstance(found, dict):
+        return {key: drop_keys(value, names) for key, value in found.items() if key not in names}
+    return found
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "weights"])
+def test_a_command_gives_the_same_with_a_master_as_on_this_machine(
+    name: str, cluster: Cluster, session: SparkSession, inputs: Path, tmp_path: Path
+) -> None:
+    spark = ("--engine", "spark", "--master", cluster.url)
+    found, written = run_command(name, inputs, tmp_path / "there.parquet", *spark)
+    expected, table = run_command(name, inputs, tmp_path / "here.parquet", "--engine", "local")
+    assert found.keys() == expected.keys()
+    unlike = {"seconds", "output", *UNLIKE.get(name, ())}
+    assert drop_keys(found, unlike) == drop_keys(expected, unlike)
+    assert (written is None) == (table is None) == (name in ("drift", "evaluate"))
+    if written is not None:
+        assert written.equals(table)
+
+
+def test_people_read_the_same(cluster: Cluster, session: SparkSession, inputs: Path) -> None:
+    drift = ["drift", str(inputs / "log.parquet"), *DATES]
+    there = CliRunner().invoke(main, [*drift, "--engine", "spark", "--master", cluster.url])
+    here = CliRunner().invoke(main, drift)
+    assert "interactions" in there.stdout
+    assert (there.stdout, there.stderr) == (here.stdout, here.stderr)
+
+
+def test_a_command_sets_what_it_is_told_to_and_the_number_of_partitions_changes_nothing(
+    cluster: Cluster, session: SparkSession, inputs: Path, tmp_path: Path
+) -> None:
+    before = session.conf.get("spark.sql.shuffle.partitions")
+    more = ("--engine", "spark", "--master", cluster.url, "--spark-conf", "spark.sql.shuffle.partitions=5")
+    try:
+        found, written = run_command("weights", inputs, tmp_path / "there.parquet", *more)
+        assert session.conf.get("spark.sql.shuffle.partitions") == "5" != before
+    finally:
+        session.conf.set("spark.sql.shuffle.partitions", str(before))
+    expected, table = run_command("weights", inputs, tmp_path / "here.parquet")
+    assert drop_keys(found, {"seconds", "output"}) == drop_keys(expected, {"seconds", "output"})
+    assert written is not None
+    assert written.equals(table)
+    command = ["drift", str(inputs / "log.parquet"), *DATES, "--engine", "spark"]
+    done = CliRunner().invoke(main, [*command, "--spark-conf", "spark.executor.memory=2g"])
+    assert (done.exit_code, len(done.stderr.splitlines())) == (2, 1)
+    assert "spark.executor.memory cannot be set any more" in done.stderr
+
+
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
+def test_a_finer_cut_changes_no_more_than_the_last_digits(session: SparkSession) -> None:
+    table = table_of(7, 3000)
+    session.conf.set("spark.unskew.blocks", "6")
+    try:
+        found: Any = us.read_log(create_table(session, table))
+    finally:
+        session.conf.unset("spark.unskew.blocks")
+    expected = us.read_log(table)
+    assert found.blocks.blocks == 6 > len(expected.edges) - 1
+    assert_same_log(found, expected)
+    assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)
+    models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(expected)}
+    ours, theirs = (us.evaluate(models, one.at(NOW), weights={"i1": 0.5}) for one in (found, expected))
+    for name in ("value", "low", "high"):
+        assert [getattr(s, name) for s in ours] == pytest.approx([getattr(s, name) for s in theirs], rel=1e-12)
 
 
 class KillWhile:
@@ -228,37 +455,44 @@ def test_a_worker_that_is_lost_in_the_middle_of_a_fit_changes_nothing(
     cluster.add_worker()
 
 
-def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing_and_a_finer_cut_no_more_than_digits(
+def test_a_worker_that_is_lost_in_the_middle_of_a_read_changes_nothing(
     cluster: Cluster, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = table_of(7, 3000)
-    monkeypatch.setattr(Layout, "lay_out", _kill_and_go_on(Layout.lay_out, cluster))
-    session.conf.set("spark.unskew.blocks", "6")
-    try:
-        found: Any = us.read_log(create_table(session, table))
-    finally:
-        session.conf.unset("spark.unskew.blocks")
-    expected = us.read_log(table)
-    assert cluster.workers[1].poll() is not None
-    blocks = blocks_of(found)
-    assert len(blocks) == 6 > len(expected.edges) - 1
-    assert [user for block in blocks for user in block.users] == expected.users.to_list()
-    for name in ("item", "time"):
-        assert np.array_equal(np.concatenate([getattr(b, name) for b in blocks]), getattr(expected, name)), name
-    assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)
-    scores = [us.evaluate("popular", one.at(NOW)) for one in (found, expected)]
-    assert scores[0].value == pytest.approx(scores[1].value, rel=1e-12)
+    """It is killed once rows and users are kept on the cluster, and before any block is made of them."""
+    before, victim, events = set(find_kept(session)), cluster.workers[1], list[str]()
+    lay_out, run = Layout.lay_out, BlockTable.map
 
-
-def _kill_and_go_on(step: Callable[..., BlockTable], cluster: Cluster) -> Callable[..., BlockTable]:
-    """Lose a worker between two steps of a read: what it kept of the first is gone."""
-
-    def run(*arguments: Any) -> BlockTable:
-        made = step(*arguments)
-        threading.Timer(0.5, lambda: kill(cluster.workers[1])).start()
+    def lay_out_and_kill(layout: Layout, *arguments: Any) -> BlockTable:
+        made = lay_out(layout, *arguments)
+        assert len(set(find_kept(session)) - before) == 3, "folded rows, users, and users in order"
+        kill(victim)
+        assert victim.poll() is not None
+        events.append("killed")
         return made
 
-    return run
+    def note_and_run(table: BlockTable, work: Any, what: str) -> list[Any]:
+        events.append(what)
+        return list(run(table, work, what))
+
+    table = table_of(7, 6000)
+    monkeypatch.setattr(Layout, "lay_out", lay_out_and_kill)
+    with monkeypatch.context() as noting:
+        noting.setattr(BlockTable, "map", note_and_run)
+        found: Any = us.read_log(create_table(session, table))
+    assert events == ["killed", "measuring the log"]  # which is what makes the blocks
+    expected = us.read_log(table)
+    assert found.blocks.blocks == len(expected.edges) - 1 > 1
+    assert_same_log(found, expected)
+    ours, theirs = ([one.at(when) for when in (NOW, REFERENCE)] for one in (found, expected))
+    for there, here in zip(ours, theirs, strict=True):
+        assert np.array_equal(there.probabilities(), here.probabilities())
+    assert_same_weights(us.fit_weights(*ours, tol=0.05), us.fit_weights(*theirs, tol=0.05))
+
+
+def find_kept(session: SparkSession) -> list[int]:
+    """The tables of which the cluster keeps some part."""
+    told = session.sparkContext._jsc.sc().getRDDStorageInfo()
+    return [int(one.id()) for one in told if one.numCachedPartitions() > 0]
 
 
 def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(

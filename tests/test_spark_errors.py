@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
@@ -92,6 +94,85 @@ def test_what_does_not_work_there_is_refused_before_spark_is_started(
     assert_one_line(drift(log, "--engine", "spark", "--detect"), "--detect does not work on Spark")
     excess = ["excess", log, "--production", "popular", "--campaign", "1:2", "--engine", "spark"]
     assert_one_line(CliRunner().invoke(main, excess), "'unskew excess' does not work on Spark")
+
+
+def test_limits_of_reading_here_are_refused_there(log: str, tmp_path: Path) -> None:
+    spark = ("--engine", "spark", "--master", f"spark://127.0.0.1:{free_port()}")
+    instead = "give --spark-conf spark.executor.memory=8g instead"
+    assert_one_line(drift(log, *spark, "--memory-limit", "4GB"), "--memory-limit is about", instead)
+    instead = "give --spark-conf spark.local.dir=/scratch instead"
+    assert_one_line(drift(log, *spark, "--temp-dir", str(tmp_path)), "--temp-dir is about", instead)
+    frame = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})()
+    with pytest.raises(us.EngineError, match=r"memory_limit is about.*: set spark.executor.memory of its session"):
+        us.read_log(frame, memory_limit="4GB")
+    with pytest.raises(us.EngineError, match=r"temp_dir is about.*: set spark.local.dir of its session"):
+        us.read_log(frame, temp_dir=tmp_path)
+
+
+@pytest.mark.parametrize("limit", ["4GB", "nonsense"])
+def test_limits_of_the_environment_are_for_this_machine_alone(
+    log: str, limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNSKEW_MEMORY_LIMIT", limit)
+    url = f"spark://127.0.0.1:{free_port()}"
+    assert_one_line(drift(log, "--engine", "spark", "--master", url), "does not answer")
+
+
+class _Waiting:
+    """A session whose cluster has no worker, as much of it as waiting asks for."""
+
+    master = "yarn"
+
+    def __init__(self, application: str) -> None:
+        self.applicationId = application
+        self.sparkContext = self._jsc = self
+
+    def sc(self) -> _Waiting:
+        return self
+
+    def getExecutorMemoryStatus(self) -> _Executors:  # noqa: N802
+        return _Executors(["the driver"])
+
+    def cancelAllJobs(self) -> None: ...  # noqa: N802
+
+    def stop(self) -> None: ...
+
+
+class _Executors(list[str]):
+    def size(self) -> int:
+        return len(self)
+
+
+def test_workers_that_never_came_are_told_apart_from_workers_that_are_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(spark_session, "_LOOK", 0.01)
+    session: Any = _Waiting("one")
+    with pytest.raises(us.EngineError) as never:
+        spark_session._wait(session, Future(), 0.05, "reading")
+    assert "the Spark cluster at yarn has given no worker in 0.05 seconds: has its queue room" in str(never.value)
+    assert "spark.unskew.patience=600" in str(never.value)
+    done = Future[int]()
+    done.set_result(3)
+    assert spark_session._wait(session, done, 0.05, "reading") == 3
+    with pytest.raises(us.EngineError, match="at yarn has no worker any more: start workers"):
+        spark_session._wait(session, Future(), 0.05, "a pass")
+
+
+def test_settings_of_the_user_and_of_the_site_come_before_ours(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    alone = spark_session.choose_settings("yarn", {})
+    assert alone["spark.executor.memory"] == "1g"
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# spark.driver.memory 2g\n spark.executor.memory   16g\nspark.sql.shuffle.partitions=2000\n\n"
+    )
+    found = spark_session.choose_settings("yarn", {"spark.sql.shuffle.partitions": "5000"})
+    assert found == {
+        **{key: value for key, value in alone.items() if key != "spark.executor.memory"},
+        "spark.sql.shuffle.partitions": "5000",
+    }
 
 
 def test_a_reason_is_found_in_what_spark_says() -> None:

@@ -127,9 +127,10 @@ def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> d
 
 def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
     from unskew.data.snapshot import Snapshot
+    from unskew.engines.spark_log import SparkSnapshot
 
     figures = []
-    if isinstance(before, Snapshot):
+    if isinstance(before, Snapshot | SparkSnapshot):
         for name, old, new in (
             ("users", before.n_users, now.n_users),
             ("items", before.n_items, now.n_items),

@@ -117,16 +117,23 @@ class KnownOptions:
             draws=draws,
         )
 
-    def _read_exposures(self, log: Log, drop_nulls: bool) -> Log | None:
-        """The exposures, their columns named as in FILE?user=A or else found by what they are called."""
+    def _read_exposures(self, log: Log, drop_nulls: bool) -> Any:
+        """The exposures, their columns named as in FILE?user=A or else found by what they are called.
+
+        For a log on Spark they are a Spark table, else a log.
+        """
         if self.exposures is None:
             return None
+        from unskew.engines.spark_log import is_on_spark
         from unskew.errors import MissingColumnError
+        from unskew.reading.exposures import open_exposures
         from unskew.reading.file_options import split_roles
         from unskew.reading.reader import find_columns, read_log
 
         path, names = split_roles(self.exposures, ("user", "item", "time"))
         try:
+            if is_on_spark(log):
+                return open_exposures(log, path, names, drop_nulls=drop_nulls)
             if not names:
                 names = asdict(find_columns(path, log.columns, "exposures"))
             user, item, time = (names.get(role) for role in ("user", "item", "time"))

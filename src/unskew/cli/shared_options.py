@@ -468,8 +468,11 @@ def limit_options(function: Function) -> Function:
 
     @functools.wraps(function)
     def command(memory_limit: str | None, temp_dir: str | None, **given: Any) -> Any:
-        from unskew.reading.limits import limit_reading
+        from unskew.reading.limits import limit_reading, refuse_limits_on_spark
 
+        if given.get("engine") == "spark":
+            refuse_limits_on_spark(memory_limit, temp_dir, by_option=True)
+            return function(**given)
         with limit_reading(memory_limit, temp_dir):
             return function(**given)
 

@@ -70,6 +70,8 @@ class Log(DatedLog):
     cut
         Where the users are cut into blocks for sums over all of them; of a view as in the whole log. None to cut
         by what they hold.
+    is_part
+        Whether these are some of the users of a log on a cluster, which has others elsewhere.
     """
 
     users: Ids
@@ -92,6 +94,7 @@ class Log(DatedLog):
     view_report: ViewReport | None = None
     view_details: str = ""
     cut: Codes | None = None
+    is_part: bool = False
 
     @classmethod
     def load(cls, path: str | Path) -> Log:

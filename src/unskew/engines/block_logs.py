@@ -64,6 +64,7 @@ class BlockForm:
             extra=_with_prefix(record, _EXTRA),
             repeats=_read_repeats(record),
             cut=np.array([0, len(users)], dtype=np.int64),
+            is_part=True,
         )
 
 

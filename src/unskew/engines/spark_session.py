@@ -39,7 +39,18 @@ PATIENCE = 60.0
 
 _LOOK = 1.0  # seconds between two looks at the workers
 _REACH = 5.0  # seconds in which a master must answer
-_FEW = 64  # partitions of a shuffle, if nothing is said: those of blocks follow from the data
+_OURS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.driver.memory": "1g",
+    "spark.executor.memory": "1g",
+    "spark.sql.shuffle.partitions": "64",  # those of blocks follow from the data
+    "spark.driver.maxResultSize": "0",
+    "spark.log.level": "ERROR",
+}
+"""Settings of a session that is started here, where neither the user nor spark-defaults.conf says anything."""
+
+_served: set[str] = set()  # applications that had a worker at some time
 
 
 def start_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
@@ -53,6 +64,7 @@ def start_session(master: str | None = None, conf: Mapping[str, str] | None = No
     active = SparkSession.getActiveSession()
     if active is not None and not active.sparkContext._jsc.sc().isStopped():
         _require_same_master(active, master)
+        _change_settings(active, conf or {})
         return active
     wanted = master or DEFAULT_MASTER
     _require_java()
@@ -98,18 +110,23 @@ def _threads() -> ThreadPoolExecutor:
 
 
 def _wait(session: SparkSession, running: Future[Result], patience: float, what: str) -> Result:
-    alive = monotonic()
+    application, alive = str(session.sparkContext.applicationId), monotonic()
     while True:
         try:
-            return running.result(timeout=_LOOK)
+            found = running.result(timeout=_LOOK)
         except NotYet:
             if running.done():
                 raise
+        else:
+            _served.add(application)
+            return found
         if _count_workers(session) > 0:
             alive = monotonic()
+            _served.add(application)
         elif monotonic() - alive > patience:
+            master = str(session.sparkContext.master)
             _abandon(session)
-            raise _lost(session, what)
+            raise _explain_waiting(what, master, patience, served=application in _served)
 
 
 def _count_workers(session: SparkSession) -> int:
@@ -168,10 +185,17 @@ def _find_reason(text: str) -> str:
     return chosen[:300]
 
 
-def _lost(session: SparkSession, what: str) -> EngineError:
+def _explain_waiting(what: str, master: str, patience: float, *, served: bool) -> EngineError:
+    """Why a job is given up: the workers are gone, or there never was one."""
+    if served:
+        return EngineError(
+            f"{what}: the Spark cluster at {master} has no worker any more",
+            remedy="start workers, and then this again",
+        )
     return EngineError(
-        f"{what}: the Spark cluster at {session.sparkContext.master} has no worker any more",
-        remedy="start workers, and then this again",
+        f"{what}: the Spark cluster at {master} has given no worker in {patience:g} seconds",
+        remedy="has its queue room for what spark.executor.memory asks for? With spark.unskew.patience=600, ten "
+        "minutes are waited",
     )
 
 
@@ -181,6 +205,22 @@ def _require_same_master(active: SparkSession, master: str | None) -> None:
         raise EngineError(
             f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
         )
+
+
+def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:
+    """Make settings of a session that runs; most of those that are not about SQL are made before."""
+    from pyspark.errors import PySparkException
+
+    for key, value in conf.items():
+        if active.conf.get(key, None) == value:
+            continue
+        try:
+            active.conf.set(key, value)
+        except PySparkException:
+            raise EngineError(
+                f"{key} cannot be set any more: a Spark session is running already",
+                remedy=f"stop it, or leave out {option('spark_conf')}",
+            ) from None
 
 
 def _require_java() -> None:
@@ -220,6 +260,26 @@ def _require_answer(master: str) -> None:
     )
 
 
+def choose_settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
+    """The settings of a new session: those given, and ours for what spark-defaults.conf leaves open."""
+    theirs = _read_defaults()
+    ours = {key: value for key, value in _OURS.items() if key not in theirs}
+    return {"spark.app.name": "unskew", **ours, **conf, "spark.master": master}
+
+
+def _read_defaults() -> set[str]:
+    """The settings that spark-defaults.conf makes, where Spark itself looks for it."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    folder = os.environ.get("SPARK_CONF_DIR") or Path(_find_spark_home()) / "conf"
+    try:
+        lines = (Path(folder) / "spark-defaults.conf").read_text(errors="replace").splitlines()
+    except OSError:
+        return set()
+    found = (re.match(r"\s*([^\s#!=:]+)", line) for line in lines)
+    return {one[1] for one in found if one is not None}
+
+
 def _launch(master: str, conf: dict[str, str]) -> SparkSession:
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
@@ -227,18 +287,7 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
 
-    settings = {
-        "spark.app.name": "unskew",
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.memory": "1g",
-        "spark.executor.memory": "1g",
-        "spark.sql.shuffle.partitions": str(_FEW),
-        "spark.driver.maxResultSize": "0",
-        "spark.log.level": "ERROR",
-        **conf,
-        "spark.master": master,
-    }
+    settings = choose_settings(master, conf)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = Path(tempfile.mkdtemp(prefix="unskew-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)

@@ -131,6 +131,7 @@ def collect_users(
         source=log.source,
         view_details=log.view_details,
         cut=np.searchsorted(block, np.arange(log.blocks.blocks + 1)),
+        is_part=True,
     )
     return UserSample(Snapshot.cut_off(own_log, snapshot.moment), block, user, everyone.n_users)
 

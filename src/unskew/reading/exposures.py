@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,11 +17,18 @@ from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import Step
 from unskew.engines.spark_log import SparkLog, is_on_spark
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, missing_column, option
 from unskew.reading.reader import choose_alike, find_columns, read_log
 from unskew.reading.sources import names_files
 from unskew.reading.spark_layout import lay_out_log
-from unskew.reading.spark_rows import SparkRows, is_spark_table, mark_rows, open_parquet, read_spark_rows
+from unskew.reading.spark_rows import (
+    SparkRows,
+    is_spark_table,
+    mark_rows,
+    open_parquet,
+    quote_column,
+    read_spark_rows,
+)
 from unskew.text import count, percent
 
 
@@ -93,6 +101,20 @@ def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog
     unit = log.axis.unit if log.axis.kind == "epoch" else None
     shown = read_spark_rows(table, names, time_unit=unit, source=source)
     return lay_out_log(mark_rows(rows, shown, within), repeats=True)
+
+
+def open_exposures(log: SparkLog, path: str, names: Mapping[str, str], *, drop_nulls: bool = False) -> Any:
+    """A Spark table of exposures from Parquet files, its columns called as in the log; `names` says which is what
+    where their own names do not.
+    """
+    table = open_parquet([path], log.rows.frame.sparkSession)
+    for name in names.values():
+        if name not in table.columns:
+            raise missing_column(path, name, table.columns, "name the right one")
+    found = choose_alike(table.columns, path, replace(log.columns, **names), "exposures")
+    ours, theirs = asdict(log.columns), asdict(found)
+    chosen = table.select(*(table[quote_column(theirs[role])].alias(ours[role]) for role in ours))
+    return chosen.dropna(subset=list(ours.values())) if drop_nulls else chosen
 
 
 def _read(log: Log, source: Any) -> Log:

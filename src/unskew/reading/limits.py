@@ -18,7 +18,7 @@ from typing import Any
 
 import duckdb
 
-from unskew.errors import FileError, InputError, option
+from unskew.errors import EngineError, FileError, InputError, option
 from unskew.files import shorten_path
 from unskew.folders import temporary_folder
 
@@ -85,6 +85,24 @@ def reading_limits(memory_limit: Any = None, temp_dir: Any = None) -> ReadingLim
         memory, folder = (os.environ.get(name) or None for name in _VARIABLES)
         limits = ReadingLimits().with_changes(memory, folder, _VARIABLES)
     return limits.with_changes(memory_limit, temp_dir)
+
+
+def refuse_limits_on_spark(memory_limit: Any, temp_dir: Any, *, by_option: bool = False) -> None:
+    """Refuse limits where the workers of a cluster read, which have their own; the environment is not asked.
+
+    `by_option` says whether settings of Spark are given by an option, as on the command line.
+    """
+    settings = {"memory_limit": "spark.executor.memory", "temp_dir": "spark.local.dir"}
+    examples = {"memory_limit": "8g", "temp_dir": "/scratch"}
+    for name, value in (("memory_limit", memory_limit), ("temp_dir", temp_dir)):
+        if value is None:
+            continue
+        setting = settings[name]
+        instead = option("spark_conf", f"{setting}={examples[name]}") if by_option else f"{setting} of its session"
+        raise EngineError(
+            f"{option(name)} is about reading on this machine, and on Spark its workers read",
+            remedy=f"{'give' if by_option else 'set'} {instead} instead",
+        )
 
 
 @contextlib.contextmanager

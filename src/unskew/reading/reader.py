@@ -19,7 +19,7 @@ from unskew.reading.column_guesses import find_by_words, find_place, guess_by_co
 from unskew.reading.column_types import family_of, refuse_twins
 from unskew.reading.encoder import encode_log
 from unskew.reading.file_options import FileOptions
-from unskew.reading.limits import reading_limits
+from unskew.reading.limits import reading_limits, refuse_limits_on_spark
 from unskew.reading.sources import Part, Source, open_source
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import is_spark_table, read_spark_rows
@@ -91,7 +91,8 @@ def read_log(
         ``UNSKEW_MEMORY_LIMIT``, else four fifths of the memory of the machine. The log that results takes room
         besides: 12 to 16 bytes an interaction.
     temp_dir
-        The folder for what does not fit; by default ``UNSKEW_TEMP_DIR``, else that of the system.
+        The folder for what does not fit; by default ``UNSKEW_TEMP_DIR``, else that of the system. Neither is for a
+        Spark table, whose workers have limits of their own.
 
     Notes
     -----
@@ -128,6 +129,7 @@ def read_log(
             log.label(name)
         return log
     if is_spark_table(source):
+        refuse_limits_on_spark(memory_limit, temp_dir)
         refuse_on_spark(removed=removed, labels=labels, time_format=time_format, **options.given())
         there: Any = read_spark_log(
             source,

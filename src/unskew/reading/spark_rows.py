@@ -157,7 +157,7 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
 def _read_id(frame: DataFrame, name: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    kind, column = frame.schema[name].dataType.simpleString(), frame[_quote(name)]
+    kind, column = frame.schema[name].dataType.simpleString(), frame[quote_column(name)]
     if kind.startswith(("array", "map", "struct", "binary", "variant")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
     if kind in ("float", "double"):
@@ -169,7 +169,7 @@ def _read_times(frame: DataFrame, name: str, unit: str | None) -> tuple[Column, 
     """Ticks and what they mean; see `unskew.reading.column_types.time_column`."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    kind, column = frame.schema[name].dataType.simpleString(), frame[_quote(name)]
+    kind, column = frame.schema[name].dataType.simpleString(), frame[quote_column(name)]
     if kind in ("tinyint", "smallint", "int", "bigint"):
         axis = TimeAxis("integer") if unit is None else TimeAxis("epoch", unit, "UTC")
         return column.cast("bigint"), axis
@@ -200,7 +200,7 @@ def _read_times(frame: DataFrame, name: str, unit: str | None) -> tuple[Column, 
 def _read_flags(frame: DataFrame, name: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 
-    kind, column = frame.schema[name].dataType.simpleString(), frame[_quote(name)]
+    kind, column = frame.schema[name].dataType.simpleString(), frame[quote_column(name)]
     if kind == "boolean":
         return F.coalesce(column, F.lit(False))
     if kind in ("tinyint", "smallint", "int", "bigint", "float", "double") or kind.startswith("decimal"):
@@ -215,7 +215,7 @@ def _read_numbers(frame: DataFrame, name: str) -> Column:
     kind = frame.schema[name].dataType.simpleString()
     if kind in ("string", "date") or kind.startswith(("timestamp", "array", "map", "struct", "binary")):
         raise ColumnError(f"column {name!r} holds {kind} values: numbers are needed there")
-    return F.coalesce(frame[_quote(name)].cast("double"), F.lit(float("nan")))
+    return F.coalesce(frame[quote_column(name)].cast("double"), F.lit(float("nan")))
 
 
 def _check_calendar(axis: TimeAxis, name: str, ticks: tuple[Any, ...], unit: str | None) -> None:
@@ -231,5 +231,6 @@ def _check_calendar(axis: TimeAxis, name: str, ticks: tuple[Any, ...], unit: str
             ) from None
 
 
-def _quote(name: str) -> str:
+def quote_column(name: str) -> str:
+    """The name of a column as Spark takes it, whatever signs it has."""
     return f"`{name.replace('`', '``')}`"

@@ -49,14 +49,15 @@ class CodedLists:
         item_column = rows.columns.get("items") or rows.columns["item"]
         item = _find_codes(rows.item, log.items, rows.is_text, f"{name}: column {item_column!r}")
         held_out = np.full(len(rows), -1, dtype=np.int64)
-        known = (user >= 0) & (item >= 0)
+        no_user = (user < 0) & (not log.is_part)  # of a part of a log, who is not there may be elsewhere
+        known = ~no_user & (item >= 0)
         if rows.held_out is not None:
             where = f"{name}: column {rows.columns['held_out']!r}"
             held_out = _find_codes(rows.held_out, log.items, rows.is_text, where)
             known &= held_out >= 0
         if not known.all():
-            _warn_of_unknown(rows, user < 0, item < 0, known, log, name)
-        kept = np.flatnonzero(known)
+            _warn_of_unknown(rows, no_user, item < 0, known, log, name)
+        kept = np.flatnonzero(known & (user >= 0))
         key = number_owners(user[kept], held_out[kept], log)
         since = None if rows.date is None else find_ticks(rows.dates, log.axis, name)[rows.date[kept]]
         order = _sort(rows, kept, key, since, item[kept])
