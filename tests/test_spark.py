@@ -288,6 +288,13 @@ def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkey
         us.evaluate("knn", now)
 
 
+def test_what_needs_all_profiles_here_says_so(there: Any, now: Any) -> None:
+    with pytest.raises(us.EngineError, match=r"^rank_held_out\(\) needs all profiles on one machine"):
+        us.rank_held_out("popular", now)
+    with pytest.raises(us.EngineError, match=r"^find_bursts\(\) does not work on Spark"):
+        us.find_bursts(there)
+
+
 @pytest.mark.parametrize(
     ("models", "how"),
     [

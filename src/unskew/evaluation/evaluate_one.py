@@ -13,8 +13,8 @@ from typing import Any, Unpack, overload
 
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
-from unskew.engines.spark_log import is_at_spark
-from unskew.errors import InputError
+from unskew.engines.spark_log import is_at_spark, require_local
+from unskew.errors import InputError, function
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.pair_selection import PairSelection
@@ -176,6 +176,7 @@ def rank_held_out(
     >>> [(s.quality, round(s.value, 3)) for s in ranks.scores("rank<=1,2")]
     [('hit@1', 0.5), ('hit@2', 0.833)]
     """
+    require_local(snapshot, function("rank_held_out"))
     several = weights if isinstance(weights, Sequence) else [weights]
     chosen = PairSelection.of(snapshot, several, **selection)
     return rank_selection(recommender, chosen, named_qualities(qualities))

@@ -19,6 +19,8 @@ from unskew.data.date_columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Label
+from unskew.engines.spark_log import require_log_here
+from unskew.errors import function
 from unskew.frames import to_native
 from unskew.weights.burst_cells import BurstCells
 
@@ -133,6 +135,7 @@ def find_bursts(log: Log) -> Bursts:
     >>> len(us.outside(log, found.windows)) < len(log)
     True
     """
+    require_log_here(log, function("find_bursts"))
     require_instance(Log, log, "a log", "read one with read_log")
     cells = BurstCells.of(log)
     scan = _Scan(cells)
