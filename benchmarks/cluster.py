@@ -193,19 +193,19 @@ class ClusterWork:
         now, before = self._dates(self.log)
         with self.watch.step("a fit, with a worker killed in its third pass"):
             again = _fit_while_a_worker_is_killed(now, before, self.watch.cluster)
-        self.same_bits["weights, with a worker killed in the fit"] = _is_same(again, self.weights)
+        self.same_bits["weights of a fit in which a worker was killed"] = _is_same(again, self.weights)
         with self.watch.step("reading, with a worker killed in the middle"):
             log = self._read_while_a_worker_is_killed(after=self.watch.steps[0].seconds / 2)
         again = us.fit_weights(*self._dates(log))
-        self.same_bits["weights, with a worker killed in the read"] = _is_same(again, self.weights)
+        self.same_bits["weights after a read in which a worker was killed"] = _is_same(again, self.weights)
 
     def compare_with_one_machine(self) -> None:
         here = us.read_log(self.path)
         expected = us.fit_weights(*self._dates(here))
         score = us.evaluate("popular", here.at(here.last), weights=expected)
-        self.same_bits["weights and certificate"] = _is_same(self.weights, expected)
+        self.same_bits["weights with their certificate"] = _is_same(self.weights, expected)
         is_same = (self.score.value, self.score.interval) == (score.value, score.interval)
-        self.same_bits["score and interval of `popular`"] = is_same
+        self.same_bits["the score of `popular` with its interval"] = is_same
 
     def describe(self, events: int, made: Made, log: list[str]) -> ClusterRun:
         return ClusterRun(
