@@ -373,18 +373,18 @@ def test_an_archive_with_a_file_without_a_name_is_refused(tmp_path: Path) -> Non
         us.read_log(path)
 
 
-@pytest.mark.parametrize("error", [IndexError("out of range"), struct.error("odd"), KeyError("x"), TypeError()])
+@pytest.mark.parametrize("error", [IndexError, struct.error, KeyError, TypeError])
 def test_whatever_a_library_raises_on_packed_bytes_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[Exception]
 ) -> None:
     with zipfile.ZipFile(tmp_path / "log.zip", "w") as archive:
         archive.writestr("log.csv", "user,item,time\n1,2,3\n")
 
     def fail(_: zipfile.ZipFile) -> list[zipfile.ZipInfo]:
-        raise error
+        raise error  # a new one each time: one that is kept would keep all that its traceback knows
 
     monkeypatch.setattr(zipfile.ZipFile, "infolist", fail)
-    with pytest.raises(FileError, match=r"^cannot read \S*log\.zip: (it is damaged|$)"):
+    with pytest.raises(FileError, match=r"^cannot read \S*log\.zip: it is damaged$"):
         us.read_log(tmp_path / "log.zip")
 
 
