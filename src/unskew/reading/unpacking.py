@@ -28,7 +28,7 @@ import pyarrow as pa
 from unskew.errors import FileError, option
 from unskew.reading.input_file import InputFile, list_names
 from unskew.reading.text_encodings import find_encoding, is_utf8, name_encoding
-from unskew.text import first_line, tell_damage
+from unskew.text import tell_damage
 
 STANDARD_INPUT = "-"
 HEAD = 2**20
@@ -39,6 +39,17 @@ _ENDINGS = (".gz", ".zst", ".bz2", ".xz", ".zip")
 _READ_BY_DUCKDB = (".gz", ".zst")
 _ZIP = (b"PK\x03\x04", b"PK\x05\x06")
 _WORKBOOK = "xl/workbook.xml"
+_TELLING_ERRORS = (
+    OSError,
+    EOFError,
+    ValueError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    lzma.LZMAError,
+    zlib.error,
+    pa.ArrowException,
+)
+"""Errors whose message tells what is wrong with a file."""
 
 
 def packing_of(path: Path) -> str | None:
@@ -201,9 +212,7 @@ def _report(name: str) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except (OSError, EOFError, ValueError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as error:
+    except _TELLING_ERRORS as error:
         raise FileError(f"cannot read {name}: {tell_damage(error)}") from None
-    except (lzma.LZMAError, zlib.error, pa.ArrowException) as error:
-        raise FileError(f"cannot read {name}: {first_line(error)}") from None
     except Exception as error:  # a library that expected other bytes: a place that is not there, an odd number
         raise FileError(f"cannot read {name}: it is damaged") from error
