@@ -11,6 +11,7 @@ import contextlib
 import gc
 import itertools
 import pickle
+import uuid
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -29,12 +30,13 @@ if TYPE_CHECKING:
 
 Record = Mapping[str, pa.Array]
 Work = Callable[[Record], Any]
+_OnBatches = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 BLOCK = "block"
 """The name under which a record has its own number."""
 
 _ERROR = "error"
-SCHEMA = "block int, piece int, data binary"
+_SCHEMA = "block int, piece int, data binary"
 _PIECE = 2**22  # bytes
 _RESULT = "block int, result binary"
 
@@ -47,11 +49,14 @@ class BlockTable:
     blocks: int
 
     @classmethod
-    def keep(cls, frame: DataFrame, blocks: int) -> BlockTable:
-        """Have the cluster keep a table, in memory as far as there is room, until nobody uses it any more."""
+    def make(cls, rows: DataFrame, function: _OnBatches, blocks: int) -> BlockTable:
+        """The records that a function makes of rows, which the cluster keeps until nobody uses the table any more.
+
+        They are kept in memory as far as there is room; nothing is computed yet.
+        """
         from pyspark import StorageLevel
 
-        kept = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        kept = map_in_arrow(rows, _Once(function, uuid.uuid4().hex), _SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
         table = cls(kept, blocks)
         weakref.finalize(table, release, kept)
         return table
@@ -80,13 +85,28 @@ class BlockTable:
 
     def convert(self, work: Callable[[Record], Record]) -> BlockTable:
         """A table of the records that the work makes of these; nothing is computed yet."""
-        return BlockTable.keep(map_in_arrow(self.frame, _Convert(work), SCHEMA), self.blocks)
+        return BlockTable.make(self.frame, _Convert(work), self.blocks)
 
 
 def release(kept: DataFrame | Broadcast[Any]) -> None:
     """Let the cluster forget something that it kept; where the session has ended it has done so already."""
     with contextlib.suppress(Exception):
         kept.unpersist()
+
+
+@dataclass(frozen=True)
+class _Once:
+    """A function that is like no other, so that what it makes is nobody else's.
+
+    Spark takes tables that are made in the same way for one table: whoever released one of them would take away
+    what is kept of all, and each later pass over another would read the file again.
+    """
+
+    function: _OnBatches
+    name: str
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return self.function(batches)
 
 
 @dataclass(frozen=True)

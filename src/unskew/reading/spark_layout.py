@@ -21,7 +21,7 @@ from unskew.arrays.user_cut import cut_users
 from unskew.data.columns import Reading
 from unskew.data.ids import Ids
 from unskew.engines.block_logs import BlockForm, BlockRows
-from unskew.engines.block_table import SCHEMA, BlockTable, release, write_record
+from unskew.engines.block_table import BlockTable, release, write_record
 from unskew.engines.snapshot_rule import LogRule
 from unskew.engines.spark_log import SparkLog
 from unskew.engines.spark_session import create_table, map_in_arrow, run_job
@@ -177,7 +177,7 @@ class Layout:
         blocks = len(edges) - 1
         spread = together.repartitionById(blocks, F.col("block")).sortWithinPartitions("block")
         build = _BuildBlocks(edges, self.rows.extra, self.rows.marked, self.repeats)
-        return BlockTable.keep(map_in_arrow(spread, build, SCHEMA), blocks)
+        return BlockTable.make(spread, build, blocks)
 
 
 @dataclass(frozen=True)
