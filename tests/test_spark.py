@@ -7,6 +7,8 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,7 +29,7 @@ from unskew.reading.spark_layout import Layout
 from unskew.reading.spark_rows import open_parquet
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 pytestmark = [pytest.mark.xdist_group("spark"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
 
@@ -272,6 +274,25 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
     assert np.array_equal(marks, expected.exposed)
 
 
+def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
+    there: Any, local: us.Log, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unskew.reading.exposures.lay_out_log", lambda *_, **__: there)  # it takes a second
+    rows = replace(there.rows, frame=there.rows.frame.drop("x"), marked=False)
+    shown = table_of(3, 300).select(["user", "item", "time"])
+    others = shown.set_column(0, "user", pa.array([f"v{k}" for k in range(300)]))
+    few = pa.concat_tables([shown.slice(0, 100), others.slice(100)])
+    said = []
+    unmarked = replace(there, exposed=None, rows=rows), replace(local, exposed=None)
+    for log, give in zip(unmarked, (partial(create_table, session), pa.table), strict=True):
+        with pytest.warns(us.UnskewWarning, match="users or items that the log does not have") as warned:
+            us.mark_exposed(log, give(few))
+        with pytest.raises(us.EmptyError, match="is of a user and an item of the log") as refused:
+            us.mark_exposed(log, give(others))
+        said.append([str(warned[0].message), refused.value.message])
+    assert [text.replace("the table of exposures", "the table") for text in said[0]] == said[1]
+
+
 def list_of_one(log: us.Log) -> us.Table:
     """A list made elsewhere for a single user, in the last block."""
     return us.Table({"user": log.users.to_list()[-1:], "items": [log.items.to_list()[:5]]})
@@ -295,6 +316,22 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     assert list(found) == list(us.evaluate(models, here, weights=weights, quality=qualities))
     assert {score.exact for score in found} == {True, None}
     assert us.evaluate("popular", cluster) == us.evaluate("popular", here)
+
+
+def test_lists_that_cannot_be_right_are_warned_of_as_on_this_machine(now: Any, local: us.Log) -> None:
+    """They have one item that nobody knows, for one user, and leave out what users hold."""
+    users, items = local.users.to_list(), local.items.to_list()
+    held = [set(local.item[a:b].tolist()) for a, b in zip(local.start, local.start[1:], strict=False)]
+    others = [[items[k] for k in range(len(items)) if k not in mine][:2] for mine in held]
+    lists = us.Table({"user": users, "items": [["nothing", *others[0]], *others[1:]]})
+    said = []
+    for snapshot in (now, local.at(NOW)):
+        with pytest.warns(us.UnskewWarning) as warned:
+            assert us.evaluate(lists, snapshot).value == 0.0
+        said.append([str(one.message) for one in warned])
+    assert said[0] == said[1]
+    assert [len(said[0]), *("does not have 1 item" in one for one in said[0])] == [2, True, False]
+    assert "recommends none of the held-out items to anyone" in said[0][1]
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
@@ -438,7 +475,17 @@ def test_a_command_sets_what_it_is_told_to_and_the_number_of_partitions_changes_
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
-def test_a_finer_cut_changes_no_more_than_the_last_digits(session: SparkSession) -> None:
+def test_a_finer_cut_changes_no_more_than_the_last_digits_and_more_partitions_nothing(
+    session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lay_out, partitions = Layout.lay_out, list[int]()
+
+    def count_and_lay_out(layout: Layout, folded: DataFrame, *others: Any) -> BlockTable:
+        partitions.append(folded.rdd.getNumPartitions())
+        return lay_out(layout, folded, *others)
+
+    monkeypatch.setattr(Layout, "lay_out", count_and_lay_out)
+    monkeypatch.setattr("unskew.reading.spark_layout.EVENTS_A_PARTITION", 1000)
     table = table_of(7, 3000)
     session.conf.set("spark.unskew.blocks", "4")
     try:
@@ -446,6 +493,7 @@ def test_a_finer_cut_changes_no_more_than_the_last_digits(session: SparkSession)
     finally:
         session.conf.unset("spark.unskew.blocks")
     expected = us.read_log(table)
+    assert partitions == [3]
     assert found.blocks.blocks == 4 > len(expected.edges) - 1
     assert_same_log(found, expected)
     assert found.at(NOW).probabilities() == pytest.approx(expected.at(NOW).probabilities(), rel=1e-12)

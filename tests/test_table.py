@@ -114,7 +114,7 @@ def test_text_that_looks_like_a_number_is_the_text_that_the_log_has(tmp_path: Pa
 def test_a_number_log_takes_the_text_of_a_csv_file(tmp_path: Path) -> None:
     path = tmp_path / "lists.csv"
     path.write_text("user,item,rank\n1,30,1\n2,x,1\n")
-    with pytest.warns(UnskewWarning, match="does not have 0 users and 1 item of .*, such as item 'x'"):
+    with pytest.warns(UnskewWarning, match="the log does not have 1 item of .*, such as item 'x'"):
         table = Table(path).fit(a_number_log().at(3))
     assert repr(table) == "Table(1 lists, 2 recommendations)"
 
@@ -231,7 +231,7 @@ def test_lists_for_held_out_items_are_for_one_at_a_time() -> None:
         ),
         (
             {"user": ["ann", "bob"], "items": [["q", "x"], ["r", "q"]]},
-            "not have 0 users and 2 items of table, such as item 'q': 3 recommendations of 4 skipped",
+            "not have 2 items of table, such as item 'q': 3 recommendations of 4 skipped",
             {"ann": ["x"], "bob": []},
         ),
     ],
@@ -245,7 +245,10 @@ def test_what_the_log_does_not_have_is_counted_and_skipped(
 
 
 def test_a_held_out_item_that_the_log_does_not_have_is_skipped() -> None:
-    with pytest.warns(UnskewWarning, match="such as held-out item 'q': 1 recommendation of 4 skipped"):
+    told = (
+        "the log does not have 1 held-out item of table, such as held-out item 'q': 1 recommendation of 4 skipped"
+    )
+    with pytest.warns(UnskewWarning, match=told):
         table = Table(HELD_OUT | {"held_out": ["x", "x", "q", "z"]}).fit(a_log().at(3))
     assert table.count_missing(all_pairs(a_log().at(3))) == (1, 3, "pairs of a user and a held-out item")
 

@@ -122,13 +122,16 @@ class SparkRanks:
         found = self.sums.map(_ReadPairSums(n, len(self.snapshot.log.items)), "summing up pairs")
         return [PairSums.add([block[k] for block in found]) for k in range(n)]
 
-    def describe_missing(self) -> str | None:
-        """For how many of those who are scored a recommender has no list; None if it has them all."""
-        found = [one for one in self.sums.map(_read_missing, "looking for missing lists") if one is not None]
-        missing = sum(one[0] for one in found)
-        if not missing:
-            return None
-        return f"{missing} of the {sum(one[1] for one in found)} {found[0][2]} scored at {self.snapshot.at}"
+    def describe_lists(self) -> tuple[str | None, list[str]]:
+        """For how many of those who are scored a recommender has no list, None if it has them all; and of what the
+        workers warn, each of which knows a part of the users: only what all of them say is true of the whole.
+        """
+        found = [one for one in self.sums.map(_read_about_lists, "looking for missing lists") if one is not None]
+        if not found:
+            return None, []
+        missing, total = (sum(getattr(one, name) for one in found) for name in ("missing", "total"))
+        said = [text for text in found[0].said if all(text in one.said for one in found)]
+        return f"{missing} of the {total} {found[0].what} scored at {self.snapshot.at}" if missing else None, said
 
 
 def can_rank_all(model: Recommender) -> bool:
@@ -170,7 +173,9 @@ def rank_on_spark(
     table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
     ranks = SparkRanks(name or str(model), snapshot, qualities, weightings, table, left_out, constant)
     if isinstance(model, PreparedLists):
-        missing = ranks.describe_missing()
+        missing, said = ranks.describe_lists()
+        for text in said:
+            _warn(text)
         if missing is not None:
             (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
     return ranks
@@ -208,8 +213,8 @@ class _ScoreBlock:
         if part.n_users == 0:
             return self._nothing(part)
         selection = PairSelection.of_split(HeldOutSplit.of_profiles(part), (), SelectionOptions())
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # nobody would see them
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
             ranks = rank_selection(self.model, selection, self.qualities, tell_missing=lambda _: None)
         items = part.profiles.item[ranks.entries].view(np.int32)
         values = [ranks.values(quality) for quality in self.qualities]
@@ -228,7 +233,9 @@ class _ScoreBlock:
                 found[f"total:{k}:{q}"] = sum_by_user(ranks.users[some], parts, p.n_users)
         if isinstance(self.model, PreparedLists):
             missing, total, what = self.model.count_missing(selection.pairs)
+            said = [str(one.message) for one in caught if issubclass(one.category, UnskewWarning)]
             found |= {"missing": np.array([missing, total]), "what": pa.array([what])}
+            found["said"] = pa.array(said, pa.string())
         return found
 
     def _nothing(self, part: Snapshot) -> dict[str, pa.Array | npt.NDArray[Any]]:
@@ -266,11 +273,21 @@ class _ReadPairSums:
         return PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item)
 
 
-def _read_missing(record: Record) -> tuple[int, int, str] | None:
+@dataclass(frozen=True)
+class _AboutLists:
+    """What a worker found in lists for the users of a block: how many have none, and what it warned of."""
+
+    missing: int
+    total: int
+    what: str
+    said: list[str]
+
+
+def _read_about_lists(record: Record) -> _AboutLists | None:
     if "missing" not in record:
         return None
     missing, total = record["missing"].to_pylist()
-    return missing, total, record["what"][0].as_py()
+    return _AboutLists(missing, total, record["what"][0].as_py(), record["said"].to_pylist())
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ from unskew.reading.sources import names_files
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import (
     SparkRows,
+    count_known,
     is_spark_table,
     mark_rows,
     open_parquet,
@@ -100,7 +101,9 @@ def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog
     names = choose_alike(table.columns, source, log.columns, "exposures")
     unit = log.axis.unit if log.axis.kind == "epoch" else None
     shown = read_spark_rows(table, names, time_unit=unit, source=source)
-    return lay_out_log(mark_rows(rows, shown, within), repeats=True)
+    marked = mark_rows(rows, shown, within)
+    _judge_known(count_known(rows, shown), shown.total, source)
+    return lay_out_log(marked, repeats=True)
 
 
 def open_exposures(log: SparkLog, path: str, names: Mapping[str, str], *, drop_nulls: bool = False) -> Any:
@@ -142,21 +145,27 @@ def _line_up(log: Log, shown: Log) -> tuple[Codes, Times]:
     ticks = shown.axis.convert(time, log.axis, shown.source)
     whose, what = user[shown.entry_users()][entry], item[shown.item][entry]
     known = (whose >= 0) & (what >= 0)
-    if not known.any():
-        raise EmptyError(
-            f"no exposure in {shown.source} is of a user and an item of the log",
-            remedy="are these exposures of the same service?",
-        )
-    if known.mean() < 0.5:
-        warnings.warn(
-            f"{count(int((~known).sum()), 'exposure')} of {len(known)} ({percent(float((~known).mean()))}) in "
-            f"{shown.source} are of users or items that the log does not have",
-            UnskewWarning,
-            stacklevel=4,
-        )
+    _judge_known(int(known.sum()), len(known), shown.source)
     key = whose[known] * len(log.items) + what[known]
     order = np.lexsort((ticks[known], key))
     return key[order], ticks[known][order]
+
+
+def _judge_known(known: int, total: int, source: str) -> None:
+    """Refuse exposures of which the log has no user and item, and warn where it has few."""
+    if not known:
+        raise EmptyError(
+            f"no exposure in {source} is of a user and an item of the log",
+            remedy="are these exposures of the same service?",
+        )
+    unknown = total - known
+    if unknown > total / 2:
+        warnings.warn(
+            f"{count(unknown, 'exposure')} of {total} ({percent(unknown / total)}) in {source} are of users or "
+            "items that the log does not have",
+            UnskewWarning,
+            stacklevel=5,
+        )
 
 
 def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:

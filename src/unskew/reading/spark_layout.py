@@ -36,6 +36,9 @@ if TYPE_CHECKING:
 LARGEST_BLOCK = 2**24
 """Entries of a block beyond which a log is cut into more blocks than one machine would make."""
 
+EVENTS_A_PARTITION = 2_000_000
+"""Events of a partition, at most, while the rows of each user are brought together: about 100 MB."""
+
 _BROADCAST = 2_000_000  # items up to which every worker gets all their codes
 _LOW_BITS = 2**33 - 1  # of Spark's increasing ids: the row within a partition
 
@@ -99,7 +102,7 @@ class Layout:
         from pyspark.sql import Window
         from pyspark.sql import functions as F  # noqa: N812
 
-        mine = self.rows.frame.repartition("u")
+        mine = self._bring_together()
         numbers = self.rows.numbers
         if not self.repeats:
             first = [F.min(F.struct("t", c))[c].alias(c) for c in numbers]
@@ -115,6 +118,14 @@ class Layout:
         found = found.withColumn("again", again)
         chosen = [F.when(F.col("again"), F.col(c)).otherwise(F.col(f"first_{c}")).alias(c) for c in numbers]
         return found.select(*alike, "again", *chosen)
+
+    def _bring_together(self) -> DataFrame:
+        """The rows of each user in one partition: in as many as the session says, or more for a large log."""
+        rows = self.rows.frame
+        needed = math.ceil(self.rows.total / EVENTS_A_PARTITION)
+        if needed <= int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0):
+            return rows.repartition("u")
+        return rows.repartition(needed, "u")
 
     def _first_rows(self, folded: DataFrame) -> DataFrame:
         return folded.where("not again") if self.repeats else folded

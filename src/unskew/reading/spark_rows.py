@@ -154,6 +154,14 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     return replace(rows, frame=both.select("u", "i", "t", "x", *rows.numbers), marked=True)
 
 
+def count_known(rows: SparkRows, shown: SparkRows) -> int:
+    """How many exposures are of a user and an item that some rows have."""
+    known = shown.frame.select("u", "i")
+    for short in "ui":
+        known = known.join(rows.frame.select(short).distinct(), short, "left_semi")
+    return run_job(rows.frame.sparkSession, f"looking for the users and items of {shown.source}", known.count)
+
+
 def _read_id(frame: DataFrame, name: str) -> Column:
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from unskew.data.log import Log
 from unskew.data.times import Moment, TimeAxis
 from unskew.errors import InputError, TimeError, UnskewWarning
 from unskew.recommend.table_rows import Rows
-from unskew.text import count
+from unskew.text import count, enumerate_words
 
 
 @dataclass(frozen=True)
@@ -49,15 +49,16 @@ class CodedLists:
         item_column = rows.columns.get("items") or rows.columns["item"]
         item = _find_codes(rows.item, log.items, rows.is_text, f"{name}: column {item_column!r}")
         held_out = np.full(len(rows), -1, dtype=np.int64)
-        no_user = (user < 0) & (not log.is_part)  # of a part of a log, who is not there may be elsewhere
-        known = ~no_user & (item >= 0)
+        elsewhere = (user < 0) & log.is_part  # of a part of a log, who is not there may be in another
+        unknown = {"user": (user < 0) & ~elsewhere, "item": item < 0}
         if rows.held_out is not None:
             where = f"{name}: column {rows.columns['held_out']!r}"
             held_out = _find_codes(rows.held_out, log.items, rows.is_text, where)
-            known &= held_out >= 0
+            unknown["held-out item"] = held_out < 0
+        known = ~np.logical_or.reduce(list(unknown.values()))
         if not known.all():
-            _warn_of_unknown(rows, no_user, item < 0, known, log, name)
-        kept = np.flatnonzero(known & (user >= 0))
+            _warn_of_unknown(rows, unknown, log, name)
+        kept = np.flatnonzero(known & ~elsewhere)
         key = number_owners(user[kept], held_out[kept], log)
         since = None if rows.date is None else find_ticks(rows.dates, log.axis, name)[rows.date[kept]]
         order = _sort(rows, kept, key, since, item[kept])
@@ -122,25 +123,25 @@ def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     return ids.codes(values)
 
 
-def _warn_of_unknown(rows: Rows, no_user: Mask, no_item: Mask, known: Mask, log: Log, name: str) -> None:
+def _warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], log: Log, name: str) -> None:
     """Say once how much of a table the log does not have, and refuse a table of which it has nothing."""
-    first = int(np.argmin(known))
-    held_out = None if rows.held_out is None else rows.held_out[first].as_py()
-    example = f"user {rows.user[first].as_py()!r}" if no_user[first] else f"item {rows.item[first].as_py()!r}"
-    if not no_user[first] and not no_item[first]:
-        example = f"held-out item {held_out!r}"
+    columns = {"user": rows.user, "item": rows.item, "held-out item": rows.held_out}
+    skipped = np.logical_or.reduce(list(unknown.values()))
+    first = int(np.argmax(skipped))
+    what = next(what for what, mask in unknown.items() if mask[first])
+    example = f"{what} {columns[what][first].as_py()!r}"
     view = "" if log.view == "all" else f" ({log.view} view)"
-    if not known.any():
+    if skipped.all():
         raise InputError(
             f"{name} has no recommendation whose user and item the log{view} has; it has no {example}, for "
             f"example, but users such as {log.users.examples()} and items such as {log.items.examples()}",
             remedy="give the ids of the log",
         )
-    users = len(rows.user.filter(pa.array(no_user)).unique())
-    items = len(rows.item.filter(pa.array(no_item)).unique())
+    some = {what: mask for what, mask in unknown.items() if mask.any()}
+    counted = [count(len(columns[what].filter(pa.array(mask)).unique()), what) for what, mask in some.items()]
     warnings.warn(
-        f"the log{view} does not have {count(users, 'user')} and {count(items, 'item')} of {name}, such as "
-        f"{example}: {count(int((~known).sum()), 'recommendation')} of {len(rows)} skipped",
+        f"the log{view} does not have {enumerate_words(counted)} of {name}, such as {example}: "
+        f"{count(int(skipped.sum()), 'recommendation')} of {len(rows)} skipped",
         UnskewWarning,
         stacklevel=4,
     )
