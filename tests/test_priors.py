@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
@@ -119,6 +120,10 @@ def test_a_bad_number_after_the_date_does_not_matter_and_within_it_is_refused() 
         read().at(9, p_item="stars")
     with pytest.raises(ColumnError, match=r"'gaps'.*1 values are not positive.* nan for item 'x'"):
         read().at(3, p_item="gaps")
+    with pytest.raises(
+        ColumnError, match=r"'gaps'.*some values are not positive numbers, such as nan: drop such rows"
+    ):
+        replace(read(), is_part=True).at(3, p_item="gaps")  # it knows neither all values nor what items are called
 
 
 def test_numbers_per_interaction_may_be_of_any_size() -> None:

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -22,11 +23,11 @@ from click.testing import CliRunner
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
-from unskew.engines.block_table import BlockTable
+from unskew.engines.block_table import BlockTable, release_unused
 from unskew.engines.spark_log import SparkLog
 from unskew.engines.spark_session import create_table, start_session
+from unskew.reading.spark_files import open_parquet
 from unskew.reading.spark_layout import Layout
-from unskew.reading.spark_rows import open_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -61,7 +62,10 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 @pytest.fixture(scope="module")
 def session(cluster: Cluster) -> Iterator[SparkSession]:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    made = start_session(cluster.url, CONF)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        made = start_session(cluster.url, CONF)
+    assert not [str(one.message) for one in told if "pandas" in str(one.message)]
     yield made
     made.stop()
 
@@ -153,7 +157,35 @@ def test_a_log_stays_on_the_cluster_when_another_of_the_same_file_is_released(
     assert len(find_kept(session) - before) == 4
     del logs[0], snapshots[0]
     gc.collect()
+    assert len(find_kept(session) - before) == 4  # Java is not asked for anything by the collector
+    release_unused()
     assert len(find_kept(session) - before) == 2
+
+
+def test_a_folder_is_read_as_on_this_machine(session: SparkSession, tmp_path: Path) -> None:
+    """Folders within it, signs of globs in names, and a column that its folders tell."""
+    for k in (100, 500, 900):
+        folder = tmp_path / "log [1]" / f"time={k}" / "more"
+        folder.mkdir(parents=True)
+        pq.write_table(table_of(k, 200).drop_columns(["time"]), folder / "{a}.parquet")
+    found: Any = us.read_log(open_parquet([tmp_path / "log [1]"], session), time="time")
+    assert_same_log(found, us.read_log(tmp_path / "log [1]", time="time"))
+
+
+def test_a_column_that_only_some_files_have_is_refused(session: SparkSession, tmp_path: Path) -> None:
+    pq.write_table(table_of(1, 20), tmp_path / "a.parquet")
+    pq.write_table(table_of(2, 20).drop_columns(["shown"]), tmp_path / "b.parquet")
+    said = []
+    for source in (open_parquet([tmp_path], session), tmp_path):
+        with pytest.raises(us.ColumnError) as refused:
+            us.read_log(source, exposed="shown")
+        said.append(str(refused.value))
+    assert said[0] == said[1]
+    assert "b.parquet has no column 'shown'" in said[0]
+    table = table_of(3, 20)
+    pq.write_table(table.set_column(2, "time", table["time"].cast(pa.int32())), tmp_path / "b.parquet")
+    with pytest.raises(us.ColumnError, match=r"'time' holds int64 in .*a.parquet and int32 in .*b.parquet"):
+        us.read_log(open_parquet([tmp_path], session))
 
 
 DAY = 86_400_000_000  # microseconds
@@ -194,8 +226,9 @@ def test_columns_of_any_kind_are_read_as_on_this_machine(kind: str, session: Spa
         us.read_log(file, **how)
     with pytest.raises(us.ColumnError) as there:
         us.read_log(open_parquet([file], session), **how)
-    assert there.value.message == f"column {name!r} has 10 null values"
-    assert here.value.message.startswith(f"{there.value.message}, the first in ")
+    told = f"column {name!r} has 10 null values"
+    assert there.value.message == f"{told} in {file}"
+    assert here.value.message.startswith(f"{told}, the first in ")
     assert there.value.remedy == here.value.remedy
     found, local = (us.read_log(one, **how, drop_nulls=True) for one in (open_parquet([file], session), file))
     assert local.reading.dropped == 10
@@ -281,7 +314,7 @@ def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
     rows = replace(there.rows, frame=there.rows.frame.drop("x"), marked=False)
     shown = table_of(3, 300).select(["user", "item", "time"])
     others = shown.set_column(0, "user", pa.array([f"v{k}" for k in range(300)]))
-    few = pa.concat_tables([shown.slice(0, 100), others.slice(100)])
+    few = pa.concat_tables([shown.slice(0, 100), others.slice(100), *[shown.slice(0, 100)] * 3])
     said = []
     unmarked = replace(there, exposed=None, rows=rows), replace(local, exposed=None)
     for log, give in zip(unmarked, (partial(create_table, session), pa.table), strict=True):
@@ -291,6 +324,9 @@ def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
             us.mark_exposed(log, give(others))
         said.append([str(warned[0].message), refused.value.message])
     assert [text.replace("the table of exposures", "the table") for text in said[0]] == said[1]
+    days = shown.set_column(0, "user", pa.array(range(300)).cast(pa.int32()).cast(pa.date32()))
+    with pytest.raises(us.InputError, match=r"are date32\[day\], those of the log text: make them the same type"):
+        us.mark_exposed(unmarked[0], create_table(session, days))
 
 
 def list_of_one(log: us.Log) -> us.Table:
@@ -319,19 +355,24 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
 
 
 def test_lists_that_cannot_be_right_are_warned_of_as_on_this_machine(now: Any, local: us.Log) -> None:
-    """They have one item that nobody knows, for one user, and leave out what users hold."""
+    """They have an item and a user that nobody knows, and leave out what users hold."""
     users, items = local.users.to_list(), local.items.to_list()
     held = [set(local.item[a:b].tolist()) for a, b in zip(local.start, local.start[1:], strict=False)]
     others = [[items[k] for k in range(len(items)) if k not in mine][:2] for mine in held]
-    lists = us.Table({"user": users, "items": [["nothing", *others[0]], *others[1:]]})
-    said = []
+    rows = {"user": [*users, "nobody"], "items": [["nothing", *others[0]], *others[1:], items[:1]]}
+    for sample in (None, 50):
+        said = []
+        for snapshot in (now, local.at(NOW)):
+            with pytest.warns(us.UnskewWarning) as warned:
+                assert us.evaluate(us.Table(rows), snapshot, sample=sample).value == 0.0
+            said.append([str(one.message) for one in warned])
+        assert said[0] == said[1]
+        assert [len(said[0]), *("not have 1 user and 1 item" in one for one in said[0])] == [2, True, False]
+        assert "recommends none of the held-out items to anyone" in said[0][1]
+    unknown = us.Table({"user": ["nobody"], "items": [items[:1]]})
     for snapshot in (now, local.at(NOW)):
-        with pytest.warns(us.UnskewWarning) as warned:
-            assert us.evaluate(lists, snapshot).value == 0.0
-        said.append([str(one.message) for one in warned])
-    assert said[0] == said[1]
-    assert [len(said[0]), *("does not have 1 item" in one for one in said[0])] == [2, True, False]
-    assert "recommends none of the held-out items to anyone" in said[0][1]
+        with pytest.raises(us.InputError, match="whose user and item the log has; it has no user 'nobody'"):
+            us.evaluate(unknown, snapshot)
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
@@ -380,20 +421,26 @@ def test_a_timeline_has_the_same_rows(models: list[str], how: dict[str, Any], th
     assert made[0].rows.equals(made[1].rows)
 
 
+@pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
 @pytest.mark.parametrize("sample", [None, 200])
 def test_a_report_has_the_same_scores_of_both_dates(sample: int | None, there: Any, local: us.Log) -> None:
-    models = ["popular"] if sample is None else ["knn?neighbours=5", "constant:i1,i3"]
+    """Of lists that do not say from when they are, or are later, at the later date alone."""
+    rows = {"user": ["u1", "u2"], "items": [["i1", "i2"]] * 2}
+    lists = {"lists": us.Table(rows), "later": us.Table(rows, valid_from=700)}
+    models: dict[str, Any] = {"popular": "popular"} | lists
+    models = models if sample is None else {"knn": "knn?neighbours=5", "constant": "constant:i1,i3"}
     found, expected = (
         us.report(log, models, reference=REFERENCE, at=NOW, tol=0.2, sample=sample, refit=0)
         for log in (there, local)
     )
-    assert [(score.at, score.weighting) for score in found.scores] == len(models) * [
-        (REFERENCE, "raw"),
-        (NOW, "raw"),
-        (NOW, "weighted"),
-    ]
+    both = [(REFERENCE, "raw"), (NOW, "raw"), (NOW, "weighted")]
+    dates = [*both, *both[1:], *both[1:]] if sample is None else 2 * both
+    assert [(score.at, score.weighting) for score in found.scores] == dates
     assert list(found.scores) == list(expected.scores)
-    assert "not split into parts" in found.notes[0]
+    assert any("not split into parts" in note for note in found.notes)
+    about_lists = [note for note in expected.notes if "lists" in note]
+    assert [note for note in found.notes if "lists" in note] == about_lists
+    assert len(about_lists) == (2 if sample is None else 0)
 
 
 DATES = ("--reference", str(REFERENCE), "--at", str(NOW))

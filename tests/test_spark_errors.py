@@ -8,6 +8,9 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -15,8 +18,9 @@ import unskew as us
 from tests.spark_cluster import free_port
 from unskew.cli import main
 from unskew.engines import spark_session
+from unskew.reading.spark_files import open_parquet
 
-LOG = {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 2, 3]}
+LOG: dict[str, Any] = {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 2, 3]}
 WITHOUT = """
 import sys
 class Missing:
@@ -32,9 +36,6 @@ main(sys.argv[1:])
 
 @pytest.fixture
 def log(tmp_path: Path) -> str:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     pq.write_table(pa.table(LOG), tmp_path / "log.parquet")
     return str(tmp_path / "log.parquet")
 
@@ -184,6 +185,59 @@ def test_a_reason_is_found_in_what_spark_says() -> None:
     assert "\n" not in told
     lost = str(spark_session.explain_failure(ConnectionRefusedError("x"), "a pass"))
     assert lost == "a pass: the Spark cluster was lost: start it again, and then this"
+
+
+def test_the_cause_is_the_last_error_that_java_names() -> None:
+    said = """An error occurred while calling o15.parquet.
+: org.apache.spark.SparkException: Job aborted due to stage failure
+\tat org.apache.spark.Some.method(Some.scala:1)
+Caused by: java.lang.RuntimeException: a.parquet is not a Parquet file
+\tat org.apache.parquet.Other.method(Other.java:2)"""
+    told = str(spark_session.explain_failure(RuntimeError(said), "reading a.parquet"))
+    assert told == "reading a.parquet: Spark failed: RuntimeException: a.parquet is not a Parquet file"
+    nanos = RuntimeError("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,false)).")
+    assert "nanoseconds, which Spark does not read" in str(spark_session.explain_failure(nanos, "reading"))
+
+
+@pytest.mark.parametrize("text", ["abc", "-1", "1e9", "inf"])
+def test_patience_that_is_no_number_of_seconds(text: str) -> None:
+    session: Any = _Waiting("one")
+    session.conf = {"spark.unskew.patience": text}
+    with pytest.raises(us.EngineError, match=rf"^spark.unskew.patience is '{text}': make it a number of seconds"):
+        spark_session.run_job(session, "reading", int)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("_log.parquet", LOG, r"names begin with _ or \. or have a colon, such as .*_log.parquet: rename it"),
+        ("a:b.parquet", LOG, "or have a colon, such as .*a:b.parquet: rename it"),
+        ("log.csv", b"user,item,time\n1,2,3\n", "on Spark only Parquet files are read, not .*log.csv: convert it"),
+        ("log.parquet", b"", "log.parquet is empty"),
+        ("log.parquet", b"user,item,time\n1,2,3\n", "log.parquet ends in .parquet but is not a Parquet file"),
+        (
+            "log.parquet",
+            LOG | {"seen": np.zeros(3, "datetime64[ns]")},
+            "column 'seen' of .*log.parquet holds timestamps in nanoseconds, which Spark does not read",
+        ),
+    ],
+)
+def test_files_that_spark_would_not_read(name: str, content: Any, told: str, tmp_path: Path) -> None:
+    if isinstance(content, bytes):
+        (tmp_path / name).write_bytes(content)
+    else:
+        pq.write_table(pa.table(content), str(tmp_path / name))
+    session: Any = None
+    with pytest.raises(us.UnskewError, match=told):
+        open_parquet([tmp_path / name], session)
+
+
+def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:
+    session: Any = None
+    with pytest.raises(us.EngineError, match=r"^hdfs://x/a.parquet is on the cluster and .*log.parquet is not"):
+        open_parquet([log, "hdfs://x/a.parquet"], session)
+    with pytest.raises(us.EngineError, match="only Parquet files are read, not standard input"):
+        open_parquet(["-"], session)
 
 
 def test_an_engine_error_is_an_error_of_unskew() -> None:

@@ -120,7 +120,7 @@ class KnownOptions:
     def _read_exposures(self, log: Log, drop_nulls: bool) -> Any:
         """The exposures, their columns named as in FILE?user=A or else found by what they are called.
 
-        For a log on Spark they are a Spark table, else a log.
+        For a log on Spark they are rows of a Spark table, else a log.
         """
         if self.exposures is None:
             return None
@@ -133,7 +133,7 @@ class KnownOptions:
         path, names = split_roles(self.exposures, ("user", "item", "time"))
         try:
             if is_on_spark(log):
-                return open_exposures(log, path, names, drop_nulls=drop_nulls)
+                return open_exposures(log, [path], names, drop_nulls=drop_nulls)
             if not names:
                 names = asdict(find_columns(path, log.columns, "exposures"))
             user, item, time = (names.get(role) for role in ("user", "item", "time"))

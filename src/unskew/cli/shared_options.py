@@ -339,7 +339,7 @@ class LogOptions:
 
     def _open_spark(self) -> Any:
         from unskew.engines.spark_session import start_session
-        from unskew.reading.spark_rows import open_parquet
+        from unskew.reading.spark_files import open_parquet
 
         settings = [text.partition("=") for text in self.spark_conf]
         wrong = next((key for key, equals, _ in settings if not equals), None)

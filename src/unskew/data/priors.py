@@ -111,9 +111,11 @@ def item_prior(snapshot: Slice, prior: ItemPrior) -> tuple[Floats | None, str]:
             bad &= snapshot.mark_entries()  # what comes after the date does not matter
         if bad.any():
             entry = int(np.argmax(bad))
+            n = "some" if log.is_part else int(bad.sum())
+            where = "" if log.is_part else f" for item {log.items[int(p.item[entry])]!r}"
             raise ColumnError(
-                f"column {prior!r} cannot be P(i|u): {int(bad.sum())} values are not positive numbers, such as "
-                f"{values[entry]} for item {log.items[int(p.item[entry])]!r}",
+                f"column {prior!r} cannot be P(i|u): {n} values are not positive numbers, such as "
+                f"{values[entry]}{where}",
                 remedy="drop such rows from the log",
             )
         return values, f"column {prior}"

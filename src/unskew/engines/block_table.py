@@ -13,6 +13,7 @@ import itertools
 import pickle
 import uuid
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -56,9 +57,10 @@ class BlockTable:
         """
         from pyspark import StorageLevel
 
+        release_unused()
         kept = map_in_arrow(rows, _Once(function, uuid.uuid4().hex), _SCHEMA).persist(StorageLevel.MEMORY_AND_DISK)
         table = cls(kept, blocks)
-        weakref.finalize(table, release, kept)
+        weakref.finalize(table, _unused.append, kept)
         return table
 
     @property
@@ -69,6 +71,7 @@ class BlockTable:
         """What the work returns for each block, in the order of the blocks; `what` says what it is for."""
         from pyspark import cloudpickle
 
+        release_unused()
         shared: Broadcast[bytes] = self.session.sparkContext.broadcast(cloudpickle.dumps(work))  # type: ignore[no-untyped-call]
         try:
             found = map_in_arrow(self.frame, _Run(shared), _RESULT)
@@ -86,6 +89,17 @@ class BlockTable:
     def convert(self, work: Callable[[Record], Record]) -> BlockTable:
         """A table of the records that the work makes of these; nothing is computed yet."""
         return BlockTable.make(self.frame, _Convert(work), self.blocks)
+
+
+_unused: deque[DataFrame] = deque()
+"""What the cluster keeps of tables that nobody uses any more. Python finds that out in the middle of anything,
+also in a call to Java, which must not be disturbed by another: so they wait here for the next work."""
+
+
+def release_unused() -> None:
+    """Let the cluster forget the tables that nobody uses any more."""
+    while _unused:
+        release(_unused.popleft())
 
 
 def release(kept: DataFrame | Broadcast[Any]) -> None:

@@ -87,7 +87,7 @@ def run_job(session: SparkSession, what: str, job: Callable[[], Result]) -> Resu
     """Run a job and wait for it as long as the cluster has any worker; `what` says what it is for."""
     context = session.sparkContext
     name = f"unskew-{uuid.uuid4().hex[:12]}"
-    patience = float(session.conf.get("spark.unskew.patience", str(PATIENCE)) or PATIENCE)
+    patience = _read_patience(session)
 
     def run() -> Result:
         context.setJobGroup(name, f"unskew: {what}", interruptOnCancel=False)
@@ -101,6 +101,13 @@ def run_job(session: SparkSession, what: str, job: Callable[[], Result]) -> Resu
             with contextlib.suppress(Exception):
                 context.cancelJobGroup(name)
             raise
+
+
+def _read_patience(session: SparkSession) -> float:
+    text = session.conf.get("spark.unskew.patience", None) or str(PATIENCE)
+    if not re.fullmatch(r"[0-9]{1,9}(\.[0-9]*)?", text):
+        raise EngineError(f"spark.unskew.patience is {text!r}", remedy="make it a number of seconds, such as 600")
+    return float(text)
 
 
 @cache
@@ -171,6 +178,11 @@ def explain_failure(error: Exception, what: str) -> EngineError:
             f"{what}: the workers run another version of Python than this one",
             remedy="let PYSPARK_PYTHON name the same version",
         )
+    if "TIMESTAMP(NANOS" in text:
+        return EngineError(
+            f"{what}: a column holds timestamps in nanoseconds, which Spark does not read",
+            remedy="write them in microseconds",
+        )
     gone = ("SparkContext was shut down", "stopped SparkContext", "Connection refused", "Answer from Java side is")
     if isinstance(error, ConnectionError) or any(words in text for words in gone):
         return EngineError(f"{what}: the Spark cluster was lost", remedy="start it again, and then this")
@@ -178,10 +190,13 @@ def explain_failure(error: Exception, what: str) -> EngineError:
 
 
 def _find_reason(text: str) -> str:
-    """The line of a long message that says most: the error of a worker, else the first one."""
+    """The line of a long message that says most: of the last error that is named, the cause of the others."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    raised = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b.*:", line)]
-    chosen = next((line for line in reversed(raised) if "py4j" not in line.lower()), lines[0] if lines else "?")
+    raised = (
+        re.match(r"(?:Caused by: |: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception)\b.*:.*)", line) for line in lines
+    )
+    told = [found[1] for found in raised if found is not None and "py4j" not in found[0].lower()]
+    chosen = told[-1] if told else lines[0] if lines else "?"
     return chosen[:300]
 
 
@@ -216,7 +231,11 @@ def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:
             continue
         try:
             active.conf.set(key, value)
-        except PySparkException:
+        except PySparkException as error:
+            if "CANNOT_MODIFY" not in (error.getCondition() or ""):
+                raise EngineError(
+                    f"{option('spark_conf', f'{key}={value}')}: {_find_reason(str(error))}"
+                ) from error
             raise EngineError(
                 f"{key} cannot be set any more: a Spark session is running already",
                 remedy=f"stop it, or leave out {option('spark_conf')}",
@@ -292,7 +311,7 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
     folder = Path(tempfile.mkdtemp(prefix="unskew-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     said = folder / "spark.log"
-    with said.open("wb") as log:
+    with said.open("wb") as log, _without_warnings():
         try:
             options: dict[str, IO[bytes]] = {"stdout": log, "stderr": log}
             chosen = SparkConf(loadDefaults=False).setAll(list(settings.items()))

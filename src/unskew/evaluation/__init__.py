@@ -7,7 +7,9 @@
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
 - `rank_selection`: from a selection to ranks; `evaluate_one`: and to a score
 - `remembered_ranks`: ranks kept for a second use; `work_estimate`: how long it will take, and what is drawn then
-- `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there
+- `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there;
+  `spark_lists`: whom and what of lists a log there does not have
+- `list_dates`: of which recommenders there is no score at a date
 - `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
 - `unit_sums`, `pair_sums`: the sums over users and over pairs that these need, block by block

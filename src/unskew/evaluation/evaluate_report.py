@@ -26,6 +26,7 @@ from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
+from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
 from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.evaluation.rank_selection import rank_selection
@@ -298,20 +299,12 @@ class _Evaluation:
             yield self.work.describe_sample()
         if self.reference is not None and not self.pair_qualities:
             yield "qualities of users have no weighted score, and so no split of a change"
-        for k, split in enumerate([self.split, *([] if self.split_before is None else [self.split_before])]):
-            at = split.known.at
-            asked = self.models if k == 0 or self.baseline is None else self.baseline
-            for name, model in asked.items():
-                valid = _is_valid(model, split)
-                if valid is False:
-                    change = ", and no change since then" if k == 1 else ""
-                    yield f"no lists of {name} are valid at {at}: there is no score of it at that date{change}"
-                elif valid is None and k == 1 and self.baseline is None:
-                    yield (
-                        f"{name} does not say from when its lists are valid: it is scored at {self.now.at} alone, "
-                        f"and there is no change since {at}. Give it a column of dates, or one date (valid_from; "
-                        "in a spec ?from=DATE)"
-                    )
+        axis = self.split.known.log.axis
+        yield from describe_unscored(self.models, axis, self.split.known)
+        if self.split_before is not None:
+            then, ran = self.split_before.known, self.models if self.baseline is None else self.baseline
+            undated = self.baseline is not None
+            yield from describe_unscored(ran, axis, then, now=self.now.at, undated=undated)
 
     def _rank(
         self, models: Mapping[str, Recommender], split: HeldOutSplit, weights: Sequence[Weights]

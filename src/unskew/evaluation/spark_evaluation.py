@@ -10,19 +10,21 @@ from typing import Any
 from unskew.data.weighting import Weighting
 from unskew.engines.spark import SparkWeighting
 from unskew.engines.spark_log import SparkLog, SparkSnapshot, is_at_spark
-from unskew.errors import EngineError, UnskewWarning, option
+from unskew.errors import EmptyError, EngineError, UnskewWarning, option
 from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.spark_lists import hold_lists_against
 from unskew.evaluation.spark_sample import FIT_USERS, SampledSelection
 from unskew.evaluation.spark_scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
-from unskew.recommend.contract import Recommender
+from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -67,6 +69,8 @@ def rank_there(
 ) -> tuple[list[RankedThere], list[str]]:
     """Rank each of the recommenders, and say of whom a model was fitted to some of the users."""
     refuse_protocols(options)
+    for model in models.values():
+        hold_lists_against(snapshot.log, model)
     found: list[RankedThere] = []
     if options.sample is None:
         for name, model in models.items():
@@ -134,18 +138,25 @@ def report_on_spark(
     now = log.at(at, p_item=p_item)
     fitted = weights if reference is None else fit_weights(now, reference, options=fit)
     weightings = [now.weigh(one) for one in ([None] if fitted is None else [None, fitted])]
-    ranked, notes = rank_there(models, now, weightings, qualities, options)
-    then: list[RankedThere] = []
+    notes = list(describe_unscored(models, log.axis, now))
+    valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
+    if not valid:
+        raise EmptyError("there is nothing to score", remedy="; ".join(notes))
+    ranked, told = rank_there(valid, now, weightings, qualities, options)
+    then: dict[str, RankedThere] = {}
     if is_at_spark(reference):
-        then, _ = rank_there(models, reference, [reference.weigh()], qualities, options)
-        notes.append(
+        dated = {name: model for name, model in valid.items() if is_valid_at(model, log.axis, reference.tick)}
+        before = rank_there(dated, reference, [reference.weigh()], qualities, options)[0] if dated else []
+        then = dict(zip(dated, before, strict=True))
+        notes += describe_unscored(models, log.axis, reference, now=now.at)
+        told.append(
             "on Spark the change of a score is not split into parts: the scores of both dates stand beside each "
             "other"
         )
     scores = []
-    for k, one in enumerate(ranked):
+    for name, one in zip(valid, ranked, strict=True):
         for quality in qualities:
-            scores += then[k].scores(quality, level) if then else []
+            scores += then[name].scores(quality, level) if name in then else []
             scores += one.scores(quality, level)
     return Report(
         at=now.at,
@@ -158,6 +169,6 @@ def report_on_spark(
         protocol=now.policy.protocol,
         after=None,
         reference_after=None,
-        notes=tuple(notes),
+        notes=(*told, *notes),
         view_report=log.view_report,
     )

@@ -233,7 +233,7 @@ class _ScoreBlock:
                 found[f"total:{k}:{q}"] = sum_by_user(ranks.users[some], parts, p.n_users)
         if isinstance(self.model, PreparedLists):
             missing, total, what = self.model.count_missing(selection.pairs)
-            said = [str(one.message) for one in caught if issubclass(one.category, UnskewWarning)]
+            said = [one.message.args[0] for one in caught if isinstance(one.message, UnskewWarning)]
             found |= {"missing": np.array([missing, total]), "what": pa.array([what])}
             found["said"] = pa.array(said, pa.string())
         return found

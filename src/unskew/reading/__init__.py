@@ -14,6 +14,7 @@
 - `encoder`: from rows to arrays, by `loop_encoder` where they are plain, else by `sql_encoder`
 - `coded_rows`: rows that wait in memory or in files until all ids are known
 - `id_column`: ids that come in batches, texts or numbers, and the numbers that stand for them
+- `spark_files`: Parquet files for Spark, looked into before it reads them
 - `spark_rows`: the rows of a Spark table, checked; `spark_layout`: from these to a log on the cluster
 - `sql`: names and texts inside SQL, and errors of DuckDB in one line
 """

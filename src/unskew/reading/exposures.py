@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, cast
@@ -13,21 +13,22 @@ import numpy as np
 from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.checks import require_instance
+from unskew.data.columns import Columns
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import Step
 from unskew.engines.spark_log import SparkLog, is_on_spark
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, missing_column, option
-from unskew.reading.reader import choose_alike, find_columns, read_log
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.reading.reader import choose_alike, choose_columns, find_columns, read_log
 from unskew.reading.sources import names_files
+from unskew.reading.spark_files import open_parquet, require_one_type
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import (
+    WHOLE_NUMBERS,
     SparkRows,
     count_known,
     is_spark_table,
     mark_rows,
-    open_parquet,
-    quote_column,
     read_spark_rows,
 )
 from unskew.text import count, percent
@@ -88,36 +89,43 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
 def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog:
     """The same for a log on a cluster: its rows are marked, and laid out anew."""
     rows: SparkRows = log.rows
-    if is_spark_table(exposures):
-        table, source = exposures, "the table of exposures"
-    elif names_files(exposures):
-        paths = [exposures] if isinstance(exposures, str | Path) else list(exposures)
-        table, source = open_parquet(paths, rows.frame.sparkSession), str(paths[0])
-    else:
-        raise InputError(
-            f"{option('exposures')} is a {type(exposures).__name__}",
-            remedy="give a Spark table or Parquet files, as for the log",
-        )
-    names = choose_alike(table.columns, source, log.columns, "exposures")
-    unit = log.axis.unit if log.axis.kind == "epoch" else None
-    shown = read_spark_rows(table, names, time_unit=unit, source=source)
+    shown = exposures if isinstance(exposures, SparkRows) else _read_there(log, exposures)
     marked = mark_rows(rows, shown, within)
-    _judge_known(count_known(rows, shown), shown.total, source)
+    _judge_known(*count_known(rows, shown), shown.source)
     return lay_out_log(marked, repeats=True)
 
 
-def open_exposures(log: SparkLog, path: str, names: Mapping[str, str], *, drop_nulls: bool = False) -> Any:
-    """A Spark table of exposures from Parquet files, its columns called as in the log; `names` says which is what
-    where their own names do not.
-    """
-    table = open_parquet([path], log.rows.frame.sparkSession)
-    for name in names.values():
-        if name not in table.columns:
-            raise missing_column(path, name, table.columns, "name the right one")
-    found = choose_alike(table.columns, path, replace(log.columns, **names), "exposures")
-    ours, theirs = asdict(log.columns), asdict(found)
-    chosen = table.select(*(table[quote_column(theirs[role])].alias(ours[role]) for role in ours))
-    return chosen.dropna(subset=list(ours.values())) if drop_nulls else chosen
+def _read_there(log: SparkLog, exposures: Any) -> SparkRows:
+    if is_spark_table(exposures):
+        source = "the table of exposures"
+        names = choose_alike(exposures.columns, source, log.columns, "exposures")
+        return _read_shown(log, exposures, names, source)
+    if names_files(exposures):
+        return open_exposures(log, [exposures] if isinstance(exposures, str | Path) else list(exposures), {})
+    raise InputError(
+        f"{option('exposures')} is a {type(exposures).__name__}",
+        remedy="give a Spark table or Parquet files, as for the log",
+    )
+
+
+def open_exposures(
+    log: SparkLog, paths: Sequence[str | Path], names: Mapping[str, str], *, drop_nulls: bool = False
+) -> SparkRows:
+    """The rows of Parquet files with exposures; `names` says which of their columns is what, or is empty."""
+    frame, source = open_parquet(paths, log.rows.frame.sparkSession).read(list(names.values()))
+    if names:
+        chosen, _ = choose_columns(source, {role: names.get(role) for role in asdict(log.columns)})
+    else:
+        chosen = choose_alike(source.columns, source.name, log.columns, "exposures")
+    require_one_type(source, list(asdict(chosen).values()))
+    return _read_shown(log, frame, chosen, source.name, drop_nulls=drop_nulls)
+
+
+def _read_shown(log: SparkLog, frame: Any, names: Columns, source: str, *, drop_nulls: bool = False) -> SparkRows:
+    """The rows of a table; whole numbers are times as those of the log."""
+    is_whole = frame.schema[names.time].dataType.simpleString() in WHOLE_NUMBERS
+    unit = log.axis.unit if log.axis.kind == "epoch" and is_whole else None
+    return read_spark_rows(frame, names, time_unit=unit, drop_nulls=drop_nulls, source=source)
 
 
 def _read(log: Log, source: Any) -> Log:

@@ -20,7 +20,8 @@ from unskew.reading.column_types import family_of, refuse_twins
 from unskew.reading.encoder import encode_log
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits, refuse_limits_on_spark
-from unskew.reading.sources import Part, Source, open_source
+from unskew.reading.sources import Source, open_source
+from unskew.reading.spark_files import SparkFiles, describe_table, refuse_changed_folders, require_one_type
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import is_spark_table, read_spark_rows
 from unskew.reading.time_formats import TimeReading
@@ -128,7 +129,7 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    if is_spark_table(source):
+    if is_spark_table(source) or isinstance(source, SparkFiles):
         refuse_limits_on_spark(memory_limit, temp_dir)
         refuse_on_spark(removed=removed, labels=labels, time_format=time_format, **options.given())
         there: Any = read_spark_log(
@@ -149,7 +150,7 @@ def read_log(
         for one in dict.fromkeys(asked):
             if isinstance(one, str) and found.is_in_folders(one):
                 found = found.with_folders(one)
-        names, guessed = _choose_columns(found, {"user": user, "item": item, "time": time})
+        names, guessed = choose_columns(found, {"user": user, "item": item, "time": time})
         give_notice(found, guessed)
         removed, exposed = (
             None if name is None else _require(found, name, role)
@@ -171,7 +172,7 @@ def give_notice(source: Source, more: str = "") -> None:
 
 
 def read_spark_log(
-    frame: Any,
+    table: Any,
     given: dict[str, str | int | None],
     *,
     exposed: str | int | None = None,
@@ -179,13 +180,18 @@ def read_spark_log(
     repeats: bool = False,
     **how: Any,
 ) -> SparkLog:
-    """The log of a Spark table, which stays on the cluster."""
-    nowhere: Any = None  # there is no DuckDB in it
-    source = Source(nowhere, "", (Part("the Spark table", ""),), tuple(frame.columns), frame=frame)
-    names, _ = _choose_columns(source, given)
+    """The log of a Spark table or of files for one, which stays on the cluster."""
+    if isinstance(table, SparkFiles):
+        frame, source = table.read([*given.values(), exposed, *columns])
+    else:
+        frame, source = table, describe_table("the Spark table", table)
+    names, _ = choose_columns(source, given)
     exposed = None if exposed is None else _require(source, exposed, "exposed")
     extra = tuple(dict.fromkeys(_require(source, name, "columns") for name in columns))
-    return lay_out_log(read_spark_rows(frame, names, exposed=exposed, extra=extra, **how), repeats=repeats)
+    refuse_changed_folders(frame, source, (names.user, names.item))
+    require_one_type(source, [*asdict(names).values(), *([exposed] if exposed else []), *extra])
+    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **how)
+    return lay_out_log(rows, repeats=repeats)
 
 
 def find_columns(source: Any, like: Columns, what: str) -> Columns:
@@ -207,7 +213,7 @@ def choose_alike(columns: Sequence[str], table: str, like: Columns, what: str) -
     return Columns(**chosen)
 
 
-def _choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:
+def choose_columns(source: Source, given: dict[str, str | int | None]) -> tuple[Columns, str]:
     """The columns of users, items and times, and what is to be said about those that were guessed."""
     guesses = _guess_columns(source, given) if source.has_no_names and None in given.values() else {}
     chosen = {}

@@ -37,7 +37,8 @@ _DOUBTING = "statistics_propagation,filter_pushdown,join_filter_pushdown,compres
 """What DuckDB leaves out so that it believes no statistics of a Parquet file: they may be wrong."""
 
 
-_STDIN_NAME = "standard input"
+STDIN_NAME = "standard input"
+"""How to speak of it."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +225,7 @@ def names_files(source: Any) -> bool:
 
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     """The files meant by a path, a glob, a folder, or a list of these; none for standard input."""
-    return [file.path for file in find_files(source) if file.name != _STDIN_NAME]
+    return [file.path for file in find_files(source) if file.name != STDIN_NAME]
 
 
 def find_files(source: str | Path | Sequence[str | Path], options: FileOptions | None = None) -> list[InputFile]:
@@ -238,7 +239,7 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
     if str(source) == "":
         raise FileError("the name of a file is empty", remedy="is a shell variable unset?")
     if str(source) == STANDARD_INPUT:
-        return [InputFile(Path(STANDARD_INPUT), _STDIN_NAME, options)]
+        return [InputFile(Path(STANDARD_INPUT), STDIN_NAME, options)]
     if _REMOTE.match(str(source)):
         raise FileError(
             f"{shorten_path(Path(source))} is on another machine, and unskew reads files of this one alone",
@@ -304,7 +305,7 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
 
 def _fetch(file: InputFile) -> InputFile:
     """The file itself, or the one that holds what came on standard input."""
-    return replace(file, path=copy_standard_input()) if file.name == _STDIN_NAME else file
+    return replace(file, path=copy_standard_input()) if file.name == STDIN_NAME else file
 
 
 def _open_files(connection: duckdb.DuckDBPyConnection, files: list[InputFile], folder: Path) -> Source:

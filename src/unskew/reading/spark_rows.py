@@ -6,23 +6,24 @@ The rules are those of `unskew.reading.column_types`, by the types of columns: n
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from unskew.data.columns import Columns
+from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
-from unskew.engines.spark_session import run_job, translate_errors
-from unskew.errors import ColumnError, EmptyError, EngineError, TimeError, option
+from unskew.engines.spark_session import run_job
+from unskew.errors import ColumnError, EmptyError, EngineError, InputError, TimeError, option
 from unskew.progress import progress
-from unskew.reading.formats import PARQUET, find_ending
-from unskew.reading.sources import expand
 from unskew.text import count
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
+
+
+WHOLE_NUMBERS = "tinyint", "smallint", "int", "bigint"
+"""What Spark calls their types."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,23 +58,6 @@ class SparkRows:
     def numbers(self) -> list[str]:
         """The short names of the further columns."""
         return [f"c{k}" for k in range(len(self.extra))]
-
-
-def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> DataFrame:
-    """Parquet files as a Spark table; paths are of this machine or, as ``hdfs://...``, of a file system of the
-    cluster.
-    """
-    for path in map(str, paths):
-        if "://" in path:
-            continue
-        for file in expand(path):
-            if find_ending(file) not in PARQUET.endings:
-                raise EngineError(
-                    f"on Spark only Parquet files are read, not {file}",
-                    remedy="convert it, or give read_log a Spark table of it",
-                )
-    with translate_errors(f"reading {paths[0]}"):
-        return session.read.parquet(*map(str, paths))
 
 
 def is_spark_table(source: Any) -> bool:
@@ -118,7 +102,7 @@ def read_spark_rows(
     for name, n in zip((names.user, names.item, names.time), each, strict=True):
         if n and not drop_nulls:
             raise ColumnError(
-                f"column {name!r} has {count(n, 'null value')}",
+                f"column {name!r} has {count(n, 'null value')} in {source}",
                 remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",
             )
     if dropped == total:
@@ -132,12 +116,13 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     """The rows with a mark at each that followed an exposure of the same user to the same item."""
     from pyspark.sql import Window
     from pyspark.sql import functions as F  # noqa: N812
+    from pyspark.sql.pandas.types import to_arrow_type
 
     for short, what in (("u", "user"), ("i", "item")):
-        ours, theirs = (one.frame.schema[short].dataType.simpleString() for one in (rows, shown))
-        if (ours == "string") != (theirs == "string"):
-            raise ColumnError(
-                f"the {what}s of {shown.source} are {theirs}, those of the log {ours}",
+        ours, theirs = (to_arrow_type(one.frame.schema[short].dataType) for one in (rows, shown))
+        if not are_comparable(theirs, ours):
+            raise InputError(
+                f"the {what}s of {shown.source} are {kind_of(theirs)}, those of the log {kind_of(ours)}",
                 remedy="make them the same type",
             )
     if rows.axis != shown.axis and not (rows.axis.kind == "epoch" and shown.axis.kind == "integer"):
@@ -154,12 +139,21 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     return replace(rows, frame=both.select("u", "i", "t", "x", *rows.numbers), marked=True)
 
 
-def count_known(rows: SparkRows, shown: SparkRows) -> int:
-    """How many exposures are of a user and an item that some rows have."""
-    known = shown.frame.select("u", "i")
+def count_known(rows: SparkRows, shown: SparkRows) -> tuple[int, int]:
+    """How many exposures are of a user and an item that some rows have, and how many there are; alike ones count
+    once.
+    """
+    from pyspark.sql import functions as F  # noqa: N812
+
+    found = shown.frame.select("u", "i", "t").distinct()
     for short in "ui":
-        known = known.join(rows.frame.select(short).distinct(), short, "left_semi")
-    return run_job(rows.frame.sparkSession, f"looking for the users and items of {shown.source}", known.count)
+        known = rows.frame.select(F.col(short), F.lit(1).alias(f"{short}_known")).distinct()
+        found = found.join(known, short, "left")
+    both = F.col("u_known").isNotNull() & F.col("i_known").isNotNull()
+    figures = found.agg(F.count_if(both), F.count("*"))
+    what = f"looking for the users and items of {shown.source}"
+    [[known_ones, total]] = run_job(rows.frame.sparkSession, what, figures.collect)
+    return known_ones, total
 
 
 def _read_id(frame: DataFrame, name: str) -> Column:
@@ -178,7 +172,7 @@ def _read_times(frame: DataFrame, name: str, unit: str | None) -> tuple[Column, 
     from pyspark.sql import functions as F  # noqa: N812
 
     kind, column = frame.schema[name].dataType.simpleString(), frame[quote_column(name)]
-    if kind in ("tinyint", "smallint", "int", "bigint"):
+    if kind in WHOLE_NUMBERS:
         axis = TimeAxis("integer") if unit is None else TimeAxis("epoch", unit, "UTC")
         return column.cast("bigint"), axis
     if unit is not None:
@@ -211,7 +205,7 @@ def _read_flags(frame: DataFrame, name: str) -> Column:
     kind, column = frame.schema[name].dataType.simpleString(), frame[quote_column(name)]
     if kind == "boolean":
         return F.coalesce(column, F.lit(False))
-    if kind in ("tinyint", "smallint", "int", "bigint", "float", "double") or kind.startswith("decimal"):
+    if kind in (*WHOLE_NUMBERS, "float", "double") or kind.startswith("decimal"):
         number = column.cast("double")
         return F.coalesce((number != 0) & ~F.isnan(number), F.lit(False))
     raise ColumnError(f"column {name!r} holds {kind} values: exposed must be true or false")

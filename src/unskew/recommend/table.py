@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
 
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
+from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import TimeAxis
@@ -19,7 +21,7 @@ from unskew.reading.sources import expand, names_files
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.preconditions import require_fitted
-from unskew.recommend.table_codes import CodedLists, find_ticks
+from unskew.recommend.table_codes import CodedLists, find_ticks, find_unknown, name_column, warn_of_unknown
 from unskew.recommend.table_columns import describe_guesses
 from unskew.recommend.table_lists import Lists
 from unskew.recommend.table_rows import read_rows
@@ -145,6 +147,17 @@ class Table:
             self._coded = (log, CodedLists.of(self._rows, log, str(self)))
         self._lists = Lists.of(self._coded[1], snapshot, str(self))
         return self
+
+    def hold_against(self, items: Ids, view: str, find_users: Callable[[pa.Array, bool, str], Mask]) -> None:
+        """Warn of what a log on many machines does not have, and refuse lists of which it has nothing.
+
+        `find_users` says of ids, which may be texts of a file, whether any of the machines has them.
+        """
+        rows, name = self._rows, str(self)
+        known = find_users(rows.user, rows.is_text, name_column(rows, "user", name))
+        *_, unknown = find_unknown(rows, items, known, name)
+        if any(mask.any() for mask in unknown.values()):
+            warn_of_unknown(rows, unknown, view, f"items such as {items.examples()}", name)
 
     def _describe_dates(self, log: Log) -> str:
         if not self.dates:

@@ -45,20 +45,13 @@ class CodedLists:
     @classmethod
     def of(cls, rows: Rows, log: Log, name: str) -> CodedLists:
         """Find the ids in the log and sort; warn of what it does not have."""
-        user = _find_codes(rows.user, log.users, rows.is_text, f"{name}: column {rows.columns['user']!r}")
-        item_column = rows.columns.get("items") or rows.columns["item"]
-        item = _find_codes(rows.item, log.items, rows.is_text, f"{name}: column {item_column!r}")
-        held_out = np.full(len(rows), -1, dtype=np.int64)
-        elsewhere = (user < 0) & log.is_part  # of a part of a log, who is not there may be in another
-        unknown = {"user": (user < 0) & ~elsewhere, "item": item < 0}
-        if rows.held_out is not None:
-            where = f"{name}: column {rows.columns['held_out']!r}"
-            held_out = _find_codes(rows.held_out, log.items, rows.is_text, where)
-            unknown["held-out item"] = held_out < 0
+        user = find_codes(rows.user, log.users, rows.is_text, name_column(rows, "user", name))
+        item, held_out, unknown = find_unknown(rows, log.items, (user >= 0) | log.is_part, name)
         known = ~np.logical_or.reduce(list(unknown.values()))
-        if not known.all():
-            _warn_of_unknown(rows, unknown, log, name)
-        kept = np.flatnonzero(known & ~elsewhere)
+        if not log.is_part and not known.all():  # a part is not told apart from what is in another
+            examples = f"users such as {log.users.examples()} and items such as {log.items.examples()}"
+            warn_of_unknown(rows, unknown, log.view, examples, name)
+        kept = np.flatnonzero(known & (user >= 0))
         key = number_owners(user[kept], held_out[kept], log)
         since = None if rows.date is None else find_ticks(rows.dates, log.axis, name)[rows.date[kept]]
         order = _sort(rows, kept, key, since, item[kept])
@@ -110,7 +103,27 @@ def _find_moment(date: Any, axis: TimeAxis) -> Moment:
     return axis.moment(math.ceil(date) if whole else date)
 
 
-def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
+def find_unknown(rows: Rows, items: Ids, has_user: Mask, name: str) -> tuple[Codes, Codes, dict[str, Mask]]:
+    """The codes of items and of held-out items (-1 for none), and in which rows the log lacks the user, the item
+    or the held-out item.
+    """
+    item = find_codes(rows.item, items, rows.is_text, name_column(rows, "item", name))
+    unknown = {"user": ~has_user, "item": item < 0}
+    held_out = np.full(len(rows), -1, dtype=np.int64)
+    if rows.held_out is not None:
+        held_out = find_codes(rows.held_out, items, rows.is_text, name_column(rows, "held_out", name))
+        unknown["held-out item"] = held_out < 0
+    return item, held_out, unknown
+
+
+def name_column(rows: Rows, role: str, name: str) -> str:
+    """How to speak of a column of a table."""
+    column = rows.columns.get("items") or rows.columns["item"] if role == "item" else rows.columns[role]
+    return f"{name}: column {column!r}"
+
+
+def find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
+    """The codes of ids in a log, -1 for those that it does not have."""
     if is_text:
         return ids.codes(ids_of_texts(values, ids))
     theirs, ours = values.type, ids.values.type
@@ -123,18 +136,20 @@ def _find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     return ids.codes(values)
 
 
-def _warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], log: Log, name: str) -> None:
-    """Say once how much of a table the log does not have, and refuse a table of which it has nothing."""
+def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples: str, name: str) -> None:
+    """Say how much of a table a log does not have, and refuse a table of which it has nothing; `examples` are ids
+    that it has.
+    """
     columns = {"user": rows.user, "item": rows.item, "held-out item": rows.held_out}
     skipped = np.logical_or.reduce(list(unknown.values()))
     first = int(np.argmax(skipped))
     what = next(what for what, mask in unknown.items() if mask[first])
     example = f"{what} {columns[what][first].as_py()!r}"
-    view = "" if log.view == "all" else f" ({log.view} view)"
+    view = "" if view == "all" else f" ({view} view)"
     if skipped.all():
         raise InputError(
             f"{name} has no recommendation whose user and item the log{view} has; it has no {example}, for "
-            f"example, but users such as {log.users.examples()} and items such as {log.items.examples()}",
+            f"example, but {examples}",
             remedy="give the ids of the log",
         )
     some = {what: mask for what, mask in unknown.items() if mask.any()}
