@@ -163,17 +163,21 @@ def test_a_log_stays_on_the_cluster_when_another_of_the_same_file_is_released(
 
 
 def test_a_folder_is_read_as_on_this_machine(session: SparkSession, tmp_path: Path) -> None:
-    """Folders within it, signs of globs in names, and a column that its folders tell."""
-    for k in (100, 500, 900):
-        folder = tmp_path / "log [1]" / f"time={k}" / "more"
+    """Folders within it, signs of globs in names, a column that its folders tell, another that they do not."""
+    for k, item in enumerate(("02", "7", "Zo%C3%AB")):
+        folder = tmp_path / "log [1]" / str(k) / "time=1" / f"item={item}" / "more"
         folder.mkdir(parents=True)
-        pq.write_table(table_of(k, 200).drop_columns(["time"]), folder / "{a}.parquet")
-    found: Any = us.read_log(open_parquet([tmp_path / "log [1]"], session), time="time")
-    assert_same_log(found, us.read_log(tmp_path / "log [1]", time="time"))
+        pq.write_table(table_of(k, 200).drop_columns(["item"]), folder / "{a}.parquet")
+    paths = [tmp_path / "log [1]", folder / "{a}.parquet"]
+    found: Any = us.read_log(open_parquet(paths, session), item="item")
+    local = us.read_log(paths, item="item")
+    assert set(local.items.to_list()) == {"02", "7", "Zoë"}
+    assert_same_log(found, local)
 
 
 def test_a_column_that_only_some_files_have_is_refused(session: SparkSession, tmp_path: Path) -> None:
-    pq.write_table(table_of(1, 20), tmp_path / "a.parquet")
+    large = pa.schema([("user", pa.large_string()), *list(table_of(1, 20).schema)[1:]])  # the same in Parquet
+    pq.write_table(table_of(1, 20).cast(large), tmp_path / "a.parquet")
     pq.write_table(table_of(2, 20).drop_columns(["shown"]), tmp_path / "b.parquet")
     said = []
     for source in (open_parquet([tmp_path], session), tmp_path):
@@ -186,6 +190,9 @@ def test_a_column_that_only_some_files_have_is_refused(session: SparkSession, tm
     pq.write_table(table.set_column(2, "time", table["time"].cast(pa.int32())), tmp_path / "b.parquet")
     with pytest.raises(us.ColumnError, match=r"'time' holds int64 in .*a.parquet and int32 in .*b.parquet"):
         us.read_log(open_parquet([tmp_path], session))
+    pq.write_table(table.rename_columns(["1", "2", "3", "4", "5"]), tmp_path / "a.parquet")
+    with pytest.raises(us.ColumnError, match=r"a.parquet has no column 'user'; it has '1', '2'"):
+        us.read_log(open_parquet([tmp_path / "a.parquet"], session))
 
 
 DAY = 86_400_000_000  # microseconds
@@ -370,7 +377,7 @@ def test_lists_that_cannot_be_right_are_warned_of_as_on_this_machine(now: Any, l
         assert [len(said[0]), *("not have 1 user and 1 item" in one for one in said[0])] == [2, True, False]
         assert "recommends none of the held-out items to anyone" in said[0][1]
     unknown = us.Table({"user": ["nobody"], "items": [items[:1]]})
-    for snapshot in (now, local.at(NOW)):
+    for snapshot in (now, now, local.at(NOW)):
         with pytest.raises(us.InputError, match="whose user and item the log has; it has no user 'nobody'"):
             us.evaluate(unknown, snapshot)
 

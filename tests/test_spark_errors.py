@@ -5,8 +5,9 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import Future
+from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +19,7 @@ import unskew as us
 from tests.spark_cluster import free_port
 from unskew.cli import main
 from unskew.engines import spark_session
+from unskew.reading import spark_files
 from unskew.reading.spark_files import open_parquet
 
 LOG: dict[str, Any] = {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 2, 3]}
@@ -230,6 +232,33 @@ def test_files_that_spark_would_not_read(name: str, content: Any, told: str, tmp
     session: Any = None
     with pytest.raises(us.UnskewError, match=told):
         open_parquet([tmp_path / name], session)
+
+
+def test_timestamps_as_spark_writes_them_are_no_nanoseconds(tmp_path: Path) -> None:
+    table, session = pa.table(LOG | {"seen": np.zeros(3, "datetime64[ns]")}), cast(Any, None)
+    pq.write_table(table, tmp_path / "log.parquet", use_deprecated_int96_timestamps=True)
+    assert open_parquet([tmp_path / "log.parquet"], session).parts[0].kinds["seen"].startswith("TIMESTAMP")
+
+
+@pytest.mark.parametrize(
+    ("texts", "role", "expected"),
+    [
+        (["1", "20"], "user", [1, 20]),
+        (["01", "20"], "item", ["01", "20"]),
+        (["2024-03-01", "x"], "item", ["2024-03-01", "x"]),
+        (["01", "-20"], "time", [1, -20]),
+        (["1.5", "-2."], "columns", [1.5, -2.0]),
+        (["2024-03-01", "2024-03-02"], "time", [date(2024, 3, 1), date(2024, 3, 2)]),
+        (["true", "False"], "exposed", [True, False]),
+    ],
+)
+def test_what_folders_tell_has_a_type_by_its_role(texts: list[str], role: str, expected: list[Any]) -> None:
+    assert spark_files._read_told(texts, "name", role).to_pylist() == expected
+
+
+def test_times_that_folders_tell_must_be_clear() -> None:
+    with pytest.raises(us.EngineError, match=r"whole numbers, decimal numbers or dates, and 'when' is 'May 1'"):
+        spark_files._read_told(["May 1", "May 2"], "when", "time")
 
 
 def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:

@@ -69,11 +69,10 @@ def rank_there(
 ) -> tuple[list[RankedThere], list[str]]:
     """Rank each of the recommenders, and say of whom a model was fitted to some of the users."""
     refuse_protocols(options)
-    for model in models.values():
-        hold_lists_against(snapshot.log, model)
     found: list[RankedThere] = []
     if options.sample is None:
         for name, model in models.items():
+            hold_lists_against(snapshot.log, model)
             ranks = rank_on_spark(model, snapshot, qualities, weightings, name=name, tell_missing=tell_missing)
             found.append(RankedThere(ranks, weightings))
         return found, []
@@ -82,6 +81,7 @@ def rank_there(
         snapshot, weightings, options.sample, options.seed, others=FIT_USERS if learning else 0
     )
     for name, model in models.items():
+        hold_lists_against(snapshot.log, model)
         some = rank_selection(fit_on_spark(model, snapshot), selection, qualities, tell_missing=tell_missing)
         found.append(RankedThere(replace(some, recommender=name), selection.weightings))
     told = sample.describe()

@@ -29,7 +29,6 @@ def hold_lists_against(log: SparkLog, model: Recommender) -> None:
     table: Any = getattr(model, "recommender", model)
     if not isinstance(table, Table) or table in _held.setdefault(log, WeakSet()):
         return
-    _held[log].add(table)
 
     def find_users(values: pa.Array, is_text: bool, where: str) -> npt.NDArray[np.bool_]:
         each = values.unique()
@@ -40,6 +39,7 @@ def hold_lists_against(log: SparkLog, model: Recommender) -> None:
         return np.asarray(has[place], dtype=np.bool_)
 
     table.hold_against(log.items, log.view, find_users)
+    _held[log].add(table)  # which is not refused
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,8 @@ def open_exposures(
     log: SparkLog, paths: Sequence[str | Path], names: Mapping[str, str], *, drop_nulls: bool = False
 ) -> SparkRows:
     """The rows of Parquet files with exposures; `names` says which of their columns is what, or is empty."""
-    frame, source = open_parquet(paths, log.rows.frame.sparkSession).read(list(names.values()))
+    files = open_parquet(paths, log.rows.frame.sparkSession)
+    frame, source = files.read({role: [name] for role, name in names.items()})
     if names:
         chosen, _ = choose_columns(source, {role: names.get(role) for role in asdict(log.columns)})
     else:

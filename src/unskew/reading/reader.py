@@ -21,7 +21,7 @@ from unskew.reading.encoder import encode_log
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits, refuse_limits_on_spark
 from unskew.reading.sources import Source, open_source
-from unskew.reading.spark_files import SparkFiles, describe_table, refuse_changed_folders, require_one_type
+from unskew.reading.spark_files import SparkFiles, describe_table, require_one_type
 from unskew.reading.spark_layout import lay_out_log
 from unskew.reading.spark_rows import is_spark_table, read_spark_rows
 from unskew.reading.time_formats import TimeReading
@@ -182,13 +182,13 @@ def read_spark_log(
 ) -> SparkLog:
     """The log of a Spark table or of files for one, which stays on the cluster."""
     if isinstance(table, SparkFiles):
-        frame, source = table.read([*given.values(), exposed, *columns])
+        asked = {role: [name] for role, name in given.items()}
+        frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})
     else:
         frame, source = table, describe_table("the Spark table", table)
     names, _ = choose_columns(source, given)
     exposed = None if exposed is None else _require(source, exposed, "exposed")
     extra = tuple(dict.fromkeys(_require(source, name, "columns") for name in columns))
-    refuse_changed_folders(frame, source, (names.user, names.item))
     require_one_type(source, [*asdict(names).values(), *([exposed] if exposed else []), *extra])
     rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **how)
     return lay_out_log(rows, repeats=repeats)

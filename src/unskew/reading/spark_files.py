@@ -8,15 +8,20 @@ read on one machine, and what they lack is refused in the same words. Of files o
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import pyarrow as pa
+from pyarrow import parquet
 
-from unskew.engines.spark_session import translate_errors
+from unskew.data.ids import kind_of
+from unskew.engines.spark_session import create_table, translate_errors
 from unskew.errors import ColumnError, EngineError
 from unskew.reading.formats import PARQUET, find_format
 from unskew.reading.sources import STDIN_NAME, Part, Source, find_files, open_source
@@ -24,8 +29,9 @@ from unskew.reading.sources import STDIN_NAME, Part, Source, find_files, open_so
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_UNREAD = re.compile(r"[_.].*|.*:.*")  # names of files that Spark leaves out or cannot read
+_UNREAD = re.compile(r"[_.].*|.*:.*|.*\._COPYING_")  # names of files that Spark leaves out or cannot read
 _GLOB_SIGNS = re.compile(r"([\\{}\[\]*?])")
+_PATH = "the path of the file"  # a column for a moment
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,16 +44,16 @@ class SparkFiles:
         Which.
     paths
         As Spark takes them.
+    places
+        The files of this machine, each where `paths` has it; none if they are on another.
     parts
-        What is known of the files of this machine; none of others.
-    base
-        The folder that holds those that are called ``name=value``, if the files lie in such.
+        What is known of these.
     """
 
     session: SparkSession
     paths: tuple[str, ...]
-    parts: tuple[Part, ...]
-    base: str | None = None
+    places: tuple[Path, ...] = ()
+    parts: tuple[Part, ...] = ()
 
     @property
     def name(self) -> str:
@@ -55,20 +61,61 @@ class SparkFiles:
         names = [part.name for part in self.parts] or list(self.paths)
         return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
 
-    def read(self, asked: Sequence[object] = ()) -> tuple[DataFrame, Source]:
-        """A table of them, and what is known of it; columns that folders tell are there if they are asked for."""
-        known = _describe(self.parts, [name for part in self.parts for name in part.kinds])
-        told = [name for name in dict.fromkeys(asked) if isinstance(name, str) and known.is_in_folders(name)]
-        reader = self.session.read
-        if self.parts and told and self.base is not None:
-            reader = reader.option("basePath", self.base)
+    def read(self, asked: Mapping[str, Sequence[object]]) -> tuple[DataFrame, Source]:
+        """A table of them, and what is known of it.
+
+        Of columns that folders tell it has those that are asked for, by their roles.
+        """
         with translate_errors(f"reading {self.name}"):
-            frame = reader.parquet(*self.paths)
+            frame = self.session.read.parquet(*self.paths)
         if not self.parts:
             return frame, describe_table(self.name, frame)
+        known = _describe(self.parts, [name for part in self.parts for name in part.kinds])
+        told = {name: role for role, names in asked.items() for name in names if isinstance(name, str)}
+        told = {name: role for name, role in told.items() if known.is_in_folders(name)}
         for name in told:
             known = known.with_folders(name)
-        return frame, known
+        return self._add_told(frame, told) if told else frame, replace(known, frame=frame)
+
+    def _add_told(self, frame: DataFrame, told: Mapping[str, str]) -> DataFrame:
+        """The table with columns that the names of folders tell. Spark's own way takes them before columns of the
+        same name, and for other values: ``02`` for 2, and ``%C3%AB`` for two letters.
+        """
+        from pyspark.sql import functions as F  # noqa: N812
+
+        folders = {
+            os.path.normpath(place): part.folders for place, part in zip(self.places, self.parts, strict=True)
+        }
+        files = [_strip(one) for one in frame.inputFiles()]
+        values = [folders[unquote(one)] for one in files]
+        columns = {name: _read_told([one[name] for one in values], name, role) for name, role in told.items()}
+        table = create_table(self.session, pa.table({_PATH: files, **columns}))
+        path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
+        return frame.withColumn(_PATH, path).join(F.broadcast(table), _PATH).drop(_PATH)
+
+
+def _strip(path: str) -> str:
+    return re.sub("^file:/+", "/", path)
+
+
+def _read_told(texts: Sequence[str], name: str, role: str) -> pa.Array:
+    """What names of folders say: ids are whole numbers or texts, and all else must be clear."""
+    if role in ("user", "item"):
+        whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
+        return pa.array(list(map(int, texts)) if whole else texts)
+    if all(re.fullmatch("-?[0-9]{1,18}", text) for text in texts):
+        return pa.array(list(map(int, texts)))
+    if all(re.fullmatch(r"-?[0-9]+\.[0-9]*", text) for text in texts):
+        return pa.array(list(map(float, texts)))
+    if all(text.lower() in ("true", "false") for text in texts):
+        return pa.array([text.lower() == "true" for text in texts])
+    try:
+        return pa.array([date.fromisoformat(text) for text in texts])
+    except ValueError:
+        raise EngineError(
+            f"on Spark, folders tell whole numbers, decimal numbers or dates, and {name!r} is {texts[0]!r}",
+            remedy="write it into the files",
+        ) from None
 
 
 def describe_table(name: str, frame: DataFrame) -> Source:
@@ -88,7 +135,7 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
         here = [str(path) for path in paths if "://" not in str(path)]
         if here:
             raise EngineError(f"{there[0]} is on the cluster and {here[0]} is not", remedy="read one or the other")
-        return SparkFiles(session, tuple(there), ())
+        return SparkFiles(session, tuple(there))
     files = find_files(list(paths))
     for file in files:
         if file.name == STDIN_NAME or find_format(file) is not PARQUET:
@@ -103,25 +150,25 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
             )
     with open_source([file.path for file in files]) as source:
         parts = source.parts
-    for part in parts:
-        _refuse_nanoseconds(part)
-    places = [file.path.absolute() for file in files]
-    bases = {_find_base(place) for place in places}
+    for file, part in zip(files, parts, strict=True):
+        _refuse_nanoseconds(file.path, part)
+    places = tuple(file.path.absolute() for file in files)
     literal = tuple("file://" + _GLOB_SIGNS.sub(r"\\\1", str(place)) for place in places)
-    return SparkFiles(session, literal, parts, f"file://{bases.pop()}" if len(bases) == 1 else None)
+    return SparkFiles(session, literal, places, parts)
 
 
-def _find_base(place: Path) -> Path:
-    """The folder that holds the first of those called ``name=value``; without any, the file's own."""
-    named = next((k for k, part in enumerate(place.parts[:-1]) if "=" in part), len(place.parts) - 1)
-    return Path(*place.parts[:named])
-
-
-def _refuse_nanoseconds(part: Part) -> None:
-    for field in part.schema or ():
-        if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
+def _refuse_nanoseconds(path: Path, part: Part) -> None:
+    """Refuse what Spark does not read. What it writes itself (INT96) looks the same to Arrow, and is no fault."""
+    schema = part.schema or pa.schema([])
+    fields = [one.name for one in schema if pa.types.is_timestamp(one.type) and one.type.unit == "ns"]
+    if not fields:
+        return
+    columns = parquet.ParquetFile(path).schema
+    kinds = {columns.column(k).path: columns.column(k).physical_type for k in range(len(columns))}
+    for name in fields:
+        if kinds.get(name) == "INT64":
             raise EngineError(
-                f"column {field.name!r} of {part.name} holds timestamps in nanoseconds, which Spark does not read",
+                f"column {name!r} of {part.name} holds timestamps in nanoseconds, which Spark does not read",
                 remedy="write them in microseconds",
             )
 
@@ -129,22 +176,16 @@ def _refuse_nanoseconds(part: Part) -> None:
 def require_one_type(source: Source, names: Sequence[str]) -> None:
     """Refuse columns of different types in different files, which Spark reads as those of one of them."""
     for name in names:
-        types: dict[pa.DataType, str] = {}
+        types: dict[str, str] = {}
         for part in source.parts:
             if part.schema is not None and name in part.schema.names:
-                types.setdefault(part.schema.field(name).type, part.name)
+                types.setdefault(_name_type(part.schema.field(name).type), part.name)
         if len(types) > 1:
             told = " and ".join(f"{kind} in {file}" for kind, file in types.items())
             raise ColumnError(f"column {name!r} holds {told}", remedy="on Spark, make them one type")
 
 
-def refuse_changed_folders(frame: DataFrame, source: Source, names: Sequence[str]) -> None:
-    """Refuse ids that the names of folders tell as texts and that Spark takes for something else, as 2 for 02."""
-    for name in names:
-        kind = frame.schema[name].dataType.simpleString() if name in frame.columns else "string"
-        first = source.parts[0]
-        if name in first.folders and first.kinds.get(name) == "VARCHAR" and kind != "string":
-            raise EngineError(
-                f"the ids {name!r} are the names of folders, which Spark takes for {kind}",
-                remedy="write them into the files",
-            )
+def _name_type(kind: pa.DataType) -> str:
+    """The type as Parquet has it, where Arrow has several for one."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return "text" if kind_of(kind) == "text" else str(kind)
