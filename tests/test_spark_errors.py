@@ -212,7 +212,7 @@ def test_patience_that_is_no_number_of_seconds(text: str) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "told"),
     [
-        ("_log.parquet", LOG, r"names begin with _ or \. or have a colon, such as .*_log.parquet: rename it"),
+        ("_log.parquet", LOG, r"names begin with _ or \., end in .*, such as .*_log.parquet: rename it"),
         ("a:b.parquet", LOG, "or have a colon, such as .*a:b.parquet: rename it"),
         ("log.csv", b"user,item,time\n1,2,3\n", "on Spark only Parquet files are read, not .*log.csv: convert it"),
         ("log.parquet", b"", "log.parquet is empty"),

@@ -145,7 +145,8 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
             )
         if _UNREAD.fullmatch(file.path.name):
             raise EngineError(
-                f"Spark does not read files whose names begin with _ or . or have a colon, such as {file.name}",
+                "Spark does not read files whose names begin with _ or ., end in ._COPYING_ or have a colon, such "
+                f"as {file.name}",
                 remedy="rename it, or name the others",
             )
     with open_source([file.path for file in files]) as source:

@@ -48,7 +48,7 @@ class CodedLists:
         user = find_codes(rows.user, log.users, rows.is_text, name_column(rows, "user", name))
         item, held_out, unknown = find_unknown(rows, log.items, (user >= 0) | log.is_part, name)
         known = ~np.logical_or.reduce(list(unknown.values()))
-        if not log.is_part and not known.all():  # a part is not told apart from what is in another
+        if not log.is_part and not known.all():  # a part lacks what is in another
             examples = f"users such as {log.users.examples()} and items such as {log.items.examples()}"
             warn_of_unknown(rows, unknown, log.view, examples, name)
         kept = np.flatnonzero(known & (user >= 0))
