@@ -24,8 +24,9 @@ import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
 from unskew.engines.block_table import BlockTable, release_unused
+from unskew.engines.spark_jobs import create_table
 from unskew.engines.spark_log import SparkLog
-from unskew.engines.spark_session import create_table, start_session
+from unskew.engines.spark_session import start_session
 from unskew.reading.spark_files import open_parquet
 from unskew.reading.spark_layout import Layout
 

@@ -18,7 +18,7 @@ from click.testing import CliRunner, Result
 import unskew as us
 from tests.spark_cluster import free_port
 from unskew.cli import main
-from unskew.engines import spark_session
+from unskew.engines import spark_jobs, spark_session
 from unskew.reading import spark_files
 from unskew.reading.spark_files import open_parquet
 
@@ -149,17 +149,17 @@ class _Executors(list[str]):
 def test_workers_that_never_came_are_told_apart_from_workers_that_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spark_session, "_LOOK", 0.01)
+    monkeypatch.setattr(spark_jobs, "_LOOK", 0.01)
     session: Any = _Waiting("one")
     with pytest.raises(us.EngineError) as never:
-        spark_session._wait(session, Future(), 0.05, "reading")
+        spark_jobs._wait(session, Future(), 0.05, "reading")
     assert "the Spark cluster at yarn has given no worker in 0.05 seconds: has its queue room" in str(never.value)
     assert "spark.unskew.patience=600" in str(never.value)
     done = Future[int]()
     done.set_result(3)
-    assert spark_session._wait(session, done, 0.05, "reading") == 3
+    assert spark_jobs._wait(session, done, 0.05, "reading") == 3
     with pytest.raises(us.EngineError, match="at yarn has no worker any more: start workers"):
-        spark_session._wait(session, Future(), 0.05, "a pass")
+        spark_jobs._wait(session, Future(), 0.05, "a pass")
 
 
 def test_settings_of_the_user_and_of_the_site_come_before_ours(
@@ -180,12 +180,12 @@ def test_settings_of_the_user_and_of_the_site_come_before_ours(
 
 def test_a_reason_is_found_in_what_spark_says() -> None:
     said = "An exception was thrown\n  File x\nValueError: no such thing\nOther text\n\tat org.apache"
-    assert "no such thing" in str(spark_session.explain_failure(RuntimeError(said), "a pass"))
+    assert "no such thing" in str(spark_jobs.explain_failure(RuntimeError(said), "a pass"))
     missing = RuntimeError("...\nModuleNotFoundError: No module named 'unskew'\n...")
-    told = str(spark_session.explain_failure(missing, "a pass"))
+    told = str(spark_jobs.explain_failure(missing, "a pass"))
     assert told.startswith("a pass: the Python of the workers has no module 'unskew'")
     assert "\n" not in told
-    lost = str(spark_session.explain_failure(ConnectionRefusedError("x"), "a pass"))
+    lost = str(spark_jobs.explain_failure(ConnectionRefusedError("x"), "a pass"))
     assert lost == "a pass: the Spark cluster was lost: start it again, and then this"
 
 
@@ -195,10 +195,10 @@ def test_the_cause_is_the_last_error_that_java_names() -> None:
 \tat org.apache.spark.Some.method(Some.scala:1)
 Caused by: java.lang.RuntimeException: a.parquet is not a Parquet file
 \tat org.apache.parquet.Other.method(Other.java:2)"""
-    told = str(spark_session.explain_failure(RuntimeError(said), "reading a.parquet"))
+    told = str(spark_jobs.explain_failure(RuntimeError(said), "reading a.parquet"))
     assert told == "reading a.parquet: Spark failed: RuntimeException: a.parquet is not a Parquet file"
     nanos = RuntimeError("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,false)).")
-    assert "nanoseconds, which Spark does not read" in str(spark_session.explain_failure(nanos, "reading"))
+    assert "nanoseconds, which Spark does not read" in str(spark_jobs.explain_failure(nanos, "reading"))
 
 
 @pytest.mark.parametrize("text", ["abc", "-1", "1e9", "inf"])
@@ -206,7 +206,7 @@ def test_patience_that_is_no_number_of_seconds(text: str) -> None:
     session: Any = _Waiting("one")
     session.conf = {"spark.unskew.patience": text}
     with pytest.raises(us.EngineError, match=rf"^spark.unskew.patience is '{text}': make it a number of seconds"):
-        spark_session.run_job(session, "reading", int)
+        spark_jobs.run_job(session, "reading", int)
 
 
 @pytest.mark.parametrize(
@@ -241,24 +241,24 @@ def test_timestamps_as_spark_writes_them_are_no_nanoseconds(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    ("texts", "role", "expected"),
+    ("texts", "kind", "expected"),
     [
-        (["1", "20"], "user", [1, 20]),
-        (["01", "20"], "item", ["01", "20"]),
-        (["2024-03-01", "x"], "item", ["2024-03-01", "x"]),
-        (["01", "-20"], "time", [1, -20]),
-        (["1.5", "-2."], "columns", [1.5, -2.0]),
-        (["2024-03-01", "2024-03-02"], "time", [date(2024, 3, 1), date(2024, 3, 2)]),
-        (["true", "False"], "exposed", [True, False]),
+        (["1", "20"], "BIGINT", [1, 20]),
+        (["01", "20"], "VARCHAR", ["01", "20"]),
+        (["2024-03-01", "x"], "VARCHAR", ["2024-03-01", "x"]),
+        (["01", "-20"], "", [1, -20]),
+        (["1.5", "-2."], "", [1.5, -2.0]),
+        (["2024-03-01", "2024-03-02"], "", [date(2024, 3, 1), date(2024, 3, 2)]),
+        (["true", "False"], "", [True, False]),
     ],
 )
-def test_what_folders_tell_has_a_type_by_its_role(texts: list[str], role: str, expected: list[Any]) -> None:
-    assert spark_files._read_told(texts, "name", role).to_pylist() == expected
+def test_what_folders_tell_has_a_type_by_its_role(texts: list[str], kind: str, expected: list[Any]) -> None:
+    assert spark_files._read_told(texts, "name", kind).to_pylist() == expected
 
 
 def test_times_that_folders_tell_must_be_clear() -> None:
     with pytest.raises(us.EngineError, match=r"whole numbers, decimal numbers or dates, and 'when' is 'May 1'"):
-        spark_files._read_told(["May 1", "May 2"], "when", "time")
+        spark_files._read_told(["May 1", "May 2"], "when", "")
 
 
 def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:

@@ -4,7 +4,7 @@
 - `local`: the answers of this machine
 - `spark`: those of a cluster
 - `spark_log`: a log on a cluster, and its profiles at a date
-- `spark_session`: a Spark session, its jobs, and what can go wrong with them
+- `spark_session`: a Spark session and its settings; `spark_jobs`: its jobs, and what can go wrong with them
 - `snapshot_rule`: how every worker makes the profiles at a date of its own blocks
 - `block_table`: a Spark table with one packed record of arrays for each block of users, and work on each of them
 - `block_logs`: a block as a log of its users alone, so that whatever works on a log works on a block

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.engines.spark_session import map_in_arrow, run_job
+from unskew.engines.spark_jobs import map_in_arrow, run_job
 from unskew.errors import UnskewError
 
 if TYPE_CHECKING:

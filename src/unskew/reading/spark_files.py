@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from unskew.data.ids import kind_of
-from unskew.engines.spark_session import create_table, translate_errors
+from unskew.engines.spark_jobs import create_table, translate_errors
 from unskew.errors import ColumnError, EngineError
 from unskew.reading.formats import PARQUET, find_format
 from unskew.reading.sources import STDIN_NAME, Part, Source, find_files, open_source
@@ -44,22 +44,21 @@ class SparkFiles:
         Which.
     paths
         As Spark takes them.
+    parts
+        What is known of each: of those of another machine no more than their names.
     places
         The files of this machine, each where `paths` has it; none if they are on another.
-    parts
-        What is known of these.
     """
 
     session: SparkSession
     paths: tuple[str, ...]
+    parts: tuple[Part, ...]
     places: tuple[Path, ...] = ()
-    parts: tuple[Part, ...] = ()
 
     @property
     def name(self) -> str:
         """How to speak of them."""
-        names = [part.name for part in self.parts] or list(self.paths)
-        return names[0] + (f" and {len(names) - 1} more" if len(names) > 1 else "")
+        return _describe(self.parts, ()).name
 
     def read(self, asked: Mapping[str, Sequence[object]]) -> tuple[DataFrame, Source]:
         """A table of them, and what is known of it.
@@ -68,18 +67,20 @@ class SparkFiles:
         """
         with translate_errors(f"reading {self.name}"):
             frame = self.session.read.parquet(*self.paths)
-        if not self.parts:
-            return frame, describe_table(self.name, frame)
-        known = _describe(self.parts, [name for part in self.parts for name in part.kinds])
-        told = {name: role for role, names in asked.items() for name in names if isinstance(name, str)}
-        told = {name: role for name, role in told.items() if known.is_in_folders(name)}
-        for name in told:
-            known = known.with_folders(name)
-        return self._add_told(frame, told) if told else frame, replace(known, frame=frame)
+        here = [name for part in self.parts for name in part.kinds]
+        known = replace(_describe(self.parts, here or frame.columns), frame=frame)
+        kinds: dict[str, str] = {}
+        for role, name in ((role, name) for role, names in asked.items() for name in names):
+            if isinstance(name, str) and known.is_in_folders(name):
+                known = known.with_folders(name)
+                kinds[name] = known.parts[0].kinds[name] if role in ("user", "item") else ""
+        return self._add_told(frame, kinds) if kinds else frame, known
 
     def _add_told(self, frame: DataFrame, told: Mapping[str, str]) -> DataFrame:
-        """The table with columns that the names of folders tell. Spark's own way takes them before columns of the
-        same name, and for other values: ``02`` for 2, and ``%C3%AB`` for two letters.
+        """The table with columns that the names of folders tell: what they are called, and of ids their kind.
+
+        Spark's own way takes them before columns of the same name, and for other values: ``02`` for 2, and
+        ``%C3%AB`` for two letters.
         """
         from pyspark.sql import functions as F  # noqa: N812
 
@@ -88,7 +89,7 @@ class SparkFiles:
         }
         files = [_strip(one) for one in frame.inputFiles()]
         values = [folders[unquote(one)] for one in files]
-        columns = {name: _read_told([one[name] for one in values], name, role) for name, role in told.items()}
+        columns = {name: _read_told([one[name] for one in values], name, kind) for name, kind in told.items()}
         table = create_table(self.session, pa.table({_PATH: files, **columns}))
         path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
         return frame.withColumn(_PATH, path).join(F.broadcast(table), _PATH).drop(_PATH)
@@ -98,11 +99,10 @@ def _strip(path: str) -> str:
     return re.sub("^file:/+", "/", path)
 
 
-def _read_told(texts: Sequence[str], name: str, role: str) -> pa.Array:
-    """What names of folders say: ids are whole numbers or texts, and all else must be clear."""
-    if role in ("user", "item"):
-        whole = all(re.fullmatch("0|-?[1-9][0-9]{0,17}", text) for text in texts)
-        return pa.array(list(map(int, texts)) if whole else texts)
+def _read_told(texts: Sequence[str], name: str, kind: str) -> pa.Array:
+    """What names of folders say: as ids what one machine takes them for (`kind`), and all else must be clear."""
+    if kind:
+        return pa.array(list(map(int, texts)) if kind == "BIGINT" else texts)
     if all(re.fullmatch("-?[0-9]{1,18}", text) for text in texts):
         return pa.array(list(map(int, texts)))
     if all(re.fullmatch(r"-?[0-9]+\.[0-9]*", text) for text in texts):
@@ -135,7 +135,7 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
         here = [str(path) for path in paths if "://" not in str(path)]
         if here:
             raise EngineError(f"{there[0]} is on the cluster and {here[0]} is not", remedy="read one or the other")
-        return SparkFiles(session, tuple(there))
+        return SparkFiles(session, tuple(there), parts=tuple(Part(path, "") for path in there))
     files = find_files(list(paths))
     for file in files:
         if file.name == STDIN_NAME or find_format(file) is not PARQUET:
@@ -155,7 +155,7 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
         _refuse_nanoseconds(file.path, part)
     places = tuple(file.path.absolute() for file in files)
     literal = tuple("file://" + _GLOB_SIGNS.sub(r"\\\1", str(place)) for place in places)
-    return SparkFiles(session, literal, places, parts)
+    return SparkFiles(session, literal, parts, places)
 
 
 def _refuse_nanoseconds(path: Path, part: Part) -> None:

@@ -23,8 +23,8 @@ from unskew.data.ids import Ids
 from unskew.engines.block_logs import BlockForm, BlockRows
 from unskew.engines.block_table import BlockTable, release, write_record
 from unskew.engines.snapshot_rule import LogRule
+from unskew.engines.spark_jobs import create_table, map_in_arrow, run_job
 from unskew.engines.spark_log import SparkLog
-from unskew.engines.spark_session import create_table, map_in_arrow, run_job
 from unskew.errors import EngineError
 from unskew.frames import join_chunks
 from unskew.progress import progress

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from unskew.data.columns import Columns
 from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
-from unskew.engines.spark_session import run_job
+from unskew.engines.spark_jobs import run_job
 from unskew.errors import ColumnError, EmptyError, EngineError, InputError, TimeError, option
 from unskew.progress import progress
 from unskew.text import count
