@@ -209,7 +209,9 @@ def open_source(
         settings = stack.enter_context((limits or reading_limits()).settings())
         connection = duckdb.connect(config={**_ALONE, "threads": threads(), **settings})
         stack.callback(connection.close)
-        connection.execute("SET enable_progress_bar=false")
+        [(has_bar,)] = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+        if has_bar:  # in a notebook without ipywidgets there is none, and DuckDB refuses to set it
+            connection.execute("SET enable_progress_bar=false")
         connection.execute(f"SET disabled_optimizers='{_DOUBTING}'")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
