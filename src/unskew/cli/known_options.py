@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,9 +98,20 @@ class KnownOptions:
             recommender(self.production)
 
     def take(
-        self, log: Log, since: Any, until: Any, *, draws: int = 1, seed: int = 0, drop_nulls: bool = False
+        self,
+        log: Log,
+        since: Any,
+        until: Any,
+        *,
+        draws: int = 1,
+        seed: int = 0,
+        drop_nulls: bool = False,
+        compared: Iterable[Any] | None = None,
     ) -> list[Log]:
-        """Draws of the best view that is possible, or of the one that is insisted on."""
+        """Draws of the best view that is possible, or of the one that is insisted on.
+
+        If models are `compared` on the view, they compete as stand-ins for production, and the view is tested.
+        """
         from unskew.views.take_view import take_draws
 
         return take_draws(
@@ -113,6 +124,8 @@ class KnownOptions:
             view=self.view,
             since=since,
             until=until,
+            candidates=compared or (),
+            test=compared is not None,
             seed=seed,
             draws=draws,
         )
@@ -185,3 +198,6 @@ def _describe(report: ViewReport) -> Iterator[str]:
     users = f"{thousands(report.dropped_users)} of {thousands(report.users)} users"
     share = percent(report.dropped_pairs / max(report.pairs, 1))
     yield f"View: {report.view}, since {report.reason}. It leaves out {pairs} ({share}), and {users} with them."
+    if report.test:
+        status = "Trusted" if report.trusted else "Not trusted"
+        yield f"{status}: {report.test}. The view assumes that {report.assumption}."

@@ -146,7 +146,8 @@ def report(
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
     log = source.read()
-    views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed)
+    compared = [*models.values(), *(ran or {}).values()]
+    views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed, compared=compared)
     found = make_log_page(
         views,
         models,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -386,12 +386,26 @@ class LogOptions:
         """
         return self.take_draws(self.read(labels), since=since, until=until, seed=seed)[0]
 
-    def take_draws(self, log: Log, *, since: Any, until: Any, draws: int = 1, seed: int = 0) -> list[Log]:
-        """The best view of the log that what is known allows; several draws of it, where chance decides."""
+    def take_draws(
+        self,
+        log: Log,
+        *,
+        since: Any,
+        until: Any,
+        draws: int = 1,
+        seed: int = 0,
+        compared: Iterable[Any] | None = None,
+    ) -> list[Log]:
+        """The best view of the log that what is known allows; several draws of it, where chance decides.
+
+        If models are `compared` on it, it is tested.
+        """
         begin = since
         if since is not None and _is_reference_file(since):
             begin = self._date_of_file(since, log)
-        views = self.known.take(log, begin, until, draws=draws, seed=seed, drop_nulls=self.drop_nulls)
+        views = self.known.take(
+            log, begin, until, draws=draws, seed=seed, drop_nulls=self.drop_nulls, compared=compared
+        )
         progress().close()
         return views
 

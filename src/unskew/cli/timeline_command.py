@@ -28,7 +28,6 @@ from unskew.cli.shared_options import (
     show_options,
     split_options,
 )
-from unskew.data.policy import DEBIASED_VIEWS
 from unskew.errors import InputError
 from unskew.evaluation.report_words import TOO_FEW_HITS
 from unskew.text import percent, thousands
@@ -202,10 +201,9 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     alone = " Item weights alone do not repair personalised algorithms."
-    is_biased = any(row["view"] not in DEBIASED_VIEWS for row in total)
     print_line(
         f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
-        f"more than the bound.{alone * is_biased}"
+        f"more than the bound.{alone}"
     )
     if output is not None and made.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")

@@ -279,6 +279,11 @@ class Log(DatedLog):
         left = keep_rows(self, np.asarray(keep, dtype=np.bool_), repeats)
         return replace(left, view=self.view if view is None else view, cut=self.edges)
 
+    @property
+    def is_debiased(self) -> bool:
+        """Whether this is a view that dropped what recommendations did to the log, and passed its test."""
+        return self.view_report is not None and self.view_report.trusted
+
     def entry_users(self) -> Codes:
         """Whose each entry is, as a code."""
         sizes = self.start[1:].astype(np.int64) - self.start[:-1].astype(np.int64)

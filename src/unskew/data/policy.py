@@ -10,9 +10,6 @@ from unskew.errors import PolicyError, option
 from unskew.json_fields import read_dataclass
 from unskew.text import enumerate_words, one_line
 
-DEBIASED_VIEWS = ("organic", "outside", "thinned", "kept")
-"""Views that leave out what recommendations and promotions did to the log."""
-
 USERS = ("all", "both")
 """Who may be eligible: all users, or those who exist at both dates."""
 
@@ -52,11 +49,6 @@ class Policy:
     users: str = "all"
     view: str = "all"
     held: str = "profiles"
-
-    @property
-    def is_free_of_bias(self) -> bool:
-        """Whether the view leaves out what recommendations and promotions did to the log."""
-        return self.view in DEBIASED_VIEWS
 
     @property
     def protocol(self) -> str:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+NO_VIEW = "p does not account for bias in the log, which exposures would remove"
+"""What a p-value on the log as it is leaves open."""
+
+ALMOST_NOTHING = 0.001
+"""A view that drops not more than this share of the interactions changes nothing."""
+
 
 @dataclass(frozen=True)
 class Stratum:
@@ -52,6 +58,14 @@ class ViewReport:
         that differs from the others.
     advice
         What would improve it, a sentence each.
+    assumption
+        What has to be true if scores of the view are to be free of what recommendations did.
+    tested
+        Whether that passed its test on this log. What was not tested, or by a test that is too noisy, did not.
+    test
+        The test in a sentence.
+    placebo
+        Of views by dates: what the same comparison finds before anything was recommended.
     """
 
     view: str
@@ -63,7 +77,26 @@ class ViewReport:
     strata: tuple[Stratum, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    assumption: str = ""
+    tested: bool = False
+    test: str = ""
+    placebo: dict[str, Any] | None = None
+
+    @property
+    def drops_enough(self) -> bool:
+        """Whether the view drops more than almost nothing."""
+        return self.dropped_pairs > ALMOST_NOTHING * self.pairs
+
+    @property
+    def caveat(self) -> str:
+        """What a difference or a p-value on the view takes for granted, in a clause."""
+        return f"p assumes that {self.assumption}" if self.assumption else NO_VIEW
+
+    @property
+    def trusted(self) -> bool:
+        """Whether scores of the view count as free of bias: it drops something, and its test was passed."""
+        return self.drops_enough and self.tested
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {**asdict(self), "strata": [asdict(stratum) for stratum in self.strata]}
+        return {**asdict(self), "trusted": self.trusted, "strata": [asdict(stratum) for stratum in self.strata]}

@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from unskew.data.policy import DEBIASED_VIEWS
 from unskew.evaluation.report_words import (
     TOO_FEW_HITS,
     describe_change_intervals,
@@ -119,7 +118,7 @@ def certainty_words(change: Change) -> str:
         return "How sure that is cannot be told: there are too few users."
     sure = f"at {100 * change.level:g} % confidence"
     told = f"What is not explained is {_points(rest.value)} points, {between} {sure}"
-    biased = not change.bound_holds and change.view not in DEBIASED_VIEWS
+    biased = not change.bound_holds and change.biased
     if abs(rest.value) < 5e-5 and (change.bound_holds or (change.bound or 0.0) < 1e-3):
         return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
     if change.is_within_bound and change.bound is not None:

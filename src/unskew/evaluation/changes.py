@@ -16,7 +16,6 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_instance, require_repeats
-from unskew.data.policy import DEBIASED_VIEWS
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
@@ -106,6 +105,8 @@ class Change:
         the weights fitted again each time. ``users`` or, of samples, ``draws``: weights taken as given.
     view
         Which view of the log was scored.
+    biased
+        Whether what recommendations did to the log can still be in it; see `Score`.
     """
 
     recommender: str
@@ -129,6 +130,7 @@ class Change:
     method: str = "bootstrap"
     repeats: int = 0
     view: str = "all"
+    biased: bool = True
 
     @property
     def is_within_bound(self) -> bool:
@@ -178,6 +180,7 @@ class Change:
             "method": self.method,
             "repeats": self.repeats,
             "view": self.view,
+            "biased": self.biased,
         }
         json_ready: dict[str, Any] = to_json_value(told)
         return json_ready
@@ -216,16 +219,15 @@ class Change:
             if round(100 * self.bound, 2) == 0:
                 return ""
         off = f"{100 * self.bound:.2f} points"
-        is_biased = self.view not in DEBIASED_VIEWS
         would = "the same users at both dates or a later reference date would"
-        if is_biased:
+        if self.biased:
             would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:
             unknown = "more than what is not explained: whether anything is left, the data cannot tell"
             return f". Item weights can still be off by {off}, {unknown}; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
-        more = ": what is not explained can be bias of the log, which exposures would remove" * is_biased
+        more = ": what is not explained can be bias of the log, which exposures would remove" * self.biased
         return f". Item weights can still be off by {off} for a constant list, and by more for others{more}"
 
 
@@ -346,6 +348,7 @@ def explain_split(
         method=units["all_now"].method if again is None else "bootstrap",
         repeats=0 if again is None else len(again),
         view=now.snapshot.policy.view,
+        biased=not now.snapshot.log.is_debiased,
     )
 
 

@@ -12,6 +12,7 @@ from itertools import combinations
 from typing import Any
 
 from unskew.checks import require_instance
+from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
@@ -41,6 +42,8 @@ class Comparison:
     biased
         Whether the bias of the log can be in the difference. Neither interval nor p-value knows of it, and under
         item weights the order of two algorithms can be the reverse of the true one.
+    caveat
+        What the p-value takes for granted under this view of the log, in a clause.
     """
 
     a: str
@@ -56,6 +59,7 @@ class Comparison:
     comparable: bool = True
     left_out: tuple[str, str] = ("profile", "profile")
     biased: bool = True
+    caveat: str = NO_VIEW
 
     def __str__(self) -> str:
         if not self.comparable:
@@ -64,7 +68,12 @@ class Comparison:
         return (
             f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
             f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
-        ) + ("; p does not account for bias in the log, which exposures would remove" if self.biased else "")
+        ) + ("" if self.is_about_lists else f"; {self.caveat}")
+
+    @property
+    def is_about_lists(self) -> bool:
+        """Whether two fixed lists are compared under weights that match the reference date: no view is needed."""
+        return not self.biased and self.caveat == NO_VIEW
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
@@ -121,6 +130,8 @@ def compare(
     [quality] = wanted
     weighting = ranks[0].weigh(quality, weights)
     units = [Units.of(r, quality, weights) for r in ranks]
+    view = ranks[0].snapshot.log.view_report
+    caveat = NO_VIEW if view is None else view.caveat
     found = []
     for i, j in combinations(range(len(ranks)), 2):
         biased = any(ranks[k].may_be_biased(weighting) for k in (i, j))
@@ -143,6 +154,7 @@ def compare(
                 level=level,
                 left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
                 biased=biased,
+                caveat=caveat,
             )
         )
     corrected = holm([c.p for c in found])

@@ -95,9 +95,13 @@ class HeldOutRanks:
         return named_quality(given).rename(several=self.selection.several)
 
     def may_be_biased(self, weighting: Weighting) -> bool:
-        """Whether the bias of the log can be in scores: item weights remove it from constant lists alone."""
+        """Whether the bias of the log can be in scores.
+
+        Item weights remove it from constant lists alone; a view removes it if it dropped something and passed its
+        test on this log.
+        """
         freed = weighting.frees_constant_lists and self.constant
-        return not self.snapshot.policy.is_free_of_bias and not freed
+        return not self.snapshot.log.is_debiased and not freed
 
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair; one of users is the same for all pairs that were sought in one list."""

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from unskew import __version__
-from unskew.data.policy import DEBIASED_VIEWS
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
 from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_quality
@@ -62,10 +61,8 @@ def make_timeline_page(
 
 def _describe_limits(made: Timeline) -> list[str]:
     """What may still be in the scores; a timeline does not know which of its recommenders are constant lists."""
-    views = set(made.rows.column("view").to_pylist())
     learn = [name for name in recommenders_of(made) if not name.startswith("constant:")]
-    biased = bool(learn) and not views <= set(DEBIASED_VIEWS)
-    return [*([bias_words(list(map(show_name, learn)))] if biased else []), WHY_MIX]
+    return [*([bias_words(list(map(show_name, learn)))] if learn else []), WHY_MIX]
 
 
 def _write(value: Any) -> str:

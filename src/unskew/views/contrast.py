@@ -49,7 +49,9 @@ class Contrast:
     suspect
         Which of `taken` recommendations may have brought; of users who could be shown something.
     notes
-        What should be known: how the hold-out group differs, what a window cannot tell.
+        What should be known: how the holdout group differs, what a window cannot tell.
+    group_passed
+        Whether the holdout group could be checked, and was like the others before anything was shown.
     """
 
     log: Log
@@ -59,6 +61,12 @@ class Contrast:
     quiet: TakenPairs | None
     suspect: Mask
     notes: tuple[str, ...]
+    group_passed: bool = False
+
+    @property
+    def quiet_windows(self) -> tuple[ShortWindow, ...]:
+        """Windows in which nothing was recommended; none with a holdout group."""
+        return () if self.quiet is None else self.quiet.windows
 
     @property
     def suspect_places(self) -> Codes:
@@ -115,12 +123,13 @@ def set_up_contrast(
             remedy=f"check {option('since' if campaigns is None else 'campaigns')} and {option('until')}",
         )
     notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
-    taken = find_taken(log, windows, windows[0], later=later and group is not None)
-    quiet = find_taken(log, find_quiet(log, windows, last), windows[0]) if group is None else None
+    first = None if group is None else windows[0]
+    taken = find_taken(log, windows, first, later=later and group is not None)
+    quiet = find_taken(log, find_quiet(log, windows, last)) if group is None else None
     suspect = log.exposed[taken.entry] if by_exposure and log.exposed is not None else taken.inside
     if group is not None:
         suspect = suspect & ~group[taken.user]
-    return Contrast(log, tuple(windows), group, taken, quiet, suspect, tuple(notes))
+    return Contrast(log, tuple(windows), group, taken, quiet, suspect, tuple(notes), not notes)
 
 
 def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:

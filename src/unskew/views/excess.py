@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
-
-import numpy as np
 
 from unskew.checks import require_repeats, require_whole_number
 from unskew.data.log import Log
@@ -15,7 +13,7 @@ from unskew.errors import EmptyError, option
 from unskew.evaluation.intervals import check_level
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
-from unskew.views.cross_fitted import measure_excess, resample_excess, split_blocks
+from unskew.views.placebo import Placebo, measure_induced_share
 from unskew.views.production_choice import choose_production
 from unskew.views.ranked_contrast import count_ranked
 from unskew.views.rates import Rates, list_strata
@@ -51,7 +49,10 @@ class Excess:
     Attributes
     ----------
     value, low, high, level
-        The share of what was taken, with its interval, and the confidence level of that.
+        The share of the interactions, with its interval, and the confidence level of that. By dates, what a
+        placebo finds is taken out, and its interval included.
+    uncorrected, placebo
+        The share before that, and the placebo; the same and None with a holdout group.
     pairs
         How many pairs were taken in the windows by users who could be shown something: those outside of a hold-out
         group who had a profile when a window began.
@@ -81,17 +82,24 @@ class Excess:
     candidates: Mapping[str, float] = field(default_factory=dict)
     strata: tuple[ExcessStratum, ...] = ()
     notes: tuple[str, ...] = ()
+    uncorrected: float = float("nan")
+    explains: float = 0.0
+    placebo: Placebo | None = None
 
     def __str__(self) -> str:
-        limits = f"[{100 * self.low:.0f}, {100 * self.high:.0f}]"
-        about = f"about {100 * max(self.value, 0.0):.0f} % {limits} of what was taken in these windows"
-        if self.low <= 0 <= self.high:
-            return f"{about} came from recommendations: none of it may have, since 0 lies inside the interval"
-        return f"{about} came from recommendations"
+        share = f"{100 * max(self.value, 0.0):.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        if self.low <= 0:
+            return f"no sign of recommendations: they caused {share} of the interactions in these windows"
+        return f"recommendations caused about {share} of the interactions in these windows"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""
-        return {**asdict(self), "candidates": dict(self.candidates), "sentence": str(self)}
+        return {
+            **asdict(self),
+            "candidates": dict(self.candidates),
+            "placebo": None if self.placebo is None else self.placebo.to_dict(),
+            "sentence": str(self),
+        }
 
 
 def excess(
@@ -102,16 +110,18 @@ def excess(
     holdout: Any = None,
     since: Any = None,
     until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
     level: float = 0.95,
     seed: int = 0,
     repeats: int = 200,
 ) -> Excess:
     """How much of what was taken in windows of time came from recommendations.
 
-    What was taken there, by the rank that a model of production gave to it, is compared with what a hold-out group
-    took over the same time or, without one, with what everyone took in quiet windows. Exposures need not be known.
-    The share is cross-fitted: strata with more than usual are found on half of the users, and the differences are
-    added up on the other half, so that it is 0 on average where nothing was recommended.
+    Interactions in the windows, by the rank that a model of production gives to them, are compared with those of
+    a holdout group over the same time or, without one, with those of everyone in quiet windows. Exposures need not
+    be known. The share is cross-fitted: strata with more than usual are found on half of the users, and the
+    differences are added up on the other half. By dates, placebo campaigns before the first window show what the
+    comparison finds if nothing is recommended, which is taken out.
 
     Parameters
     ----------
@@ -127,6 +137,8 @@ def excess(
     since, until
         With a hold-out group and no campaigns: something was recommended after `since`. Nothing after `until`
         counts.
+    candidates
+        With ``"auto"``, models that compete besides those of unskew: what you compare.
     level, repeats
         Confidence level of the interval, and how many samples of users it is made from.
     seed
@@ -156,27 +168,24 @@ def excess(
             "nothing was taken in these windows by users who had a profile when they began",
             remedy=f"check {option('campaigns')} and {option('until')}",
         )
-    chosen = choose_production(contrast, production, seed)
+    chosen = choose_production(contrast, production, candidates, seed)
     ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
-    halves = split_blocks(ranked.tally.blocks, seed)
-    value = measure_excess(chosen.tallies, halves)
-    low = high = float("nan")
-    if repeats:
-        found = resample_excess(chosen.tallies, halves, repeats, seed)
-        low, high = (float(limit) for limit in np.quantile(found, [(1 - level) / 2, (1 + level) / 2]))
-    rates = ranked.rates
+    induced = measure_induced_share(contrast, chosen, level=level, repeats=repeats, seed=seed)
     return Excess(
-        value=value,
-        low=low,
-        high=high,
+        value=induced.value,
+        low=induced.low,
+        high=induced.high,
         level=level,
         pairs=int((contrast.suspect & contrast.taken.known).sum()),
         production=chosen.ranks.production,
         windows=len(contrast.windows),
         compared_with=contrast.describe_quiet(),
         candidates=chosen.candidates,
-        strata=tuple(_describe_strata(rates)),
+        strata=tuple(_describe_strata(ranked.rates)),
         notes=(*contrast.notes, *ranked.notes),
+        uncorrected=induced.uncorrected,
+        explains=chosen.explains,
+        placebo=induced.placebo,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from unskew.checks import require_instance
@@ -67,6 +68,7 @@ def plan_kept(
     campaigns: Windows | None = None,
     since: Any = None,
     until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
 ) -> Thinning:
     """What `kept` draws from, for those who want several draws."""
     require_instance(Log, log, "a log", "read one with read_log")
@@ -91,7 +93,7 @@ def plan_kept(
         again = ~log.repeats.exposed | contrast.holdout[whose[log.repeats.entry]]
     return plan_thinning(
         contrast,
-        choose_production(contrast, production),
+        choose_production(contrast, production, candidates),
         view="kept",
         reason="exposures, a hold-out group and a model of production are known",
         notes=notes,

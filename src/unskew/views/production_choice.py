@@ -1,12 +1,13 @@
-"""Which model stands for production: the one that is named, or the one that tells best what came from it."""
+"""Which model stands for production: the one that is named, or the stand-in that explains most of the windows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import enumerate_words, percent
 from unskew.views.contrast import Contrast
@@ -15,21 +16,22 @@ from unskew.views.ranked_contrast import Ranks, combine_ranks, count_ranked, fin
 from unskew.views.tally import Tally
 
 AUTO = "auto"
-"""What to write for the model that tells best what came from recommendations."""
+"""What to write for the stand-in that explains most."""
 
 CANDIDATES = (
     "popular",
     "knn?similarity=cooccurrence",
     "knn?similarity=cosine",
     "knn?similarity=bm25&exact=false",
-    "ease",
+    "ease?exact=false",
     "als",
 )
-"""The models that compete."""
+"""The models that compete, besides those that are compared."""
 
-_MOST_ITEMS_OF_EASE = 8_000  # it needs a dense matrix of items by items
+_MOST_ITEMS_OF_EASE = 3_000  # it needs a dense matrix of items by items, once for each window and fold
 _WORTH = 0.01  # by which two models together must be better than the better one
 _WINDOWS = 4  # of each kind are enough to compare models
+_FOLDS = 2  # of users are enough for that too
 
 
 @dataclass(frozen=True)
@@ -38,78 +40,130 @@ class Production:
 
     Attributes
     ----------
+    models
+        The model, or the two whose best rank counts.
     ranks
-        Where it had what was taken.
+        Their ranks of the pairs of a contrast.
+    explains
+        How much of the interactions in the windows their strata tell apart, from 0 to 1; 0 or less if nothing.
     candidates
-        If several models competed: how well each tells what came from recommendations, from 0 to 1, on the few
-        windows on which all of them were tried.
+        If several models competed: the same for each, on the few windows on which all of them were tried.
     tallies
         The counts of the best candidates, or of the one model that was named.
     """
 
+    models: tuple[Recommender, ...]
     ranks: Ranks
+    explains: float
     candidates: Mapping[str, float] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
 
+    @property
+    def is_silent(self) -> bool:
+        """Whether no candidate explains anything."""
+        return self.explains <= 0 and all(share <= 0 for share in self.candidates.values())
+
     def notes(self) -> list[str]:
         """What should be said about it."""
+        if self.is_silent:
+            return [f"no sign of recommendations: {self._explain_nothing()} of the interactions in the windows"]
+        share = f"explains {percent(self.explains, 0)} of the interactions in the windows"
         if not self.candidates:
-            return [f"production is taken to be {self.ranks.production}"]
-        others = [f"{name} {percent(share, 0)}" for name, share in self.candidates.items()]
+            return [f"production is taken to be {self.ranks.production}, which {share}"]
+        others = [f"{name} {percent(max(share, 0.0), 0)}" for name, share in self.candidates.items()]
         return [
-            f"production is taken to be {self.ranks.production}, which tells best what came from recommendations "
-            f"(on the first windows tried: {enumerate_words(others)})"
+            f"the stand-in for production is {self.ranks.production}, which {share} "
+            f"(tried on a few windows: {enumerate_words(others)}); if you know what ran, give that"
         ]
+
+    def _explain_nothing(self) -> str:
+        number = len(self.candidates)
+        return f"none of {number} stand-ins explains any" if number else f"{self.ranks.production} explains none"
+
+    def count(self, contrast: Contrast, seed: int = 0) -> Tally:
+        """The counts of another contrast, ranked by the same models."""
+        return _count(contrast, combine_ranks([find_ranks(contrast, model) for model in self.models]), seed)
 
 
 def is_auto(production: Any) -> bool:
-    """Whether the model of production is to be found."""
+    """Whether a stand-in for production is to be chosen."""
     return isinstance(production, str) and production.strip() == AUTO
 
 
-def choose_production(contrast: Contrast, production: AnyRecommender, seed: int = 0) -> Production:
-    """Rank what was taken by the model of production, or by the one that tells best what came from it."""
+def choose_production(
+    contrast: Contrast,
+    production: AnyRecommender,
+    candidates: Iterable[AnyRecommender] = (),
+    seed: int = 0,
+    *,
+    family: Sequence[str] = CANDIDATES,
+) -> Production:
+    """Rank all pairs by the model of production, or by the stand-in that explains most.
+
+    `candidates` are models that compete besides the `family` of unskew: the ones that are compared.
+    """
     if not is_auto(production):
-        ranks = find_ranks(contrast, recommender(production))
-        return Production(ranks, tallies=(_count(contrast, ranks, seed),))
+        model = recommender(production)
+        ranks = find_ranks(contrast, model)
+        tallies = (_count(contrast, ranks, seed),)
+        return Production((model,), ranks, _explain(tallies[0], seed), tallies=tallies)
     some = contrast.take_some(_WINDOWS)
-    ranked = [find_ranks(some, recommender(spec)) for spec in _list_candidates(contrast)]
-    found = _order(_measure(some, ranked, seed))
-    ranked.sort(key=lambda ranks: -found[ranks.production])
-    both = combine_ranks(ranked[:2])
-    together = _measure(some, [both], seed)[both.production]
-    finalists = [[ranks.production] for ranks in ranked[:2]]
-    if together > found[ranked[0].production] + _WORTH:
-        found = _order({**found, both.production: together})
-        finalists.insert(0, [ranks.production for ranks in ranked[:2]])
-    full = {name: find_ranks(contrast, recommender(name)) for name in (ranks.production for ranks in ranked[:2])}
-    last = [combine_ranks([full[name] for name in names]) for names in finalists]
-    final = _measure(contrast, last, seed)
-    last.sort(key=lambda ranks: -final[ranks.production])
-    return Production(last[0], found, tuple(_count(contrast, one, seed) for one in last))
+    models = _list_candidates(contrast, family, candidates)
+    ranked = {name: find_ranks(some, model, folds=_FOLDS) for name, model in models.items()}
+    shares = {name: _explain(_count(some, ranks, seed), seed) for name, ranks in ranked.items()}
+    best = sorted(shares, key=lambda name: -shares[name])[:2]
+    finalists: list[tuple[str, ...]] = [(name,) for name in best]
+    both = combine_ranks([ranked[name] for name in best])
+    together = _explain(_count(some, both, seed), seed)
+    if together > shares[best[0]] + _WORTH:
+        shares[both.production] = together
+        finalists.insert(0, tuple(best))
+    full = {name: find_ranks(contrast, models[name]) for name in best}
+    last = [(names, combine_ranks([full[name] for name in names])) for names in finalists]
+    counted = [(_count(contrast, ranks, seed), names, ranks) for names, ranks in last]
+    counted.sort(key=lambda row: -_explain(row[0], seed))
+    tally, names, ranks = counted[0]
+    return Production(
+        tuple(models[name] for name in names),
+        ranks,
+        _explain(tally, seed),
+        dict(sorted(shares.items(), key=lambda row: -row[1])),
+        tuple(row[0] for row in counted),
+    )
 
 
-def _measure(contrast: Contrast, several: Sequence[Ranks], seed: int) -> dict[str, float]:
-    """How well each model tells what came from recommendations."""
-    counted = {ranks.production: _count(contrast, ranks, seed) for ranks in several}
-    halves = split_blocks(next(iter(counted.values())).blocks, seed)
-    return {name: measure_separation(one, halves) for name, one in counted.items()}
-
-
-def _order(shares: Mapping[str, float]) -> dict[str, float]:
-    """The same, the largest first."""
-    return dict(sorted(shares.items(), key=lambda one: -one[1]))
+def _explain(counted: Tally, seed: int) -> float:
+    """How much of the interactions in the windows the strata of a model tell apart."""
+    return measure_separation(counted, split_blocks(counted.blocks, seed))
 
 
 def _count(contrast: Contrast, ranks: Ranks, seed: int) -> Tally:
     return count_ranked(contrast, ranks, by_taste=False, seed=seed).tally
 
 
-def _list_candidates(contrast: Contrast) -> list[str]:
-    """The models that compete: those that are installed, and that the log is not too large for."""
-    left_out = []
+def _list_candidates(
+    contrast: Contrast, family: Sequence[str], compared: Iterable[AnyRecommender]
+) -> dict[str, Recommender]:
+    """The models that compete, by name: those that are installed and that the log is not too large for.
+
+    Models that are compared compete as well, unless everybody gets the same list from them or their lists are
+    external and may lack the dates of the windows.
+    """
+    excluded = []
     if find_spec("implicit") is None:
-        left_out.append("als")
+        excluded.append("als")
     if len(contrast.log.items) > _MOST_ITEMS_OF_EASE:
-        left_out.append("ease")
-    return [spec for spec in CANDIDATES if spec not in left_out]
+        excluded.append("ease?exact=false")
+    models = {str(model): model for model in (recommender(spec) for spec in family if spec not in excluded)}
+    for given in compared:
+        model = recommender(given)
+        traits = traits_of(model)
+        if not traits.made_elsewhere and not traits.constant and not _is_alike(str(model), models):
+            models[str(model)] = model
+    return models
+
+
+def _is_alike(name: str, models: Iterable[str]) -> bool:
+    """Whether a model competes already; how it removes a held-out pair makes no difference here."""
+    plain = {model.replace("?exact=false", "").replace("&exact=false", "") for model in models}
+    return name.replace("?exact=false", "").replace("&exact=false", "") in plain

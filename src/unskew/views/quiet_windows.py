@@ -23,12 +23,9 @@ def find_quiet(log: Log, busy: Sequence[ShortWindow], until: int | float) -> lis
     to the start of a busy one come first, and those after the last at the end; windows before half of the users
     of the first busy one had a profile are left out, since a service that is just starting is another one.
     """
-    length = float(np.median([window.end - window.start for window in busy]))
-    if log.time.dtype.kind in "iu":
-        length = max(1, round(length))
-    first = _find_time_of_users(log, busy[0].start)
+    length = _find_length(log, busy)
     found: list[tuple[int | float, ShortWindow]] = []
-    free_from = first
+    free_from = _find_time_of_users(log, busy[0].start)
     for window in busy:
         distance, end = 0, window.start
         while end - length >= free_from:
@@ -48,6 +45,22 @@ def find_quiet(log: Log, busy: Sequence[ShortWindow], until: int | float) -> lis
         )
     found.sort(key=lambda one: one[0])
     return sorted((window for _, window in found[:MOST]), key=lambda window: window.start)
+
+
+def list_windows_before(log: Log, busy: Sequence[ShortWindow]) -> list[ShortWindow]:
+    """All windows of this length before the first busy one, while the service had half of the users of then."""
+    length, first = _find_length(log, busy), _find_time_of_users(log, busy[0].start)
+    windows: list[ShortWindow] = []
+    end = busy[0].start
+    while end - length >= first:
+        windows.append(ShortWindow(end - length, end, end))
+        end -= length
+    return windows[::-1]
+
+
+def _find_length(log: Log, busy: Sequence[ShortWindow]) -> int | float:
+    length = float(np.median([window.end - window.start for window in busy]))
+    return max(1, round(length)) if log.time.dtype.kind in "iu" else length
 
 
 def _find_time_of_users(log: Log, start: int | float) -> int | float:

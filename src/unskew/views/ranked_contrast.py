@@ -12,7 +12,7 @@ from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import recommender
 from unskew.views.contrast import Contrast
 from unskew.views.item_push import ItemPush, find_edges
-from unskew.views.production_ranks import rank_taken
+from unskew.views.production_ranks import FOLDS, rank_taken, rank_with_quiet
 from unskew.views.rates import Rates, find_rates
 from unskew.views.strata import BEYOND, RANK_OF, Stratified, stratify
 from unskew.views.tally import Tally, deal_blocks, tally
@@ -23,14 +23,18 @@ _TASTE = "knn"
 
 @dataclass(frozen=True)
 class Ranks:
-    """Where production had what was taken, in the windows and in quiet ones; from 1, 0 for nowhere.
+    """The ranks that production gave to interactions in the windows and in quiet ones; from 1, 0 for none.
 
     Attributes
     ----------
     production
         The name of the model.
+    taken
+        Of each pair of the windows.
+    quiet
+        Of each quiet pair, a row for each model that ranked it; None with a holdout group.
     elsewhere
-        Whether its lists were made elsewhere.
+        Whether its lists are external.
     """
 
     production: str
@@ -67,10 +71,12 @@ class RankedContrast:
         return find_rates(self.tally)
 
 
-def find_ranks(contrast: Contrast, model: Recommender) -> Ranks:
-    """Ask a model of production where it had what was taken."""
-    quiet = None if contrast.quiet is None else rank_taken(model, contrast.quiet, may_lack_lists=True)
-    return Ranks(str(model), rank_taken(model, contrast.taken), quiet, traits_of(model).made_elsewhere)
+def find_ranks(contrast: Contrast, model: Recommender, *, folds: int = FOLDS) -> Ranks:
+    """Ask a model of production for the ranks of all pairs."""
+    elsewhere = traits_of(model).made_elsewhere
+    if contrast.quiet is None:
+        return Ranks(str(model), rank_taken(model, contrast.taken), None, elsewhere)
+    return Ranks(str(model), *rank_with_quiet(model, contrast.taken, contrast.quiet, folds), elsewhere)
 
 
 def combine_ranks(several: Sequence[Ranks]) -> Ranks:
@@ -100,7 +106,7 @@ def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, see
     pushed = ItemPush.measure(taken, contrast.suspect)
     push = pushed.of(taken)
     tastes = np.zeros_like(ranks.taken)
-    quiet_pairs = None
+    quiet_pairs: list[Stratified] = []
     if quiet is None or ranks.quiet is None:
         assert contrast.holdout is not None
         edges = find_edges(push[contrast.holdout[taken.user]])
@@ -109,7 +115,8 @@ def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, see
     else:
         quiet_push = pushed.of(quiet)
         edges = find_edges(quiet_push)
-        quiet_pairs = stratify(quiet, ranks.quiet, np.zeros_like(ranks.quiet), quiet_push, edges)
+        no_taste = np.zeros(len(quiet), dtype=np.int64)
+        quiet_pairs = [stratify(quiet, row, no_taste, quiet_push, edges) for row in ranks.quiet]
     pairs = stratify(taken, ranks.taken, tastes, push, edges)
     block = deal_blocks(len(contrast.log.users), contrast.holdout, seed)
     counted = tally(pairs, contrast.suspect, quiet_pairs, contrast.holdout, block)

@@ -67,7 +67,7 @@ def find_rates(counted: Tally, times: Floats | None = None) -> Rates:
         far = RANK_OF == BEYOND
         scale = _divide((suspect + others)[far].sum(), (pairs * factor)[far].sum())
         factor = np.where(RANK_OF == NEW, factor, factor * scale)
-    return Rates(suspect, others, pairs * factor, pairs * factor**2, people)
+    return Rates(suspect, others, pairs * factor, pairs * factor**2 * counted.models, people)
 
 
 def find_keep(rates: Rates) -> Floats:

@@ -20,9 +20,11 @@ from unskew.recommend.specs import AnyRecommender
 from unskew.text import percent
 from unskew.views.holdout_group import find_holdout
 from unskew.views.kept import plan_kept
+from unskew.views.leftover import find_leftover
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
 from unskew.views.reporting import describe_view
+from unskew.views.short_windows import tick_after
 from unskew.views.thinned import plan_thinned
 
 VIEWS = ("all", "organic", "outside", "thinned", "kept")
@@ -43,6 +45,8 @@ def take_view(
     view: str | None = None,
     since: Any = None,
     until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
+    test: bool = True,
     seed: int = 0,
 ) -> Log:
     """The best view of a log that what is known allows; its `view_report` says which, why, and what it left out.
@@ -77,6 +81,12 @@ def take_view(
     since, until
         With a hold-out group and no dates: recommendations were made after `since` and up to `until`, which are
         the two dates that are compared.
+    candidates
+        With a production of ``"auto"``, models that compete as stand-ins besides those of unskew.
+    test
+        Whether to test the assumption of the view on this log, which takes a few fits of models: whether
+        recommendations still show in what is left since the first of them, or since `since` if that is earlier.
+        Scores count as free of bias only if the view passed (``view_report.trusted``).
     seed
         Of views in which chance decides.
 
@@ -101,6 +111,8 @@ def take_view(
         view=view,
         since=since,
         until=until,
+        candidates=candidates,
+        test=test,
         seed=seed,
     )[0]
 
@@ -117,6 +129,8 @@ def take_draws(
     view: str | None = None,
     since: Any = None,
     until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
+    test: bool = True,
     seed: int = 0,
 ) -> list[Log]:
     """Several draws of the best view, for `report` to average over; one, if chance decides nothing in it.
@@ -141,11 +155,19 @@ def take_draws(
         production=production,
         since=since,
         until=until,
+        candidates=tuple(candidates),
     )
     chosen, reason = known.choose() if view is None else known.require(view)
     details = known.detail(chosen, within)
     made = [_tell(one, log, reason, known.advise(chosen)) for one in known.take(chosen, seed, draws)]
-    return [replace(one, view_details=details) for one in made]
+    changes: dict[str, Any] = {"assumption": known.assume(chosen)}
+    if test and not is_on_spark(log):
+        changes |= known.test(chosen, made[0])
+    return [
+        replace(view, view_details=details, view_report=replace(view.view_report, **changes))
+        for view in made
+        if view.view_report is not None
+    ]
 
 
 def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
@@ -170,6 +192,7 @@ class _Known:
     production: AnyRecommender | None
     since: Any
     until: Any
+    candidates: tuple[AnyRecommender, ...] = ()
 
     @property
     def exposures(self) -> bool:
@@ -245,8 +268,58 @@ class _Known:
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
         plan = plan_thinned if view == "thinned" else plan_kept
-        plan_of_draws = plan(self.log, self.production, **more)
+        plan_of_draws = plan(self.log, self.production, candidates=self.candidates, **more)
         return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
+
+    def assume(self, view: str) -> str:
+        """What has to be true for scores of a view to be free of what recommendations did; nothing for the log."""
+        by_group = "the holdout group is like the others, and was shown nothing"
+        by_dates = "nothing was recommended outside these windows, and demand in them changed for no other reason"
+        return {
+            "organic": "the exposure log has everything that was recommended",
+            "outside": "nothing was recommended outside these windows",
+            "thinned": by_dates if self.holdout is None else by_group,
+            "kept": f"the exposure log has everything that was recommended, and {by_group}",
+        }.get(view, "")
+
+    def test(self, view: str, left: Log) -> dict[str, Any]:
+        """Whether the assumption of a view passed its test on this log, and the test in a sentence."""
+        report = left.view_report
+        if view == "all" or report is None:
+            return {}
+        if not report.drops_enough:
+            return {"tested": False, "test": "it drops almost nothing, and so changes no score"}
+        if view == "kept" or (view == "thinned" and self.holdout is not None):
+            words = (
+                "was like the others before anything was shown" if report.tested else "differs, or is too small"
+            )
+            return {"test": f"the holdout group {words}"}
+        if view == "thinned" and not report.tested:
+            return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
+        windows = () if view == "organic" else self.windows
+        passed, sentence = find_leftover(
+            left,
+            windows,
+            self._find_first(),
+            self._find_last(),
+            production="auto" if self.production is None else self.production,
+            candidates=self.candidates,
+        )
+        return {"tested": passed, "test": sentence}
+
+    def _find_first(self) -> int | float:
+        """The first tick at which something may have been recommended: after the reference date, or earlier."""
+        ticks: list[Any] = [window.start for window in self.windows]
+        if self.log.exposed is not None and self.log.exposed.any():
+            ticks.append(self.log.time[self.log.exposed].min().item())
+        if self.since is not None:
+            ticks.append(tick_after(self.log, self.log.moment(self.since).tick))
+        first: int | float = max(min(ticks), self.log.span[0].item())
+        return first
+
+    def _find_last(self) -> int | float:
+        last: int | float = self.log.span[1].item()
+        return last if self.until is None else min(last, self.log.moment(self.until).tick)
 
     def _begins_in_time(self) -> bool:
         """Whether something was recommended up to the date that is looked at."""

@@ -90,20 +90,25 @@ def profiles_before(log: Log, window: ShortWindow) -> Snapshot | None:
     return Snapshot.of(log, Moment(tick, label_before(log, window.start)))
 
 
-def find_taken(log: Log, windows: Sequence[ShortWindow], first: ShortWindow, *, later: bool = False) -> TakenPairs:
-    """What was taken in windows; with `later`, also after each and before the next.
+def find_taken(
+    log: Log, windows: Sequence[ShortWindow], first: ShortWindow | None = None, *, later: bool = False
+) -> TakenPairs:
+    """Interactions in windows; with `later`, also after each and before the next.
 
-    `first` is the first window in which something was recommended: recommendations make profiles longer, so that
-    their sizes tell how active people are only before it.
+    `first` is the first window in which something was recommended, to some users and not to others:
+    recommendations make profiles longer, so that their sizes tell how active people are only before it. Without
+    it, sizes are those just before each window.
     """
     whose = log.entry_users()
-    at_first = _sizes(log, profiles_before(log, first))
+    at_first = None if first is None else _sizes(log, profiles_before(log, first))
     nothing = np.empty(0, dtype=np.int64)
     parts: list[tuple[Any, ...]] = [(nothing,) * 11]
     for number, window in enumerate(windows):
         before = profiles_before(log, window)
         held = _sizes(log, before)
-        size = np.where(held > 0, np.minimum(held, at_first), 0) if window.start > first.start else held
+        size = held
+        if at_first is not None and first is not None and window.start > first.start:
+            size = np.where(held > 0, np.minimum(held, at_first), 0)
         counts = np.zeros(len(log.items), dtype=np.int64) if before is None else before.counts()
         end = window.until if later else window.end
         entry = np.flatnonzero((log.time >= window.start) & (log.time < end))

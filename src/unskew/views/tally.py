@@ -6,6 +6,7 @@ large the log is.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,8 @@ class Tally:
         The same where nothing was shown.
     scaled
         Whether that was at another time, so that it must be scaled to agree where recommendations do not reach.
+    models
+        By how many models the quiet pairs were ranked: each pair counts so many times.
     """
 
     suspect: Floats
@@ -38,6 +41,7 @@ class Tally:
     quiet_pairs: Floats
     quiet_people: Floats
     scaled: bool
+    models: int = 1
 
     @property
     def blocks(self) -> int:
@@ -55,22 +59,34 @@ def deal_blocks(n_users: int, holdout: Mask | None, seed: int) -> Codes:
     return block
 
 
-def tally(pairs: Stratified, suspect: Mask, quiet: Stratified | None, holdout: Mask | None, block: Codes) -> Tally:
-    """Count pairs and people by block; without `quiet` windows nothing was shown to the hold-out group."""
+def tally(
+    pairs: Stratified, suspect: Mask, quiet: Sequence[Stratified], holdout: Mask | None, block: Codes
+) -> Tally:
+    """Count pairs and people by block.
+
+    `quiet` has the pairs of quiet windows, once for each model that ranked them; if it is empty, the holdout group
+    is who was shown nothing.
+    """
     blocks = int(block.max()) + 1
     nobody = np.zeros(len(block), dtype=np.bool_) if holdout is None else holdout
     shown, shown_people = ~nobody[pairs.user], ~nobody[pairs.person]
-    rest, rest_pairs, rest_people = (
-        (pairs, ~shown, ~shown_people) if quiet is None else (quiet, ~nobody[quiet.user], ~nobody[quiet.person])
-    )
+    unshown = [(some, ~nobody[some.user], ~nobody[some.person]) for some in quiet] or [
+        (pairs, ~shown, ~shown_people)
+    ]
     return Tally(
         _count(pairs.user, pairs.cell, shown & suspect, block, blocks, CELLS),
         _count(pairs.user, pairs.cell, shown & ~suspect, block, blocks, CELLS),
         _count(pairs.person, pairs.kind, shown_people, block, blocks, KINDS),
-        _count(rest.user, rest.cell, rest_pairs, block, blocks, CELLS),
-        _count(rest.person, rest.kind, rest_people, block, blocks, KINDS),
-        quiet is not None,
+        _sum(_count(some.user, some.cell, which, block, blocks, CELLS) for some, which, _ in unshown),
+        _sum(_count(some.person, some.kind, which, block, blocks, KINDS) for some, _, which in unshown),
+        scaled=bool(quiet),
+        models=len(unshown),
     )
+
+
+def _sum(several: Iterable[Floats]) -> Floats:
+    total: Floats = np.sum(list(several), axis=0)
+    return total
 
 
 def _count(user: Codes, what: Codes, which: Mask, block: Codes, blocks: int, size: int) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from unskew.checks import require_instance
@@ -77,6 +78,7 @@ def plan_thinned(
     holdout: Any = None,
     since: Any = None,
     until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
 ) -> Thinning:
     """What `thinned` draws from, for those who want several draws."""
     require_instance(Log, log, "a log", "read one with read_log")
@@ -93,7 +95,7 @@ def plan_thinned(
         advice.append("a hold-out group, never shown anything, would tell what is usual at the same time")
     return plan_thinning(
         contrast,
-        choose_production(contrast, production),
+        choose_production(contrast, production, candidates),
         view="thinned",
         reason=f"{known} and a model of production are known",
         advice=advice,

@@ -18,6 +18,7 @@ from unskew.data.view_report import Stratum
 from unskew.errors import EmptyError, option
 from unskew.views.contrast import Contrast
 from unskew.views.keep_draws import draw_kept
+from unskew.views.placebo import InducedShare, measure_induced_share
 from unskew.views.production_choice import Production
 from unskew.views.ranked_contrast import count_ranked
 from unskew.views.rates import Rates, find_keep, list_strata
@@ -39,6 +40,10 @@ class Thinning:
         What was observed and what is usual, by cell.
     view, reason, notes, advice
         What the report of the view says.
+    induced
+        The share of the suspect pairs that recommendations caused.
+    tested
+        Whether what the view assumes passed its test on this log.
     besides
         Entries that are dropped in any case, if any.
     again
@@ -52,6 +57,8 @@ class Thinning:
     rates: Rates
     view: str
     reason: str
+    induced: InducedShare
+    tested: bool
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     besides: Mask | None = None
@@ -69,7 +76,8 @@ class Thinning:
             raise EmptyError(f"nothing is left of this log in the {self.view} view")
         strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))
         report = describe_view(self.log, result, self.reason, strata=strata, notes=self.notes, advice=self.advice)
-        return replace(result, view_report=report)
+        placebo = None if self.induced.placebo is None else self.induced.placebo.to_dict()
+        return replace(result, view_report=replace(report, tested=self.tested, placebo=placebo))
 
 
 def plan_thinning(
@@ -83,24 +91,57 @@ def plan_thinning(
     besides: Mask | None = None,
     again: Mask | None = None,
 ) -> Thinning:
-    """Find with which probability each suspect pair is kept."""
+    """Find with which probability each suspect pair is kept.
+
+    By dates, as many pairs are dropped as the placebo-corrected induced share says, and none if that may be 0.
+    """
     ranked = count_ranked(contrast, production.ranks)
     rates, places = ranked.rates, contrast.suspect_places
     cell = ranked.pairs.cell[places]
-    usual = f"what is usual comes from {contrast.describe_quiet()}"
+    keep = find_keep(rates)[cell]
+    induced = measure_induced_share(contrast, production)
+    notes = [*production.notes(), f"what is usual comes from {contrast.describe_quiet()}", *notes]
+    if contrast.quiet is not None:
+        keep = _limit(keep, induced, contrast.taken.known[places])
+        notes.append(_describe_test(induced))
     return Thinning(
         log=contrast.log,
         entry=contrast.taken.entry[places],
         cell=cell,
-        keep=find_keep(rates)[cell],
+        keep=keep,
         rates=rates,
         view=view,
         reason=reason,
-        notes=(*production.notes(), usual, *contrast.notes, *ranked.notes, *notes),
+        induced=induced,
+        tested=_is_tested(contrast, induced),
+        notes=(*notes, *contrast.notes, *ranked.notes),
         advice=tuple(advice),
         besides=besides,
         again=again,
     )
+
+
+def _limit(keep: Floats, induced: InducedShare, known: Mask) -> Floats:
+    """The same probabilities, with not more dropped than recommendations caused; nothing if that may be none."""
+    planned = float((1 - keep)[known].mean()) if known.any() else 0.0
+    if not induced.is_sign or planned <= 0:
+        return np.ones_like(keep)
+    return 1 - min(1.0, induced.value / planned) * (1 - keep)
+
+
+def _is_tested(contrast: Contrast, induced: InducedShare) -> bool:
+    """Whether the holdout group was like the others, or the placebo test was passed."""
+    if contrast.quiet is None:
+        return contrast.group_passed
+    return induced.placebo is not None and induced.placebo.is_passed
+
+
+def _describe_test(induced: InducedShare) -> str:
+    if induced.placebo is None:
+        return "no placebo test: there is too little time before the first window"
+    if induced.is_sign:
+        return str(induced.placebo)
+    return f"{induced.placebo}; no sign of recommendations remains, so that nothing is dropped"
 
 
 def _weigh(log: Log, entries: Codes) -> Floats:
