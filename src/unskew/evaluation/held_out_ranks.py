@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.types import Codes, Floats
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
@@ -52,6 +52,10 @@ class HeldOutRanks:
         What of a pair was left out of the model that ranked it.
     constant
         Whether everybody is recommended the same list.
+    empty
+        Whether the recommender returned nothing for the profile of each pair; None if it does not say.
+    personal
+        Whether what is recommended depends on the profile.
     """
 
     recommender: str
@@ -61,6 +65,8 @@ class HeldOutRanks:
     depth: int
     left_out: LeftOut = LeftOut()
     constant: bool = False
+    empty: Mask | None = None
+    personal: bool = True
 
     @property
     def snapshot(self) -> Slice:
@@ -323,7 +329,14 @@ class HeldOutRanks:
         items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
         cuts = np.searchsorted(self.users[places], self.snapshot.log.edges).tolist()
         own, n = shares[places], self.snapshot.profiles.n_items
-        return PairSums.add([PairSums.of(items[lo:hi], own[lo:hi], n) for lo, hi in pairwise(cuts)])
+        bare = self.selection.empty_profiles[places]
+        empty = None if self.empty is None else self.empty[places]
+        return PairSums.add(
+            [
+                PairSums.of(items[lo:hi], own[lo:hi], n, bare[lo:hi], None if empty is None else empty[lo:hi])
+                for lo, hi in pairwise(cuts)
+            ]
+        )
 
     def _score(
         self, quality: Quality, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
@@ -340,6 +353,7 @@ class HeldOutRanks:
             biased=self.may_be_biased(weighting),
             users_left_out=self.selection.users_left_out(weighting),
             users_without_profile=self.selection.users_without_profile,
+            users_below_min_items=self.selection.users_below_min_items,
         )
 
 
@@ -371,6 +385,8 @@ def make_score(
         too_few_hits=interval.too_few_hits,
         effective_pairs=sums.effective_pairs,
         largest_item=sums.largest_item,
+        empty_profiles=sums.empty_profiles,
+        empty_lists=sums.empty_lists,
         exact=left_out.exact,
         left_out=left_out.kind,
         folds=left_out.folds,
@@ -385,3 +401,4 @@ class ScoredUsers(TypedDict):
     biased: bool
     users_left_out: Share
     users_without_profile: Share
+    users_below_min_items: Share
