@@ -346,7 +346,7 @@ def test_a_batch_is_a_matrix_of_ones_for_libraries_that_want_one() -> None:
 def test_pairs_can_be_ranked_without_an_evaluation() -> None:
     snapshot = LOG.at(3)
     model = Fixed(rows([code("x")], [], [], [code("z")]))
-    found, grades = ranking.rank_pairs(
-        model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot.profiles)), 2
-    )
-    assert (found.tolist(), grades) == ([1, 0, 0, 1], None)
+    found = ranking.rank_pairs(model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot.profiles)), 2)
+    assert (found.ranks.tolist(), found.grades) == ([1, 0, 0, 1], None)
+    assert found.empty is not None
+    assert found.empty.tolist() == [False, True, True, False]

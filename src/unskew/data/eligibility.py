@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask | None = None) -> Mask:
-    """The users with P(u) > 0, at least `min_items` items and one item to keep (None for all), of the cohort if any.
+    """The users with P(u) > 0, `min_items` items and one item to keep (None for all); of the cohort, if any.
 
-    Whether an item is kept does not matter for `min_items`: raw and weighted scores rest on the same users, but for
-    those who have no item to keep.
+    Items that are not kept count for `min_items`: raw and weighted scores rest on the same users, but for those
+    who have no item to keep.
     """
     eligible: Mask = part.sizes() >= max(min_items, 1)
     if keep is not None:

@@ -72,7 +72,7 @@ class HeldOutSplit:
         return cls(snapshot.without(find_last_entries(snapshot)[1]), whole, pairs, pairs)
 
     def with_min_items(self, min_items: int) -> HeldOutSplit:
-        """The same without the users who have fewer items in what items are held out from; `known` stays as it is."""
+        """The same without the users who have fewer items to hold out from; `known` stays as it is."""
         return replace(self, pairs=self.pairs.with_min_items(min_items))
 
     @property

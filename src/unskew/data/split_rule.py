@@ -56,9 +56,9 @@ class SplitRule:
         object.__setattr__(self, "min_items", least)
         if self.leave_last_out and least > 1:
             raise PolicyError(
-                f"{option('leave_last_out', True)} holds out one item of each user, which {option('min_items', least)} "
-                "excludes",
-                remedy=f"leave out {option('min_items')}: users without another item are excluded already",
+                f"{option('leave_last_out', True)} holds out one item of each user, and nobody has "
+                f"{option('min_items', least)} of them",
+                remedy=f"leave out {option('min_items')}: users with a single item are excluded already",
             )
 
     def __bool__(self) -> bool:

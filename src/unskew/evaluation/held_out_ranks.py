@@ -147,7 +147,7 @@ class HeldOutRanks:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
         weighting = self.weigh(quality, weights)
         estimate = self.estimate(quality, [weighting], level=level)[0]
-        shares = self._probabilities(weighting)
+        shares = self.probabilities(weighting)
         if self.sample is None:
             users = int(np.count_nonzero(weighting.user_mass))
             return self._score(self.quality(quality), weighting, estimate, self._sum_pairs(shares), users)
@@ -182,7 +182,7 @@ class HeldOutRanks:
                 "user": pairs.snapshot.log.users.take(pairs.user),
                 "item": pairs.snapshot.log.items.take(pairs.item),
                 "rank": pa.array(self.ranks, mask=self.ranks == 0),
-                "probability": self._probabilities(self.selection.weigh(weights)),
+                "probability": self.probabilities(self.selection.weigh(weights)),
                 "grade": pa.array(grades, mask=np.isnan(grades)),
             }
         )
@@ -199,7 +199,7 @@ class HeldOutRanks:
         there. The score is the sum of value times probability.
         """
         wanted = self.quality(quality)
-        shares, values = self._probabilities(self.weigh(wanted, weights)), self.values(wanted)
+        shares, values = self.probabilities(self.weigh(wanted, weights)), self.values(wanted)
         n, log = len(self.snapshot.log.users), self.snapshot.log
         mass, total = sum_by_user(self.users, shares, n), sum_by_user(self.users, shares * values, n)
         pairs = np.bincount(self.users[shares > 0], minlength=n)
@@ -311,8 +311,8 @@ class HeldOutRanks:
         shares = weighting.pair_shares
         return shares if len(shares) == len(self) else shares[self.entries]
 
-    def _probabilities(self, weighting: Weighting) -> Floats:
-        """The same, or the share of each pair among the draws where pairs were sampled."""
+    def probabilities(self, weighting: Weighting) -> Floats:
+        """The probability of each pair that was ranked, or its share of the draws if pairs were sampled."""
         if self.sample is None:
             return self._shares(weighting)
         place = self.selection.places_of_draws(weighting)

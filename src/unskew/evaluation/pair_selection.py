@@ -79,16 +79,16 @@ class PairSelection:
         part = split.pairs
         seen = split.known.number_by_id()
         numbered: Slice = seen if part is split.known else part.number_by_id()
-        within = seen if split.is_from_profiles else numbered  # profiles that what is held out is taken out of
+        within = seen if split.is_from_profiles else None
         sample, seed = options.sample, options.seed
         held = HoldOut(seen, options.leave_out, seed)
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
         dealt = None if options.folds is None else Folds.deal(seen, options.folds, seed)
         if sample is None:
-            return cls(split, held, replace(all_pairs(numbered), snapshot=within), weightings, None, seed, dealt)
+            return cls(split, held, _within(all_pairs(numbered), within), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
         pairs = pairs_of(numbered, np.unique(np.concatenate(drawn)))
-        selection = cls(split, held, replace(pairs, snapshot=within), weightings, sample, seed, dealt)
+        selection = cls(split, held, _within(pairs, within), weightings, sample, seed, dealt)
         selection._drawn.update(zip(weightings, drawn, strict=True))
         return selection
 
@@ -167,6 +167,11 @@ class PairSelection:
     def empty_profiles(self) -> Mask:
         """For which pairs nothing is left of the profile once the item is held out."""
         return self.held.leaves_nothing(self.pairs)
+
+
+def _within(pairs: HeldOutPairs, profiles: Snapshot | None) -> HeldOutPairs:
+    """Pairs of some users, which are taken out of the profiles of all."""
+    return pairs if profiles is None else replace(pairs, snapshot=profiles)
 
 
 def require_same_min_items(weights: Any, min_items: int) -> None:

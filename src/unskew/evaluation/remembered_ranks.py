@@ -14,6 +14,7 @@ from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.ranking import RankedPairs
 from unskew.recommend.contract import PreparedLists, Recommender
 
+
 @dataclass
 class RankMemory:
     """Ranks by recommender, date and depth; what they are about is kept too, so that no other has its identity."""

@@ -38,9 +38,7 @@ class Constant:
     constant:y,x
     """
 
-    traits: ClassVar[Traits] = Traits(
-        learns="nothing", constant=True, personal=False, may_recommend_profile=True
-    )
+    traits: ClassVar[Traits] = Traits(learns="nothing", constant=True, personal=False, may_recommend_profile=True)
 
     items: Iterable[Any]
     _codes: Codes | None = field(default=None, init=False, compare=False)

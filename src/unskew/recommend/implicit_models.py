@@ -21,13 +21,20 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks, threads
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
 from unskew.recommend.matrix_fold_in import FoldIn
-from unskew.recommend.matrix_kernels import ItemFactors, ProfileRows, Vectors, count_ranks, count_ranks_by_factors
+from unskew.recommend.matrix_kernels import (
+    ItemFactors,
+    ProfileRows,
+    Vectors,
+    count_ranks,
+    count_ranks_by_factors,
+    find_empty_rows,
+)
 from unskew.recommend.parameters import format_spec, unknown_parameter
 from unskew.recommend.preconditions import require_fitted, require_length
 
@@ -91,6 +98,7 @@ class ImplicitModel:
         """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
         self._columns: ItemColumns | None = None
         self._fold_in: FoldIn | None = None
+        self._empty: tuple[HeldOutPairs, Mask] | None = None
 
     def __str__(self) -> str:
         return format_spec(self._name, **self._parameters)

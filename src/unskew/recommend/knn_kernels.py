@@ -232,8 +232,8 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
 def find_empty_lists(lo, hi, pairs, profiles, neighbours, counts, together, mine, out):
     """Mark held-out items without which the rest of the profile gives no other item a score, nor themselves.
 
-    The first neighbour that is not in the profile decides, which is nearly always the first of all. With `together`
-    the held-out item may fall out of a row, and the spare of that row moves up, as in `rank_by_neighbours`.
+    The first neighbour outside the profile decides, which is nearly always the first of all. With `together` the
+    held-out item may fall out of a row, and the spare of that row moves up, as in `rank_by_neighbours`.
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
