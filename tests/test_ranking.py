@@ -170,9 +170,10 @@ def test_a_recommender_without_traits_has_the_usual_ones() -> None:
     assert traits_of(Fixed(None)) == Traits(
         exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
     )
-    fixed = Traits(learns="nothing", constant=True, may_recommend_profile=True)
+    fixed = Traits(learns="nothing", constant=True, personal=False, may_recommend_profile=True)
     assert traits_of(us.Constant(["x"])) == fixed
-    assert traits_of(us.Popular()) == traits_of(us.ItemKNN()) == traits_of(us.EASE()) == Traits(exact=True)
+    assert traits_of(us.Popular()) == Traits(exact=True, personal=False)
+    assert traits_of(us.ItemKNN()) == traits_of(us.EASE()) == Traits(exact=True)
     assert traits_of(us.ItemKNN(similarity="bm25")) == traits_of(us.EASE(exact=False)) == Traits()
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
 from typing import Any, TypedDict
 
@@ -48,6 +48,9 @@ class WithProfile:
     high: float
     users: int
     min_items: int | None
+
+
+_WITH_PROFILE = tuple(field.name for field in fields(WithProfile))
 
 
 @dataclass(frozen=True)
@@ -135,11 +138,11 @@ class Comparison:
         if self.with_profile is not None and self.with_profile.min_items is None:
             shares = [(n, s) for n, s in zip((self.a, self.b), self.empty_lists, strict=True) if s]
             return " and ".join(
-                f"{name} returns nothing for {percent(share)} of this score" for name, share in shares
+                f"{name} returns nothing for {percent(share, 0)} of this score" for name, share in shares
             )
         whom = f", for whom {' and '.join(silent)} return{'s' * (len(silent) == 1)} nothing" if silent else ""
         return (
-            f"{percent(self.empty_profiles)} of this score is on users whose profile is empty once the item is "
+            f"{percent(self.empty_profiles, 0)} of this score is on users whose profile is empty once the item is "
             f"held out{whom}"
         )
 
@@ -159,7 +162,8 @@ class Comparison:
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table."""
-        return flatten(self.to_dict())
+        row = self.to_dict()
+        return flatten({**row, "with_profile": row["with_profile"] or dict.fromkeys(_WITH_PROFILE)})
 
 
 def compare(

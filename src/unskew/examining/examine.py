@@ -21,6 +21,7 @@ from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import UNIT_WORDS
 from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option
+from unskew.evaluation.comparison import MOST_EMPTY
 from unskew.examining.examination import Examination, ProfileSizes
 from unskew.examining.next_commands import write_commands, write_options
 from unskew.examining.protocol_advice import advise_protocol
@@ -29,7 +30,7 @@ from unskew.reading.column_types import is_missing
 from unskew.reading.file_options import FileOptions
 from unskew.reading.reader import read_log
 from unskew.reading.sources import Source, names_files, open_source
-from unskew.text import enumerate_words
+from unskew.text import enumerate_words, percent
 from unskew.weights.bursts import find_bursts
 
 _KINDS = {
@@ -131,6 +132,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
     """What the log itself says."""
     sizes = np.diff(log.start.astype(np.int64))
     windows, notes = _find_campaigns(log)
+    single = float((sizes == 1).mean())
     advice = advise_protocol(log)
     counted = f"{UNIT_WORDS[log.axis.unit or 's']} since 1970" if log.axis.kind == "epoch" else ""
     return replace(
@@ -146,10 +148,10 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
             float(np.median(sizes)),
             float(sizes.mean()),
             int(sizes.max()),
-            float((sizes == 1).mean()),
+            single,
         ),
         campaigns=tuple(map(str, windows)),
-        notes=notes,
+        notes=(*notes, *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows)),
@@ -163,6 +165,14 @@ def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
             return tuple(find_bursts(log).windows), ()
     except UnskewError as error:
         return (), (f"campaigns were not looked for: {error}",)
+
+
+def _warn_of_single_items(share: float) -> tuple[str, ...]:
+    """That many users are left with an empty profile once an item is held out."""
+    if share <= MOST_EMPTY:
+        return ()
+    told = f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which some"
+    return (f"{told} models return nothing. Compare models with --min-items 2 as well",)
 
 
 def _name_place(source: Any) -> list[str]:
