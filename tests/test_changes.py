@@ -234,8 +234,8 @@ def test_for_a_constant_list_no_more_than_the_bound_is_left_unexplained(policy: 
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, **policy)
     for items in LISTS:
-        ranks = (ranked(date, items, min_items=policy.get("min_items", 1)) for date in (now, before))
-        found = explain_change(*ranks, weights, quality="hit@3", refit=0)
+        here, there = (ranked(date, items, min_items=policy.get("min_items", 1)) for date in (now, before))
+        found = explain_change(here, there, weights, quality="hit@3", refit=0)
         assert abs(found.rest.value) <= weights.bound + 1e-9
         assert found.bound == weights.bound
         assert found.bound_holds

@@ -38,7 +38,7 @@ class Case:
     weights: us.ItemWeights
 
     def again(self, reference: Any = None, **options: Any) -> Repetitions:
-        reference = self.earlier[0].snapshot if reference is None else reference
+        reference = self.before if reference is None else reference
         options = {"reference_ranks": self.earlier, **options}
         return bootstrap(self.ranks, reference, self.weights, QUALITIES, **options)
 
@@ -48,7 +48,8 @@ def case(now: us.Snapshot, before: us.Snapshot, **options: Any) -> Case:
     ranks, earlier = (
         [us.rank_held_out(r, s, qualities=QUALITIES, min_items=least) for r in LISTS] for s in (now, before)
     )
-    return Case(now, before, ranks, earlier, us.fit_weights(now, before, **options))
+    scored: Any = earlier[0].snapshot
+    return Case(now, scored, ranks, earlier, us.fit_weights(now, before, **options))
 
 
 def of_one_log(seed: int = 0, *, uneven: bool = False, **options: Any) -> Case:

@@ -15,7 +15,7 @@ from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import SparkSnapshot, is_at_spark
 from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pair_selection import PairSelection, take_out_of
 from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import refuse_protocols, weigh_there
@@ -116,7 +116,7 @@ def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptio
 def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, weights: Any) -> TestSet:
     """The pairs at these entries with what is left of their profiles."""
     weighting, split = selection.weightings[0], selection.split
-    pairs = pairs_of(split.pairs, entries)
+    pairs = take_out_of(pairs_of(split.pairs, entries), split.known if split.is_from_profiles else None)
     log = split.pairs.log
     items, offsets = [], [np.zeros(1, dtype=np.int64)]
     for _, batch in HoldOut(split.known).batches(pairs, 10**6):

@@ -85,10 +85,10 @@ class PairSelection:
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
         dealt = None if options.folds is None else Folds.deal(seen, options.folds, seed)
         if sample is None:
-            return cls(split, held, _within(all_pairs(numbered), within), weightings, None, seed, dealt)
+            return cls(split, held, take_out_of(all_pairs(numbered), within), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
         pairs = pairs_of(numbered, np.unique(np.concatenate(drawn)))
-        selection = cls(split, held, _within(pairs, within), weightings, sample, seed, dealt)
+        selection = cls(split, held, take_out_of(pairs, within), weightings, sample, seed, dealt)
         selection._drawn.update(zip(weightings, drawn, strict=True))
         return selection
 
@@ -169,8 +169,8 @@ class PairSelection:
         return self.held.leaves_nothing(self.pairs)
 
 
-def _within(pairs: HeldOutPairs, profiles: Snapshot | None) -> HeldOutPairs:
-    """Pairs of some users, which are taken out of the profiles of all."""
+def take_out_of(pairs: HeldOutPairs, profiles: Snapshot | None) -> HeldOutPairs:
+    """Pairs of some users, which are taken out of the profiles of all; None if nothing is taken out."""
     return pairs if profiles is None else replace(pairs, snapshot=profiles)
 
 

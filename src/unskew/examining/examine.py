@@ -21,7 +21,6 @@ from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import UNIT_WORDS
 from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option
-from unskew.evaluation.comparison import MOST_EMPTY
 from unskew.examining.examination import Examination, ProfileSizes
 from unskew.examining.next_commands import write_commands, write_options
 from unskew.examining.protocol_advice import advise_protocol
@@ -39,6 +38,9 @@ _KINDS = {
     "date": "dates",
     "datetime": "dates with a time of day",
 }
+
+
+_MOST_SINGLE = 0.05  # of the users: beyond that they may decide a comparison
 
 
 def examine(
@@ -169,10 +171,10 @@ def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
 
 def _warn_of_single_items(share: float) -> tuple[str, ...]:
     """That many users are left with an empty profile once an item is held out."""
-    if share <= MOST_EMPTY:
+    if share <= _MOST_SINGLE:
         return ()
-    told = f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which some"
-    return (f"{told} models return nothing. Compare models with --min-items 2 as well",)
+    told = f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
+    return (f"{told} some models return nothing. Compare models with --min-items 2 as well",)
 
 
 def _name_place(source: Any) -> list[str]:
