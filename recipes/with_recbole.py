@@ -72,7 +72,7 @@ if __name__ == "__main__":
     # whoever holds one item has none left: everything scores 0, which unskew ranks by id and torch.topk anyhow
     weights = us.fit_weights(now, reference=before, min_items=2)
     model = us.MatrixModel(RecBole(reg_weight=50.0), "predict", name="EASE of RecBole")
-    drawn = {"sample": 1000, "seed": 1}
+    drawn = {"sample": 1000, "seed": 1, "min_items": 2}
 
     names = ["hit@10", "mrr@10", "ndcg@10"]
     ranks = us.rank_held_out(model, now, qualities=names, weights=weights, **drawn)

@@ -45,19 +45,21 @@ def test_each_part_is_what_plain_loops_over_the_profiles_give(seed: int, policy:
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, **policy)
     old = us.Constant(["i0", "i3"])
+    least = policy.get("min_items", 1)
     found = explain_change(
-        us.rank_held_out(next_item, now, qualities=["hit@2"]),
-        us.rank_held_out(old, before, qualities=["hit@2"]),
+        us.rank_held_out(next_item, now, qualities=["hit@2"], min_items=least),
+        us.rank_held_out(old, before, qualities=["hit@2"], min_items=least),
         weights,
-        baseline=us.rank_held_out(old, now, qualities=["hit@2"]),
+        baseline=us.rank_held_out(old, now, qualities=["hit@2"], min_items=least),
         quality="hit@2",
         refit=0,
     )
-    least = policy.get("min_items", 1)
-    then_all, now_all = profiles_at(events, BEFORE), profiles_at(events, NOW)
-    then_stay = {u: p for u, p in then_all.items() if len(p) >= least}
+    then_all, now_all = (
+        {u: p for u, p in profiles_at(events, date).items() if len(p) >= least} for date in (BEFORE, NOW)
+    )
+    then_stay = then_all
     known = {i for p in then_stay.values() for i in p}
-    now_stay = {u: p for u, p in now_all.items() if sum(i in known for i in p) >= least}
+    now_stay = {u: p for u, p in now_all.items() if any(i in known for i in p)}
     if policy.get("users") == "both":
         now_stay = {u: p for u, p in now_stay.items() if u in then_stay}
         then_stay = {u: p for u, p in then_stay.items() if u in now_stay}
@@ -232,7 +234,8 @@ def test_for_a_constant_list_no_more_than_the_bound_is_left_unexplained(policy: 
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, **policy)
     for items in LISTS:
-        found = explain_change(ranked(now, items), ranked(before, items), weights, quality="hit@3", refit=0)
+        here, there = (ranked(date, items, min_items=policy.get("min_items", 1)) for date in (now, before))
+        found = explain_change(here, there, weights, quality="hit@3", refit=0)
         assert abs(found.rest.value) <= weights.bound + 1e-9
         assert found.bound == weights.bound
         assert found.bound_holds

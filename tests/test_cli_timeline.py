@@ -235,7 +235,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--min-items", "0"], "--min-items is 0"),
         (["--max-passes", "1"], "--max-passes is 1"),
         (["--tol", "-1"], "--tol is -1"),
-        (["--min-items", "999"], "at 50: no user has at least 999 items at the reference date 50"),
+        (["--min-items", "999"], "at 50: no user has at least 999 items at 50: lower --min-items"),
         (["--level", "2"], "level of an interval"),
     ],
 )

@@ -200,3 +200,12 @@ def test_any_text_is_described_or_refused_in_one_line(text: str, tmp_path: Path)
     result = run("doctor", path)
     assert result.exit_code in (0, 2), result.output
     assert result.exit_code == 0 or len(result.stderr.splitlines()) == 1
+
+
+def test_many_users_with_a_single_item_are_told_with_what_to_do() -> None:
+    table = {"user": [1, 1, 2, 3], "item": list("abab"), "time": [1, 2, 3, 4]}
+    [note] = [note for note in us.examine(table).notes if "single item" in note]
+    assert note.startswith("67 % of the users have a single item")
+    assert note.endswith("Compare models with --min-items 2 as well")
+    table = {"user": [1, 1, 2, 2], "item": list("abab"), "time": [1, 2, 3, 4]}
+    assert not [note for note in us.examine(table).notes if "single item" in note]

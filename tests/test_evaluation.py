@@ -101,11 +101,9 @@ def test_priors_of_users_and_items_enter_the_score(seed: int) -> None:
 def part_by_hand(events: list[Event], weight: Callable[[Any], float], m: int, both: bool) -> dict[Any, list[Any]]:
     """Who takes part at 9 under the policies of weights that were fitted to 4."""
     before = {u for u, items in taken(events, 4).items() if len(items) >= m}
-    now = taken(events)
+    now = {u: items for u, items in taken(events).items() if len(items) >= m}
     return {
-        u: items
-        for u, items in now.items()
-        if sum(weight(i) > 0 for i in items) >= m and (u in before or not both)
+        u: items for u, items in now.items() if any(weight(i) > 0 for i in items) and (u in before or not both)
     }
 
 
@@ -122,13 +120,17 @@ def test_the_policies_of_the_weights_apply_and_who_they_leave_out_is_reported(
     assert (len(part) < len(held)) == ((new_items, min_items, users) != ("keep", 1, "all"))
     shares = pair_shares(part, relative(weights))
     recommend = stepping(log.items.to_list())
-    score = us.evaluate(recommend, log.at(9), weights=weights, quality="mrr@3")
+    score = us.evaluate(recommend, log.at(9), weights=weights, quality="mrr@3", min_items=min_items)
     assert score.value == pytest.approx(score_by_hand(held, recommend, mrr(3), 3, shares), abs=1e-12)
     assert (score.pairs, score.users) == (len(shares), len(part))
-    left_out = len(held) - len(part)
-    assert score.users_left_out.count == left_out == weights.report.users_left_out.count
-    assert score.users_left_out.mass == pytest.approx(left_out / len(held), abs=1e-12)
-    assert us.evaluate(recommend, log.at(9), quality="mrr@3").users_left_out.count == 0
+    enough = sum(len(items) >= min_items for items in held.values())
+    left_out, few = enough - len(part), len(held) - enough
+    assert (score.users_left_out.count, score.users_below_min_items.count) == (left_out, few)
+    assert weights.report.users_left_out.count == left_out + few
+    assert score.users_left_out.mass == pytest.approx(left_out / enough, abs=1e-12)
+    assert score.users_below_min_items.mass == pytest.approx(few / len(held), abs=1e-12)
+    raw = us.evaluate(recommend, log.at(9), quality="mrr@3", min_items=min_items)
+    assert (raw.users, raw.users_left_out.count, raw.users_below_min_items.count) == (enough, 0, few)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -565,7 +567,7 @@ def test_weights_of_another_policy_are_refused_before_anything_is_ranked() -> No
 
 def test_weights_under_which_nobody_takes_part_are_refused() -> None:
     log = log_of([*world(1), ("solo", 77, 9)])
-    weights = us.fit_weights(log.at(9), log.at(4), min_items=2)
+    weights = us.fit_weights(log.at(9), log.at(4))
     alone = log.at(9).restrict(np.array([u == "solo" for u in log.users]))
     with pytest.raises(EmptyError, match="nobody is evaluated at 9 under these weights"):
         us.evaluate("popular", alone, weights=weights)

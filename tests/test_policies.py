@@ -125,8 +125,9 @@ def test_small_profiles_are_left_out_at_both_dates_and_counted(seed: int, m: int
             us.fit_weights(log.at(9), log.at(4), min_items=m)
         return
     before = item_mix(then_in)
-    known = {u: {i: t for i, t in held.items() if new_items == "keep" or i in before} for u, held in now.items()}
-    now_in = {u: held for u, held in known.items() if len(held) >= m}
+    enough = {u: held for u, held in now.items() if len(held) >= m}
+    known = {u: {i: t for i, t in p.items() if new_items == "keep" or i in before} for u, p in enough.items()}
+    now_in = {u: held for u, held in known.items() if held}
     result = us.fit_weights(log.at(9), log.at(4), min_items=m, new_items=new_items, max_passes=3000)
     assert result.report.users_left_out.count == len(now) - len(now_in)
     assert result.report.users_left_out.mass == pytest.approx(1 - len(now_in) / len(now), abs=1e-12)

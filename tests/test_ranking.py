@@ -170,9 +170,10 @@ def test_a_recommender_without_traits_has_the_usual_ones() -> None:
     assert traits_of(Fixed(None)) == Traits(
         exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
     )
-    fixed = Traits(learns="nothing", constant=True, may_recommend_profile=True)
+    fixed = Traits(learns="nothing", constant=True, personal=False, may_recommend_profile=True)
     assert traits_of(us.Constant(["x"])) == fixed
-    assert traits_of(us.Popular()) == traits_of(us.ItemKNN()) == traits_of(us.EASE()) == Traits(exact=True)
+    assert traits_of(us.Popular()) == Traits(exact=True, personal=False)
+    assert traits_of(us.ItemKNN()) == traits_of(us.EASE()) == Traits(exact=True)
     assert traits_of(us.ItemKNN(similarity="bm25")) == traits_of(us.EASE(exact=False)) == Traits()
 
 
@@ -346,7 +347,7 @@ def test_a_batch_is_a_matrix_of_ones_for_libraries_that_want_one() -> None:
 def test_pairs_can_be_ranked_without_an_evaluation() -> None:
     snapshot = LOG.at(3)
     model = Fixed(rows([code("x")], [], [], [code("z")]))
-    found, grades = ranking.rank_pairs(
-        model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot.profiles)), 2
-    )
-    assert (found.tolist(), grades) == ([1, 0, 0, 1], None)
+    found = ranking.rank_pairs(model, HoldOut(snapshot), pairs_of(snapshot, all_entries(snapshot.profiles)), 2)
+    assert (found.ranks.tolist(), found.grades) == ([1, 0, 0, 1], None)
+    assert found.empty is not None
+    assert found.empty.tolist() == [False, True, True, False]

@@ -44,8 +44,12 @@ class Case:
 
 
 def case(now: us.Snapshot, before: us.Snapshot, **options: Any) -> Case:
-    ranks, earlier = ([us.rank_held_out(r, s, qualities=QUALITIES) for r in LISTS] for s in (now, before))
-    return Case(now, before, ranks, earlier, us.fit_weights(now, before, **options))
+    least = options.get("min_items", 1)
+    ranks, earlier = (
+        [us.rank_held_out(r, s, qualities=QUALITIES, min_items=least) for r in LISTS] for s in (now, before)
+    )
+    scored: Any = earlier[0].snapshot
+    return Case(now, scored, ranks, earlier, us.fit_weights(now, before, **options))
 
 
 def of_one_log(seed: int = 0, *, uneven: bool = False, **options: Any) -> Case:

@@ -63,8 +63,8 @@ def scores_by_hand(
 
 
 def assert_same_scores(found: list[us.Score], expected: list[us.Score]) -> None:
-    """All the same but two sums over the pairs of all weightings, which may be added in another order."""
-    sums = ("effective_pairs", "largest_item")
+    """All the same but sums over the pairs of all weightings, which may be added in another order."""
+    sums = ("effective_pairs", "largest_item", "empty_profiles", "empty_lists")
     for one, other in zip(found, expected, strict=True):
         assert replace(one, **{name: getattr(other, name) for name in sums}) == other
         for name in sums:
@@ -187,8 +187,10 @@ def test_weights_are_fitted_by_the_options_given_whole_or_by_name(log: us.Log, f
     whole = us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, options=us.FitOptions(**fit))
     for found in (by_name, whole):
         assert_same_fit(found.weights, weights)
-        assert found.scores == scores_by_hand(log, weights, then=True)
-        here, there = (ranked(MODELS[:1], log.at(t))[0] for t in (NOW, BEFORE))
+        least = fit.get("min_items", 1)
+        assert found.min_items == least
+        assert found.scores == scores_by_hand(log, weights, then=True, min_items=least)
+        here, there = (ranked(MODELS[:1], log.at(t), min_items=least)[0] for t in (NOW, BEFORE))
         assert found.changes[0] == us.explain_change(here, there, weights, quality=QUALITIES[0])
 
 
@@ -344,6 +346,7 @@ def test_it_is_ready_for_json_with_everything_in_it(log: us.Log) -> None:
         "protocol",
         "after",
         "reference_after",
+        "min_items",
         "scores",
         "changes",
         "comparisons",
@@ -368,7 +371,7 @@ def test_the_frame_has_a_row_for_each_score_in_the_library_of_the_log(library: A
     frame = found.to_frame()
     assert isinstance(frame, pa.Table if library is pa else library.DataFrame)
     arrow = found.to_arrow()
-    shares = ("users_left_out", "users_without_profile")
+    shares = ("users_left_out", "users_without_profile", "users_below_min_items")
     flat = {f"{name}_{part}" for name in shares for part in ("count", "mass")}
     assert set(arrow.column_names) == {"segment", *flat, *found.scores[0].to_dict()} - set(shares)
     assert arrow.column_names[0] == "segment"

@@ -391,6 +391,12 @@ def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(now
     found, expected = (us.sample_pairs(one, weights, sample=300, seed=4) for one in (cluster, here))
     assert found.to_arrow().equals(expected.to_arrow())
     assert found.about == expected.about
+    found, expected = (us.sample_pairs(one, sample=100, min_items=3) for one in (cluster, here))
+    assert found.to_arrow().equals(expected.to_arrow())
+    assert found.about["users_below_min_items"] == expected.about["users_below_min_items"]
+    for one in (cluster, here):
+        with pytest.raises(us.PolicyError, match="were fitted with min_items=1, and scores are asked for with"):
+            us.evaluate("popular", one, weights=weights, min_items=3)
     models: dict[str, Any] = {"knn": "knn?neighbours=5", "popular": "popular", "constant": "constant:i1,i3,i5"}
     lists: dict[str, Any] = {"lists": lists_of(local), "of one": list_of_one(local)}
     for some, n in ((models | lists, 300), (lists, 5)):
@@ -417,12 +423,13 @@ def test_what_needs_all_profiles_here_says_so(there: Any, now: Any) -> None:
     ("models", "how"),
     [
         (["popular"], {}),
+        (["popular"], {"min_items": 3}),
         (
             ["knn?neighbours=5", "constant:i1,i3"],
             {"sample": 200, "seed": 2, "top": [3], "p_item": us.Recency(100)},
         ),
     ],
-    ids=["all pairs", "sample"],
+    ids=["all pairs", "enough items", "sample"],
 )
 def test_a_timeline_has_the_same_rows(models: list[str], how: dict[str, Any], there: Any, local: us.Log) -> None:
     made = [us.timeline(log, models, reference=REFERENCE, dates=[700], tol=0.05, **how) for log in (there, local)]
@@ -430,21 +437,24 @@ def test_a_timeline_has_the_same_rows(models: list[str], how: dict[str, Any], th
 
 
 @pytest.mark.filterwarnings("ignore:.*has no recommendation for:unskew.UnskewWarning")
-@pytest.mark.parametrize("sample", [None, 200])
-def test_a_report_has_the_same_scores_of_both_dates(sample: int | None, there: Any, local: us.Log) -> None:
+@pytest.mark.parametrize(("sample", "least"), [(None, 1), (200, 1), (None, 3), (200, 3)])
+def test_a_report_has_the_same_scores_of_both_dates(
+    sample: int | None, least: int, there: Any, local: us.Log
+) -> None:
     """Of lists that do not say from when they are, or are later, at the later date alone."""
     rows = {"user": ["u1", "u2"], "items": [["i1", "i2"]] * 2}
     lists = {"lists": us.Table(rows), "later": us.Table(rows, valid_from=700)}
     models: dict[str, Any] = {"popular": "popular"} | lists
     models = models if sample is None else {"knn": "knn?neighbours=5", "constant": "constant:i1,i3"}
     found, expected = (
-        us.report(log, models, reference=REFERENCE, at=NOW, tol=0.2, sample=sample, refit=0)
+        us.report(log, models, reference=REFERENCE, at=NOW, tol=0.2, sample=sample, refit=0, min_items=least)
         for log in (there, local)
     )
     both = [(REFERENCE, "raw"), (NOW, "raw"), (NOW, "weighted")]
     dates = [*both, *both[1:], *both[1:]] if sample is None else 2 * both
     assert [(score.at, score.weighting) for score in found.scores] == dates
     assert list(found.scores) == list(expected.scores)
+    assert all((score.users_below_min_items.count > 0) == (least > 1) for score in found.scores)
     assert any("not split into parts" in note for note in found.notes)
     about_lists = [note for note in expected.notes if "lists" in note]
     assert [note for note in found.notes if "lists" in note] == about_lists

@@ -19,12 +19,20 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.rows import all_entries, all_users
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
-from unskew.recommend.contract import Batch, GradesHeldOut, HeldOutPairs, RanksHeldOut, Recommender, traits_of
+from unskew.recommend.contract import (
+    Batch,
+    GradesHeldOut,
+    HeldOutPairs,
+    KnowsEmptyLists,
+    RanksHeldOut,
+    Recommender,
+    traits_of,
+)
 
 USERS = tuple(f"u{k:02}" for k in range(24))
 ITEMS = tuple(f"i{k:02}" for k in range(12))
@@ -231,6 +239,19 @@ class RecommenderConformance:
                     hits = _recommend(model, without_each(pairs), k) == pairs.item[:, None]
                     places = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1, 0)
                     _compare(places, ranks, f"{case}: ranks down to {k}")
+
+    def test_empty_lists_are_those_without_any_item(self) -> None:
+        for case, snapshot, model in self._fit_each():
+            if not isinstance(model, KnowsEmptyLists):
+                return
+            pairs = all_pairs(snapshot)
+            empty = np.asarray(model.empty_lists(pairs))
+            assert empty.shape == (len(pairs),), f"{case}: shape {empty.shape} for {len(pairs)} pairs"
+            assert empty.dtype.kind == "b", f"{case}: {empty.dtype} instead of true or false"
+            if not traits_of(model).exact:
+                lists = _recommend(model, without_each(pairs), len(snapshot.log.items))
+                silent: Mask = np.all(lists < 0, axis=1)
+                assert (silent == empty).all(), f"{case}: empty lists"
 
     def test_grades_are_one_number_for_each_profile(self) -> None:
         for case, snapshot, model in self._fit_each():

@@ -92,7 +92,9 @@ Settings of Spark can name code, and a cluster runs it.
 SPECS = ("recommenders", "baseline", "production", "margins")
 """Options that name recommenders, and so could run code."""
 
-_FIT = tuple(key.option for path, key in SHARED_KEYS.items() if path.startswith("fit."))
+_FIT = tuple(
+    key.option for path, key in SHARED_KEYS.items() if path.startswith("fit.") and path != "fit.min-items"
+)
 _DISPLACED = {
     "weights": ("reference", "baseline", "refit", *_FIT),
     "reference": ("weights",),

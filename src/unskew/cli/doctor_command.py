@@ -52,7 +52,7 @@ def _show(found: Examination) -> None:
             f"Likely campaigns: {enumerate_words(found.campaigns)}. Known users then took more than usual, and "
             "other items than usual; seasons, holidays and news look the same."
         )
-    elif found.users is not None and not found.notes:
+    elif found.users is not None and not any("not looked for" in note for note in found.notes):
         print_line("No likely campaigns were found; recommendations that came all the time make no bursts.")
     for note in found.notes:
         print_line(f"{note[0].upper()}{note[1:]}.")

@@ -14,14 +14,6 @@ from unskew.text import thousands
 @click.command(cls=ConfiguredCommand)
 @log_options
 @click.option("--at", required=True, metavar="T0", help="The date; a bare date is the end of that day.")
-@click.option(
-    "--min-items",
-    default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Only users with at least N items.",
-)
 @written_option
 @split_options
 @show_options
@@ -48,7 +40,7 @@ def marginal(
     from unskew.data.split_rule import SplitRule
     from unskew.engines.spark_log import require_local
 
-    rule = SplitRule(after, leave_last_out)
+    rule = SplitRule(after, leave_last_out, min_items)
     source.check_outputs(output)
     log = source.read_view(since=at, until=at)
     snapshot = source.snapshot(log, at)

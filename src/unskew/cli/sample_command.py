@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
@@ -16,7 +18,7 @@ from unskew.cli.shared_options import (
     split_options,
     written_option,
 )
-from unskew.data.held_out_words import describe_held_out, describe_without_profile
+from unskew.data.held_out_words import describe_below_min_items, describe_held_out, describe_without_profile
 from unskew.text import percent, thousands
 
 
@@ -44,6 +46,7 @@ def sample(
     seed: int,
     after: str | None,
     leave_last_out: bool,
+    min_items: int,
     output: str,
     as_json: bool,
 ) -> None:
@@ -62,13 +65,20 @@ def sample(
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
-    SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)  # refuses a slip early
+    chosen: dict[str, Any] = {
+        "sample": sample,
+        "seed": seed,
+        "after": after,
+        "leave_last_out": leave_last_out,
+        "min_items": min_items,
+    }
+    SelectionOptions(**chosen)  # refuses a slip early
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     since, labels = (None, ()) if fitted is None else (fitted.reference, fitted.columns)
     log = source.read_view(since=since, until=at, labels=labels, seed=seed)
     snapshot = source.snapshot(log, at)
-    drawn = sample_pairs(snapshot, fitted, sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
+    drawn = sample_pairs(snapshot, fitted, **chosen)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
     if as_json:
@@ -82,5 +92,6 @@ def sample(
         protocol = drawn.about["protocol"]
         alone = Share(**drawn.about["users_without_profile"])
         told = [describe_held_out(protocol, date, drawn.about["after"]), describe_without_profile(alone, protocol)]
+        told.append(describe_below_min_items(Share(**drawn.about["users_below_min_items"]), min_items))
         if any(told):
             print_line(" ".join(filter(None, told)))

@@ -142,6 +142,14 @@ _SPLIT_OPTIONS = [
     click.option(
         "--leave-last-out", is_flag=True, help="Hold out the last item of each profile instead of each in turn."
     ),
+    click.option(
+        "--min-items",
+        default=1,
+        show_default=True,
+        type=int,
+        metavar="N",
+        help="Only users with at least N items to hold out from, at each date.",
+    ),
 ]
 level_option = click.option(
     "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
@@ -172,9 +180,6 @@ _SHARED_FIT_OPTIONS = [
         "--new-items",
         type=click.Choice(["drop", "keep"]),
         help="What to do with items that nobody had at T0.  [default: drop]",
-    ),
-    click.option(
-        "--min-items", type=int, metavar="N", help="Only users with at least N items, at both dates.  [default: 1]"
     ),
     click.option(
         "--users",
@@ -511,7 +516,7 @@ def score_options(function: Function) -> Function:
 
 
 def split_options(function: Function) -> Function:
-    """Add --after and --leave-last-out: the command gets `after` and `leave_last_out`."""
+    """Add --after, --leave-last-out and --min-items, under the names that `SplitRule` gives them."""
     return _decorate(function, _SPLIT_OPTIONS)
 
 

@@ -87,6 +87,7 @@ def timeline(
     method: str | None,
     after: str | None,
     leave_last_out: bool,
+    min_items: int,
     sample: Any,
     seed: int,
     level: float,
@@ -118,7 +119,7 @@ def timeline(
     from unskew.over_time.timeline_files import TimelineFiles
     from unskew.recommend.contract import traits_of
 
-    SplitRule(after, leave_last_out)
+    SplitRule(after, leave_last_out, min_items)
     models = check_specs(recommenders, qualities)
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
@@ -146,7 +147,7 @@ def timeline(
         probabilities=probabilities,
         resume=resume,
         **source.priors(),
-        **fit.keywords(log, method=method),
+        **fit.keywords(log, method=method, min_items=min_items),
     )
     if as_json:
         told = made.to_dict()

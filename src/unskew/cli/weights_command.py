@@ -59,6 +59,7 @@ def weights(
     at: str,
     after: str | None,
     leave_last_out: bool,
+    min_items: int,
     listed: int,
     names: str | None,
     output: str | None,
@@ -80,14 +81,15 @@ def weights(
     from unskew.data.split_rule import SplitRule
     from unskew.weights.fit_weights import fit_weights
 
-    SplitRule(after, leave_last_out)  # refuse both at once before the log is read
+    SplitRule(after, leave_last_out, min_items)  # refuse both at once before the log is read
     source.check_outputs(output, inputs=[reference, names])
     if output is not None:
         fit.check_savable()
     log = source.read_view(since=reference, until=at, labels=fit.labels)
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
-    fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **fit.keywords(log))
+    chosen = fit.keywords(log, min_items=min_items)
+    fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **chosen)
     moved = _find_largest_changes(fitted, listed)
     item_names = read_names(names, fitted.items.take(moved))
     if output is not None:

@@ -13,9 +13,14 @@ if TYPE_CHECKING:
 
 
 def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask | None = None) -> Mask:
-    """The users with P(u) > 0 who have at least `min_items` items to keep (None for all), of the cohort if any."""
-    sizes = part.sizes() if keep is None else part.kept_sizes(keep)
-    eligible: Mask = sizes >= max(min_items, 1)
+    """The users with P(u) > 0, `min_items` items and one item to keep (None for all); of the cohort, if any.
+
+    Items that are not kept count for `min_items`: raw and weighted scores rest on the same users, but for those
+    who have no item to keep.
+    """
+    eligible: Mask = part.sizes() >= max(min_items, 1)
+    if keep is not None:
+        eligible &= part.kept_sizes(keep) > 0
     eligible &= part.shares() > 0
     return eligible if cohort is None else eligible & cohort
 

@@ -5,7 +5,7 @@ Leave-one-out, the global time split and leave-last-out differ in nothing else.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from unskew.data.last_items import LastItems, find_last_entries
 from unskew.data.shares import Share
@@ -27,17 +27,20 @@ class HeldOutSplit:
     whole
         All that could be held out, of anyone.
     pairs
-        The same of the users who have a profile in `known`: what is held out.
+        The same of the users who have a profile in `known`, and enough items: what is held out.
+    profiled
+        The same of all users who have a profile in `known`, however few their items.
     """
 
     known: Snapshot
     whole: Slice
     pairs: Slice
+    profiled: Slice
 
     @classmethod
     def of_profiles(cls, snapshot: Snapshot) -> HeldOutSplit:
         """Every item of every profile is held out, each from the rest of its profile."""
-        return cls(snapshot, snapshot, snapshot)
+        return cls(snapshot, snapshot, snapshot, snapshot)
 
     @classmethod
     def by_time(cls, snapshot: Snapshot, start: Moment) -> HeldOutSplit:
@@ -53,7 +56,7 @@ class HeldOutSplit:
                 "nothing to hold out",
                 remedy=f"choose an earlier {option('after')}",
             )
-        return cls(known, whole, pairs)
+        return cls(known, whole, pairs, pairs)
 
     @classmethod
     def by_last_item(cls, snapshot: Snapshot) -> HeldOutSplit:
@@ -66,10 +69,27 @@ class HeldOutSplit:
                 "from",
                 remedy=f"choose a later date, or leave out {option('leave_last_out')}",
             )
-        return cls(snapshot.without(find_last_entries(snapshot)[1]), whole, pairs)
+        return cls(snapshot.without(find_last_entries(snapshot)[1]), whole, pairs, pairs)
+
+    def with_min_items(self, min_items: int) -> HeldOutSplit:
+        """The same without the users who have fewer items to hold out from; `known` stays as it is."""
+        return replace(self, pairs=self.pairs.with_min_items(min_items))
+
+    @property
+    def is_from_profiles(self) -> bool:
+        """Whether what is held out is still in `known`, and is taken out of it."""
+        return self.profiled is self.known
 
     @property
     def without_profile(self) -> Share:
         """Who has something that could be held out, but nothing else to recommend from."""
-        out = (self.whole.sizes() > 0) & (self.pairs.sizes() == 0)
+        out = (self.whole.sizes() > 0) & (self.profiled.sizes() == 0)
         return self.whole.share_of(out)
+
+    @property
+    def below_min_items(self) -> Share:
+        """Who has a profile, but fewer items than `min_items`."""
+        if self.pairs is self.profiled:
+            return Share()
+        out = (self.profiled.sizes() > 0) & (self.pairs.sizes() == 0)
+        return self.profiled.share_of(out)

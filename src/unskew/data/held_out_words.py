@@ -36,3 +36,11 @@ def describe_without_profile(users: Share, protocol: str) -> str:
     few = f"{thousands(users.count)} users" if users.count > 1 else count(1, "user")
     why = "had no profile before" if protocol == "time split" else "had no other item"
     return f"{few} ({percent(users.mass)}) {why}, and cannot be scored."
+
+
+def describe_below_min_items(users: Share, min_items: int) -> str:
+    """Who is excluded for too few items; nothing if there is nobody."""
+    if users.count == 0:
+        return ""
+    few = f"{thousands(users.count)} users have" if users.count > 1 else "1 user has"
+    return f"{few} fewer than {min_items} items ({percent(users.mass)}): excluded."

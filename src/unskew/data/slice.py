@@ -139,18 +139,16 @@ class Slice:
         >>> log.at(1).marginal({"y": 3.0}).to_dict()
         {'x': 0.625, 'y': 0.375}
         """
-        enough = self if min_items <= 1 else self.restrict(self.sizes() >= min_items)
+        enough = self.with_min_items(min_items)
         if enough.n_users == 0:
-            raise EmptyError(
-                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
-            )
+            raise _no_user(min_items, self.at)
         q = enough.probabilities(weights)
         here = np.flatnonzero(q > 0)
         return Marginal(
             items=self.log.items.take(here),
             probabilities=q[here],
             at=self.at,
-            policy=replace(self.policy, min_items=min_items),
+            policy=enough.policy,
             frames=self.log.frames,
             after=getattr(self, "after", None),
         )
@@ -178,6 +176,15 @@ class Slice:
         """The same with these users alone."""
         stop: Offsets = np.where(users, self.profiles.stop, self.profiles.start)
         return replace(self, profiles=replace(self.profiles, stop=stop))
+
+    def with_min_items(self, min_items: int) -> Self:
+        """The same without the users who have fewer items; its policy says so."""
+        if min_items <= self.policy.min_items:
+            return self
+        enough = self.restrict(self.sizes() >= min_items)
+        if enough.n_users == 0:
+            raise _no_user(min_items, self.at)
+        return replace(enough, policy=replace(self.policy, min_items=min_items))
 
     def kept_sizes(self, keep: Mask) -> Codes:
         """How many items of each profile are among those to keep."""
@@ -223,3 +230,7 @@ class Slice:
                 f"with these weights nobody holds anything at {self.at}", remedy="give some item a positive weight"
             )
         return Weighting(part, theta, "weighted", frees_constant_lists=True)
+
+
+def _no_user(min_items: int, at: Label) -> EmptyError:
+    return EmptyError(f"no user has at least {min_items} items at {at}", remedy=f"lower {option('min_items')}")

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.checks import require_instance
+from unskew.checks import require_instance, require_whole_number
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
@@ -32,12 +32,16 @@ class SplitRule:
         text of how long before each date it is, such as ``"-30d"`` or, where times are plain numbers, ``"-20"``.
     leave_last_out
         The last item of each profile is held out from the rest of it.
+    min_items
+        Only users with at least this many items in what items are held out from are evaluated: in the profile or,
+        with `after`, in what came later. With `leave_last_out` everybody has one.
 
-    Without either every item of a profile is held out in turn (leave-one-out).
+    Without the first two every item of a profile is held out in turn (leave-one-out).
     """
 
     after: Any = None
     leave_last_out: bool = False
+    min_items: int = 1
 
     def __post_init__(self) -> None:
         if not isinstance(self.leave_last_out, bool):
@@ -47,6 +51,14 @@ class SplitRule:
                 f"{option('after')} holds out what users took later, {option('leave_last_out', True)} what they "
                 "took last",
                 remedy="give one of the two",
+            )
+        least = require_whole_number(option("min_items"), self.min_items, "items that a user must have")
+        object.__setattr__(self, "min_items", least)
+        if self.leave_last_out and least > 1:
+            raise PolicyError(
+                f"{option('leave_last_out', True)} holds out one item of each user, and nobody has "
+                f"{option('min_items', least)} of them",
+                remedy=f"leave out {option('min_items')}: users with a single item are excluded already",
             )
 
     def __bool__(self) -> bool:
@@ -59,8 +71,8 @@ class SplitRule:
         if self.leave_last_out:
             return HeldOutSplit.by_last_item(snapshot)
         if self.after is None:
-            return HeldOutSplit.of_profiles(snapshot)
-        return HeldOutSplit.by_time(snapshot, self.start(snapshot))
+            return HeldOutSplit.of_profiles(snapshot).with_min_items(self.min_items)
+        return HeldOutSplit.by_time(snapshot, self.start(snapshot)).with_min_items(self.min_items)
 
     def split_reference(self, reference: Snapshot, now: Snapshot) -> HeldOutSplit:
         """The profiles of the reference date, split in the same way as those of `now`.
@@ -69,7 +81,8 @@ class SplitRule:
         """
         if self.after is None:
             return self.split(reference)
-        return HeldOutSplit.by_time(reference, self.reference_start(reference, now))
+        split = HeldOutSplit.by_time(reference, self.reference_start(reference, now))
+        return split.with_min_items(self.min_items)
 
     def start(self, snapshot: Slice) -> Moment:
         """With `after`: the time after which things are held out at a date."""

@@ -151,10 +151,10 @@ class SparkPopulation:
         return held
 
     def eligible(self, keep: Mask | None, min_items: int, among: SparkPopulation | None = None) -> SparkPopulation:
-        cohort = None if among is None else among.users
+        cohort, min_items = None if among is None else among.users, max(min_items, self.policy.min_items)
         if (
             cohort is None
-            and min_items <= 1
+            and min_items <= self.policy.min_items
             and (keep is None or bool(keep[self.whole.everyone.held_items()].all()))
         ):
             return self.whole.everyone  # everybody holds one of these

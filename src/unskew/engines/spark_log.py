@@ -23,6 +23,7 @@ from unskew.data.ids import Ids, log_weights_by_id
 from unskew.data.marginal import Marginal
 from unskew.data.policy import Policy
 from unskew.data.priors import ItemPrior, UserPrior, describe_item_prior
+from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport
@@ -30,7 +31,7 @@ from unskew.data.weighting import AppliesToSlice
 from unskew.engines.block_sweep import SparseSums
 from unskew.engines.block_table import BlockTable, Record
 from unskew.engines.snapshot_rule import LogRule, SnapshotRule, ViewStep
-from unskew.engines.spark import Holders, SparkPopulation, SparkWeighting
+from unskew.engines.spark import Eligible, Holders, SparkPopulation, SparkWeighting
 from unskew.errors import EmptyError, EngineError, InputError, option
 from unskew.files import hash_bytes
 
@@ -166,8 +167,28 @@ class SparkSnapshot:
 
     @cached_property
     def everyone(self) -> SparkPopulation:
-        """All users who hold anything."""
-        return SparkPopulation(self, Holders(self.rule))
+        """All users who hold anything, or as many items as the policy asks for."""
+        least = self.policy.min_items
+        return SparkPopulation(self, Holders(self.rule) if least <= 1 else Eligible(self.rule, None, least, None))
+
+    def with_min_items(self, min_items: int) -> SparkSnapshot:
+        """The same without the users who have fewer items; its policy says so. 1 takes everybody in again."""
+        if min_items == self.policy.min_items:
+            return self
+        enough = replace(self, policy=replace(self.policy, min_items=min_items))
+        if enough.everyone.is_empty():
+            raise EmptyError(
+                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
+            )
+        return enough
+
+    @cached_property
+    def below_min_items(self) -> Share:
+        """Who has a profile, but fewer items than the policy asks for."""
+        if self.policy.min_items <= 1:
+            return Share()
+        everyone = self.with_min_items(1).n_users
+        return Share(everyone - self.n_users, (everyone - self.n_users) / everyone)
 
     def __len__(self) -> int:
         """Number of interactions: pairs of a user and an item it holds."""

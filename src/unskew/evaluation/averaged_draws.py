@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from unskew.evaluation.changes import PARTS, Change, Part
-from unskew.evaluation.comparison import Comparison
+from unskew.evaluation.comparison import Comparison, WithProfile
 from unskew.evaluation.intervals import critical_value, holm
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
@@ -99,6 +99,8 @@ def _average_scores(scores: Sequence[Score]) -> Score:
         users=round(sum(s.users for s in scores) / m),
         effective_pairs=sum(s.effective_pairs for s in scores) / m,
         largest_item=sum(s.largest_item for s in scores) / m,
+        empty_profiles=sum(s.empty_profiles for s in scores) / m,
+        empty_lists=_mean_or_none([s.empty_lists for s in scores]),
         too_few_hits=any(s.too_few_hits for s in scores),
         draws=m,
         spread=float(np.std(values, ddof=1)),
@@ -139,7 +141,39 @@ def _average_comparisons(comparisons: Sequence[Comparison]) -> Comparison:
     side = mean.value - mean.low if mean.value > 0 else mean.high - mean.value
     z = critical_value(first.level)
     p = 1.0 if mean.value == 0 or not side > 0 else 2 * float(ndtr(-abs(mean.value) * z / side))
-    return replace(first, difference=mean.value, low=mean.low, high=mean.high, p=p)
+    return replace(
+        first,
+        difference=mean.value,
+        low=mean.low,
+        high=mean.high,
+        p=p,
+        empty_profiles=sum(c.empty_profiles for c in comparisons) / len(comparisons),
+        empty_lists=(
+            _mean_or_none([c.empty_lists[0] for c in comparisons]),
+            _mean_or_none([c.empty_lists[1] for c in comparisons]),
+        ),
+        with_profile=_average_with_profile(comparisons),
+    )
+
+
+def _average_with_profile(comparisons: Sequence[Comparison]) -> WithProfile | None:
+    """The difference on users with a profile, if every draw has one of the same users."""
+    found = [c.with_profile for c in comparisons if c.with_profile is not None]
+    if len(found) < len(comparisons) or len({one.min_items for one in found}) > 1:
+        return None
+    mean = combine(
+        [one.difference for one in found],
+        [one.low for one in found],
+        [one.high for one in found],
+        comparisons[0].level,
+    )
+    users = round(sum(one.users for one in found) / len(found))
+    return WithProfile(mean.value, mean.low, mean.high, users, found[0].min_items)
+
+
+def _mean_or_none(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) / len(known) if len(known) == len(values) else None
 
 
 def _correct(comparisons: Results[Comparison]) -> Results[Comparison]:

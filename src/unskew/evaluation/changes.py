@@ -23,6 +23,7 @@ from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import interval_from_repeats
+from unskew.evaluation.pair_selection import require_same_min_items
 from unskew.evaluation.results import flatten
 from unskew.text import to_json_value
 from unskew.weights.item_weights import ItemWeights
@@ -292,6 +293,7 @@ def explain_change(
         require_instance(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
     wanted = now.quality(quality)
     now.weigh(wanted, weights)  # refuses a quality that takes none before the work
+    require_same_min_items(weights, reference.snapshot.policy.min_items)
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
             "one date was sampled and the other not", remedy=f"rank both with {option('sample')}, or neither"

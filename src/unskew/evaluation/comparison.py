@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
-from typing import Any
+from typing import Any, TypedDict
+
+import numpy as np
 
 from unskew.checks import require_instance
 from unskew.data.view_report import NO_VIEW
@@ -21,7 +23,35 @@ from unskew.evaluation.intervals import holm
 from unskew.evaluation.left_out import MEANINGS
 from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.results import Results, flatten
-from unskew.text import to_json_value
+from unskew.text import percent, to_json_value
+
+MOST_EMPTY = 0.05
+"""The share of a score on empty profiles or lists beyond which a comparison shows the other users as well."""
+
+
+@dataclass(frozen=True)
+class WithProfile:
+    """The difference on the users of whom something is known, beside the one on everybody.
+
+    Attributes
+    ----------
+    difference, low, high
+        As of `Comparison`, under the same weights.
+    users
+        How many users it rests on.
+    min_items
+        The users have at least so many items, so that a profile is left; None for the pairs for which both
+        recommenders returned something.
+    """
+
+    difference: float
+    low: float
+    high: float
+    users: int
+    min_items: int | None
+
+
+_WITH_PROFILE = tuple(field.name for field in fields(WithProfile))
 
 
 @dataclass(frozen=True)
@@ -44,6 +74,11 @@ class Comparison:
         item weights the order of two algorithms can be the reverse of the true one.
     caveat
         What the p-value takes for granted under this view of the log, in a clause.
+    empty_profiles, empty_lists
+        The share of the scores on empty profiles, and the shares on empty lists of the one and of the other; see
+        `Score`.
+    with_profile
+        The difference without these, if they are more than 5 % and answered differently by the two; else None.
     """
 
     a: str
@@ -60,19 +95,64 @@ class Comparison:
     left_out: tuple[str, str] = ("profile", "profile")
     biased: bool = True
     caveat: str = NO_VIEW
+    empty_profiles: float = 0.0
+    empty_lists: tuple[float | None, float | None] = (0.0, 0.0)
+    with_profile: WithProfile | None = None
 
     def __str__(self) -> str:
         if not self.comparable:
             return self._explain_difference()
         p = "< 0.0001" if self.p_holm < 0.0001 else f"= {self.p_holm:.2g}"
         return (
-            f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
-            f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
-        ) + ("" if self.is_about_lists else f"; {self.caveat}")
+            (
+                f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
+                f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
+            )
+            + ("" if self._is_about_lists else f"; {self.caveat}")
+            + (f"; {self._describe_others()}" if self.with_profile is not None else "")
+        )
+
+    def describe_populations(self, *, of_change: bool = False) -> str:
+        """That users without a profile may decide this comparison and, if it is a part of one, a change."""
+        others = self.with_profile
+        assert others is not None
+        also = ", and the algorithm part of the change" if of_change else ""
+        shown = f"{self.difference:+z.4f} on all users and {others.difference:+z.4f} on the others"
+        return (
+            f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.quality}: {shown})"
+        )
+
+    def _describe_others(self) -> str:
+        """The difference on the other users."""
+        others = self.with_profile
+        assert others is not None
+        shown = f"{others.difference:+z.4f} [{others.low:+z.4f}, {others.high:+z.4f}]"
+        if others.users == 0:
+            return f"{self._describe_empty()}: there are no other users"
+        if others.min_items is None:
+            return f"{self._describe_empty()}: where both return something the difference is {shown}"
+        least = f"(--min-items {others.min_items})"
+        return f"{self._describe_empty()}: on the other users the difference is {shown} {least}"
+
+    def _describe_empty(self) -> str:
+        """How much of the score is on empty profiles or lists, and who returns nothing."""
+        silent = [
+            n for n, share in zip((self.a, self.b), self.empty_lists, strict=True) if (share or 0) > MOST_EMPTY
+        ]
+        if self.with_profile is not None and self.with_profile.min_items is None:
+            shares = [(n, s) for n, s in zip((self.a, self.b), self.empty_lists, strict=True) if s]
+            return " and ".join(
+                f"{name} returns nothing for {percent(share, 0)} of this score" for name, share in shares
+            )
+        whom = f", for whom {' and '.join(silent)} return{'s' * (len(silent) == 1)} nothing" if silent else ""
+        return (
+            f"{percent(self.empty_profiles, 0)} of this score is on users whose profile is empty once the item is "
+            f"held out{whom}"
+        )
 
     @property
-    def is_about_lists(self) -> bool:
-        """Whether two fixed lists are compared under weights that match the reference date: no view is needed."""
+    def _is_about_lists(self) -> bool:
+        """Whether fixed lists are compared under weights that match the reference date: no view is needed."""
         return not self.biased and self.caveat == NO_VIEW
 
     def _explain_difference(self) -> str:
@@ -91,7 +171,8 @@ class Comparison:
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table."""
-        return flatten(self.to_dict())
+        row = self.to_dict()
+        return flatten({**row, "with_profile": row["with_profile"] or dict.fromkeys(_WITH_PROFILE)})
 
 
 def compare(
@@ -155,11 +236,50 @@ def compare(
                 left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
                 biased=biased,
                 caveat=caveat,
+                **_compare_populations(ranks[i], ranks[j], quality, weighting, level),
             )
         )
     corrected = holm([c.p for c in found])
     told = [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
     return Results(told, ranks[0].snapshot.log.frames)
+
+
+class _Populations(TypedDict):
+    empty_profiles: float
+    empty_lists: tuple[float | None, float | None]
+    with_profile: WithProfile | None
+
+
+def _compare_populations(
+    one: HeldOutRanks, other: HeldOutRanks, quality: AnyQuality, weighting: Weighting, level: float
+) -> _Populations:
+    """How much of the scores is on empty profiles and lists, and the difference without, if that may decide."""
+    shares = one.probabilities(weighting)
+    total = shares.sum()
+    bare = one.selection.empty_profiles
+    empty_profiles = float(shares[bare].sum() / total)
+    mine, theirs = (None if r.empty is None else float(shares[r.empty].sum() / total) for r in (one, other))
+    found = _Populations(empty_profiles=empty_profiles, empty_lists=(mine, theirs), with_profile=None)
+    by_profile = empty_profiles > MOST_EMPTY and (one.personal or other.personal)
+    if by_profile:
+        a, b = (r.values(quality)[bare] for r in (one, other))
+        by_profile = bool((a != b).any())
+    by_list = mine is not None and theirs is not None and mine != theirs and max(mine, theirs) > MOST_EMPTY
+    if by_profile:
+        kept = ~bare
+    elif by_list and one.empty is not None and other.empty is not None:
+        kept = ~(one.empty | other.empty)
+    else:
+        return found
+    least = one.selection.held.together + 1 if by_profile else None
+    places = np.flatnonzero(kept & (shares > 0))
+    users = len(np.unique(one.users[places]))
+    if users == 0:
+        return {**found, "with_profile": WithProfile(math.nan, math.nan, math.nan, 0, least)}
+    units = [Units.of_pairs(r, quality, weighting, kept) for r in (one, other)]
+    difference = Difference.of(units[0], units[1], (units[0].numbers(), units[1].numbers()))
+    low, high = difference.interval(level).low, difference.interval(level).high
+    return {**found, "with_profile": WithProfile(difference.value, low, high, users, least)}
 
 
 def _refuse(

@@ -15,10 +15,10 @@ from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import SparkSnapshot, is_at_spark
 from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pair_selection import PairSelection, take_out_of
 from unskew.evaluation.pairs import pairs_of
-from unskew.evaluation.selection_options import SelectionOptions
-from unskew.evaluation.spark_evaluation import refuse_protocols
+from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
+from unskew.evaluation.spark_evaluation import refuse_protocols, weigh_there
 from unskew.evaluation.spark_sample import SampledSelection
 from unskew.frames import to_native
 from unskew.methods.method import Method
@@ -72,12 +72,13 @@ def sample_pairs(
     seed: int = 0,
     after: Any = None,
     leave_last_out: bool = False,
+    min_items: int = 1,
 ) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
     The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
-    any more. Pairs are drawn as for `evaluate` with the same sample and seed. `after` and `leave_last_out` are as
-    there: profiles are then those at the time `after`, or those without their last items.
+    any more. Pairs are drawn as for `evaluate` with the same sample and seed. `after`, `leave_last_out` and
+    `min_items` are as there: profiles are then those at the time `after`, or those without their last items.
 
     Examples
     --------
@@ -86,12 +87,16 @@ def sample_pairs(
     >>> us.sample_pairs(log.at(3), sample=2).to_arrow().column_names
     ['user', 'item', 'probability', 'profile']
     """
+    chosen: SelectionKeywords = {
+        "sample": sample,
+        "seed": seed,
+        "after": after,
+        "leave_last_out": leave_last_out,
+        "min_items": min_items,
+    }
     if is_at_spark(snapshot):
-        options = SelectionOptions(sample=sample, seed=seed, after=after, leave_last_out=leave_last_out)
-        return _sample_there(snapshot, weights, options)
-    selection = PairSelection.of(
-        snapshot, [weights], sample=sample, seed=seed, after=after, leave_last_out=leave_last_out
-    )
+        return _sample_there(snapshot, weights, SelectionOptions(**chosen))
+    selection = PairSelection.of(snapshot, [weights], **chosen)
     weighting = selection.weightings[0]
     entries = np.sort(selection.pairs.entry[selection.places_of_draws(weighting)])
     return _list_pairs(selection, entries, weighting.pair_shares[entries], weights)
@@ -101,7 +106,7 @@ def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptio
     """The same where the profiles are on a cluster: the same seed draws the same pairs."""
     refuse_protocols(options)
     assert options.sample is not None
-    weighting = snapshot.weigh(weights)
+    weighting = weigh_there(snapshot.with_min_items(options.min_items), weights)
     selection, sample, draws = SampledSelection.draw(snapshot, [weighting], options.sample, options.seed, others=0)
     entries = sample.entries(draws[0])
     order = np.argsort(entries, kind="stable")
@@ -111,7 +116,7 @@ def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptio
 def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, weights: Any) -> TestSet:
     """The pairs at these entries with what is left of their profiles."""
     weighting, split = selection.weightings[0], selection.split
-    pairs = pairs_of(split.pairs, entries)
+    pairs = take_out_of(pairs_of(split.pairs, entries), split.known if split.is_from_profiles else None)
     log = split.pairs.log
     items, offsets = [], [np.zeros(1, dtype=np.int64)]
     for _, batch in HoldOut(split.known).batches(pairs, 10**6):
@@ -138,6 +143,7 @@ def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, w
         "policy": getattr(weights, "policy", split.pairs.policy).to_dict(),
         "users_left_out": asdict(selection.users_left_out(weighting)),
         "users_without_profile": asdict(selection.users_without_profile),
+        "users_below_min_items": asdict(selection.users_below_min_items),
     }
     return TestSet(table, about, log.frames)
 

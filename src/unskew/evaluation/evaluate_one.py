@@ -113,6 +113,9 @@ def evaluate(
         Deal the pairs into this many folds, fit the recommender once for each without its pairs, and rank them:
         what it has learned then does not contain the pair, whatever recommender it is. The profile to rank with is
         everything but the held-out item.
+    min_items
+        Score only users with at least this many items to hold out from: in the profile or, with `after`, in what
+        came later. Models are fitted to all users. Weights must have been fitted with the same number.
     level
         Of the interval.
 

@@ -87,11 +87,12 @@ def report(
         does not say from when they are counts as valid then, and not now.
     qualities
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
-    sample, seed, leave_out, after, leave_last_out, folds, level
-        As for `evaluate`, all but `level` in `more`. With `after`, what is held out at the reference date is what
-        users took in a time of the same length before it. Where `sample` is not given (``"auto"``), every pair is
-        ranked unless that would take more than an hour, by a count of the work: then 20 000 are drawn, which a
-        `CostNotice` and the notes of the report say. ``"all"`` or None ranks them all, whatever it takes.
+    sample, seed, leave_out, after, leave_last_out, folds, min_items, level
+        As for `evaluate`, all but `level` in `more`. `min_items` is that of all scores and of the weights. With
+        `after`, what is held out at the reference date is what users took in a time of the same length before it.
+        Where `sample` is not given (``"auto"``), every pair is ranked unless that would take more than an hour, by
+        a count of the work: then 20 000 are drawn, which a `CostNotice` and the notes of the report say. ``"all"``
+        or None ranks them all, whatever it takes.
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit
@@ -120,7 +121,7 @@ def report(
         require_instance(Log, one, "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     chosen.setdefault("sample", "auto")
-    fit, selection = FitOptions.of(options, changes), SelectionOptions(**chosen)
+    fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     first = next(iter(changes), None) if options is None else "options"
     check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level, baseline=baseline)
     if weights is not None and not isinstance(weights, ItemWeights):
@@ -219,13 +220,14 @@ class _Evaluation:
             reference=None if weights is None else weights.reference,
             scores=Results(scores, frames),
             changes=Results(self._changes(again), frames),
-            comparisons=Results(self._comparisons(), frames),
+            comparisons=Results(self.comparisons, frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             protocol=self.split.pairs.policy.protocol,
+            min_items=self.split.pairs.policy.min_items,
             after=getattr(self.split.pairs, "after", None),
             reference_after=None if weights is None else weights.reference_after,
-            notes=tuple(self._describe_unscored()),
+            notes=(*self._describe_unscored(), *self._describe_empty()),
             work=self.work,
             view_report=self.now.log.view_report,
         )
@@ -355,7 +357,18 @@ class _Evaluation:
             for quality in self.pair_qualities
         ]
 
-    def _comparisons(self) -> list[Comparison]:
+    def _describe_empty(self) -> Iterator[str]:
+        """Which comparisons users without a profile may decide; one sentence for each two recommenders."""
+        ran = next(iter(self.baseline or ()), None)
+        told: set[tuple[str, str]] = set()
+        for one in self.comparisons:
+            if one.with_profile is not None and (one.a, one.b) not in told:
+                told.add((one.a, one.b))
+                yield one.describe_populations(of_change=bool(self.splits) and ran in (one.a, one.b))
+
+    @cached_property
+    def comparisons(self) -> list[Comparison]:
+        """Of the recommenders now, under each quality and weighting."""
         if len(self.ranks) < 2:
             return []
         return [
@@ -391,6 +404,14 @@ def _name_baseline(
         return given
     same = str(named[name]) == str(model)
     return {name: named[name]} if same else {f"{name} (baseline)": model}
+
+
+def choose_population(fit: FitOptions, chosen: SelectionKeywords) -> tuple[FitOptions, SelectionOptions]:
+    """How weights are fitted and pairs are chosen, of the same users: with the `min_items` of either."""
+    selection = SelectionOptions(**chosen)
+    if "min_items" not in chosen:
+        selection = replace(selection, min_items=fit.min_items)
+    return replace(fit, min_items=selection.min_items), selection
 
 
 def separate_keywords(more: ReportKeywords) -> tuple[FitKeywords, SelectionKeywords]:

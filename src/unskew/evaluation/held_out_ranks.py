@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.types import Codes, Floats
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
@@ -52,6 +52,10 @@ class HeldOutRanks:
         What of a pair was left out of the model that ranked it.
     constant
         Whether everybody is recommended the same list.
+    empty
+        Whether the recommender returned nothing for the profile of each pair; None if it does not say.
+    personal
+        Whether what is recommended depends on the profile.
     """
 
     recommender: str
@@ -61,6 +65,8 @@ class HeldOutRanks:
     depth: int
     left_out: LeftOut = LeftOut()
     constant: bool = False
+    empty: Mask | None = None
+    personal: bool = True
 
     @property
     def snapshot(self) -> Slice:
@@ -145,7 +151,7 @@ class HeldOutRanks:
         """The score under a quality and weights. Cheap: nothing is ranked again."""
         weighting = self.weigh(quality, weights)
         estimate = self.estimate(quality, [weighting], level=level)[0]
-        shares = self._probabilities(weighting)
+        shares = self.probabilities(weighting)
         if self.sample is None:
             users = int(np.count_nonzero(weighting.user_mass))
             return self._score(self.quality(quality), weighting, estimate, self._sum_pairs(shares), users)
@@ -180,7 +186,7 @@ class HeldOutRanks:
                 "user": pairs.snapshot.log.users.take(pairs.user),
                 "item": pairs.snapshot.log.items.take(pairs.item),
                 "rank": pa.array(self.ranks, mask=self.ranks == 0),
-                "probability": self._probabilities(self.selection.weigh(weights)),
+                "probability": self.probabilities(self.selection.weigh(weights)),
                 "grade": pa.array(grades, mask=np.isnan(grades)),
             }
         )
@@ -197,7 +203,7 @@ class HeldOutRanks:
         there. The score is the sum of value times probability.
         """
         wanted = self.quality(quality)
-        shares, values = self._probabilities(self.weigh(wanted, weights)), self.values(wanted)
+        shares, values = self.probabilities(self.weigh(wanted, weights)), self.values(wanted)
         n, log = len(self.snapshot.log.users), self.snapshot.log
         mass, total = sum_by_user(self.users, shares, n), sum_by_user(self.users, shares * values, n)
         pairs = np.bincount(self.users[shares > 0], minlength=n)
@@ -309,8 +315,8 @@ class HeldOutRanks:
         shares = weighting.pair_shares
         return shares if len(shares) == len(self) else shares[self.entries]
 
-    def _probabilities(self, weighting: Weighting) -> Floats:
-        """The same, or the share of each pair among the draws where pairs were sampled."""
+    def probabilities(self, weighting: Weighting) -> Floats:
+        """The probability of each pair that was ranked, or its share of the draws if pairs were sampled."""
         if self.sample is None:
             return self._shares(weighting)
         place = self.selection.places_of_draws(weighting)
@@ -327,7 +333,14 @@ class HeldOutRanks:
         items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
         cuts = np.searchsorted(self.users[places], self.snapshot.log.edges).tolist()
         own, n = shares[places], self.snapshot.profiles.n_items
-        return PairSums.add([PairSums.of(items[lo:hi], own[lo:hi], n) for lo, hi in pairwise(cuts)])
+        bare = self.selection.empty_profiles[places]
+        empty = None if self.empty is None else self.empty[places]
+        return PairSums.add(
+            [
+                PairSums.of(items[lo:hi], own[lo:hi], n, bare[lo:hi], None if empty is None else empty[lo:hi])
+                for lo, hi in pairwise(cuts)
+            ]
+        )
 
     def _score(
         self, quality: Quality, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
@@ -344,6 +357,7 @@ class HeldOutRanks:
             biased=self.may_be_biased(weighting),
             users_left_out=self.selection.users_left_out(weighting),
             users_without_profile=self.selection.users_without_profile,
+            users_below_min_items=self.selection.users_below_min_items,
         )
 
 
@@ -375,6 +389,8 @@ def make_score(
         too_few_hits=interval.too_few_hits,
         effective_pairs=sums.effective_pairs,
         largest_item=sums.largest_item,
+        empty_profiles=sums.empty_profiles,
+        empty_lists=sums.empty_lists,
         exact=left_out.exact,
         left_out=left_out.kind,
         folds=left_out.folds,
@@ -389,3 +405,4 @@ class ScoredUsers(TypedDict):
     biased: bool
     users_left_out: Share
     users_without_profile: Share
+    users_below_min_items: Share

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unskew.arrays.rows import all_entries, entries_of, users_of
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import Batch, HeldOutPairs
 
@@ -53,6 +53,12 @@ class HoldOut:
         if self.together == 1:
             return np.arange(len(pairs))
         return self._groups(pairs)[pairs.entry] * self.profiles.profiles.n_users + pairs.user
+
+    def leaves_nothing(self, pairs: HeldOutPairs) -> Mask:
+        """For which pairs nothing is left of the profile."""
+        sizes = self.profiles.profiles.sizes_of(pairs.user)
+        nothing: Mask = sizes <= (self.together if self.profiles is pairs.snapshot else 0)
+        return nothing
 
     def _batch(self, pairs: HeldOutPairs, at: int, end: int, group: Codes | None) -> Batch:
         p = self.profiles.profiles

@@ -11,6 +11,7 @@ from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
+from unskew.evaluation.estimates import sum_by_user
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.interval_formulas import (
     UNIT,
@@ -64,6 +65,20 @@ class Units:
         place = ranks.selection.places_of_draws(ranks.selection.weigh(weights))
         values = ranks.values(quality)[place]
         return cls(np.ones(len(place)), values, ranks.users[place], "draws", bounds)
+
+    @classmethod
+    def of_pairs(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: Weights, kept: Mask) -> Units:
+        """Those of the score of some pairs alone."""
+        bounds, values = named_quality(quality).bounds, ranks.values(quality)
+        weighting = ranks.selection.weigh(weights)
+        if ranks.sample is None:
+            n, shares = len(ranks.snapshot.log.users), ranks.probabilities(weighting)[kept]
+            mass = sum_by_user(ranks.users[kept], shares, n)
+            total = sum_by_user(ranks.users[kept], shares * values[kept], n)
+            return cls(mass, total, np.arange(n), "users", bounds)
+        place = ranks.selection.places_of_draws(weighting)
+        mass = kept[place].astype(np.float64)
+        return cls(mass, mass * values[place], ranks.users[place], "draws", bounds)
 
     def of_users(self, part: Mask) -> Units:
         """The same without the units of other users."""

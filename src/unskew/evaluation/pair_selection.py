@@ -7,16 +7,17 @@ both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Unpack
+from typing import Any, Unpack
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from unskew.arrays.lookup import find_sorted
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.policy import Policy
 from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
@@ -78,15 +79,16 @@ class PairSelection:
         part = split.pairs
         seen = split.known.number_by_id()
         numbered: Slice = seen if part is split.known else part.number_by_id()
+        within = seen if split.is_from_profiles else None
         sample, seed = options.sample, options.seed
         held = HoldOut(seen, options.leave_out, seed)
         weightings = tuple(_weigh(part, w) for w in weights)  # refuses weights of another policy before the work
         dealt = None if options.folds is None else Folds.deal(seen, options.folds, seed)
         if sample is None:
-            return cls(split, held, all_pairs(numbered), weightings, None, seed, dealt)
+            return cls(split, held, take_out_of(all_pairs(numbered), within), weightings, None, seed, dealt)
         drawn = [draw(weighting, sample, seed) for weighting in weightings]
         pairs = pairs_of(numbered, np.unique(np.concatenate(drawn)))
-        selection = cls(split, held, pairs, weightings, sample, seed, dealt)
+        selection = cls(split, held, take_out_of(pairs, within), weightings, sample, seed, dealt)
         selection._drawn.update(zip(weightings, drawn, strict=True))
         return selection
 
@@ -156,8 +158,35 @@ class PairSelection:
         """Who has something to hold out, but nothing else to recommend from."""
         return self.split.without_profile
 
+    @property
+    def users_below_min_items(self) -> Share:
+        """Who has a profile, but fewer items than `min_items`."""
+        return self.split.below_min_items
+
+    @cached_property
+    def empty_profiles(self) -> Mask:
+        """For which pairs nothing is left of the profile once the item is held out."""
+        return self.held.leaves_nothing(self.pairs)
+
+
+def take_out_of(pairs: HeldOutPairs, profiles: Snapshot | None) -> HeldOutPairs:
+    """Pairs of some users, which are taken out of the profiles of all; None if nothing is taken out."""
+    return pairs if profiles is None else replace(pairs, snapshot=profiles)
+
+
+def require_same_min_items(weights: Any, min_items: int) -> None:
+    """Refuse weights that were fitted to other users than those who are scored."""
+    policy = getattr(weights, "policy", None)
+    if isinstance(policy, Policy) and policy.min_items != min_items:
+        fitted, scored = option("min_items", policy.min_items), option("min_items", min_items)
+        raise PolicyError(
+            f"the weights were fitted with {fitted}, and scores are asked for with {scored}",
+            remedy=f"use {fitted} here too, or fit the weights again with {scored}",
+        )
+
 
 def _weigh(part: Slice, weights: Weights) -> Weighting:
+    require_same_min_items(weights, part.policy.min_items)
     weighting = part.weigh(weights)
     if not weighting.part.shares().any():
         raise EmptyError(

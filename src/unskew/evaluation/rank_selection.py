@@ -33,16 +33,25 @@ def rank_selection(
     graded = any(q.needs_grades for q in qualities)
     held, pairs = selection.held, selection.pairs
     if selection.folds is None:
-        ranks, grades = recall_or_rank(
+        ranked = recall_or_rank(
             model, selection, depth, graded, lambda: rank_pairs(model, held, pairs, depth, with_grades=graded)
         )
     else:
-        ranks, grades = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
+        ranked = rank_folds(model, held, pairs, depth, selection.folds, with_grades=graded)
     missing = describe_missing_lists(model, pairs)
     if missing is not None:
         (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+    traits = traits_of(model)
     return HeldOutRanks(
-        str(model), selection, ranks, grades, depth, selection.left_out(model), traits_of(model).constant
+        str(model),
+        selection,
+        ranked.ranks,
+        ranked.grades,
+        depth,
+        selection.left_out(model),
+        traits.constant,
+        empty=ranked.empty,
+        personal=traits.personal,
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Floats
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.errors import InputError, UnskewWarning, option
 from unskew.evaluation.folds import Folds, take_pairs
 from unskew.evaluation.hold_out import HoldOut
@@ -21,17 +22,35 @@ from unskew.recommend.contract import (
     traits_of,
 )
 
-__all__ = ["describe_missing_lists", "fit", "lists_for", "rank_folds", "rank_pairs"]
+__all__ = ["RankedPairs", "describe_missing_lists", "fit", "lists_for", "rank_folds", "rank_pairs"]
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
 
 
+class RankedPairs(NamedTuple):
+    """What a recommender makes of held-out pairs; arrays have one entry for each pair.
+
+    Attributes
+    ----------
+    ranks
+        From 1; 0 if the item is not among the best.
+    empty
+        Whether the recommender returns nothing for the profile; None if it ranks by itself and does not say.
+    grades
+        If they are wanted and it gives any.
+    """
+
+    ranks: Codes
+    empty: Mask | None
+    grades: Floats | None = None
+
+
 def rank_folds(
     model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int, folds: Folds, *, with_grades: bool = False
-) -> tuple[Codes, Floats | None]:
+) -> RankedPairs:
     """For each fold, fit the recommender without its pairs and rank them; a profile lacks its held-out item."""
     depth = min(depth, held.profiles.profiles.n_items)
-    ranks = np.zeros(len(pairs), dtype=np.int64)
+    ranks, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
     grader = model if with_grades and isinstance(model, GradesHeldOut) else None
     grades = None if grader is None else np.full(len(pairs), np.nan)
     progress().begin(f"ranking {model}, fitted {folds.number} times", len(pairs), "pairs")
@@ -41,15 +60,15 @@ def rank_folds(
             continue
         call_model(model, "fit", model.fit, folds.training(k))
         some = take_pairs(pairs, places)
-        ranks[places] = _rank_in_lists(model, held, some, depth)
+        ranks[places], empty[places] = _rank_in_lists(model, held, some, depth)
         if grader is not None and grades is not None:
             grades[places] = _ask_for_grades(grader, held, some)
-    return ranks, grades
+    return RankedPairs(ranks, empty, grades)
 
 
 def rank_pairs(
     model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int, *, with_grades: bool = False
-) -> tuple[Codes, Floats | None]:
+) -> RankedPairs:
     """Fit the recommender and rank every pair; with grades if they are wanted and it gives any."""
     snapshot, traits = held.profiles, traits_of(model)
     fit(model, snapshot)
@@ -65,9 +84,9 @@ def rank_pairs(
     alone = held.together == 1 and held.profiles is pairs.snapshot
     progress().begin(f"ranking {model}", len(pairs), "pairs")
     if alone and isinstance(model, RanksHeldOut):
-        ranks = ask_for_ranks(model, pairs, depth)
+        ranks, empty = ask_for_ranks(model, pairs, depth)
     else:
-        ranks = _rank_in_lists(model, held, pairs, depth)
+        ranks, empty = _rank_in_lists(model, held, pairs, depth)
     if traits.made_elsewhere and len(ranks) and not ranks.any():
         warnings.warn(
             f"{model} recommends none of the held-out items to anyone, as happens when lists leave out what users "
@@ -77,9 +96,9 @@ def rank_pairs(
             stacklevel=4,
         )
     if not with_grades or not isinstance(model, GradesHeldOut):
-        return ranks, None
+        return RankedPairs(ranks, empty)
     progress().begin(f"grading by {model}", len(pairs), "pairs")
-    return ranks, _ask_for_grades(model, held, pairs)
+    return RankedPairs(ranks, empty, _ask_for_grades(model, held, pairs))
 
 
 def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | None:
@@ -90,12 +109,14 @@ def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | Non
     return f"{missing} of the {total} {what} scored at {pairs.snapshot.at}" if missing else None
 
 
-def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> Codes:
-    ranks = np.zeros(len(pairs), dtype=np.int64)
+def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask]:
+    """The rank of each held-out item, and whether its list is empty."""
+    ranks, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
     for part, batch in held.batches(pairs, ENTRIES):
-        _, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
+        lists, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
+        empty[part] = (lists < 0).all(axis=1)
         progress().advance(len(batch))
-    return ranks
+    return ranks, empty
 
 
 def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:

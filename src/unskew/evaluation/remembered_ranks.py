@@ -10,12 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from unskew.arrays.types import Codes, Floats
 from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.ranking import RankedPairs
 from unskew.recommend.contract import PreparedLists, Recommender
-
-Ranks = tuple[Codes, Floats | None]
-"""The rank of each pair, and its grade if grades are wanted."""
 
 
 @dataclass
@@ -23,14 +20,14 @@ class RankMemory:
     """Ranks by recommender, date and depth; what they are about is kept too, so that no other has its identity."""
 
     keeps: bool = True
-    _found: dict[tuple[Any, ...], tuple[Ranks, Any]] = field(default_factory=dict)
+    _found: dict[tuple[Any, ...], tuple[RankedPairs, Any]] = field(default_factory=dict)
 
-    def recall(self, key: tuple[Any, ...]) -> Ranks | None:
+    def recall(self, key: tuple[Any, ...]) -> RankedPairs | None:
         """What was found before."""
         found = self._found.get(key)
         return None if found is None else found[0]
 
-    def keep(self, key: tuple[Any, ...], ranks: Ranks, about: Any) -> None:
+    def keep(self, key: tuple[Any, ...], ranks: RankedPairs, about: Any) -> None:
         """Keep what was found, as long as this memory does."""
         if self.keeps:
             self._found[key] = (ranks, about)
@@ -50,15 +47,15 @@ def remembering_ranks(memory: RankMemory) -> Iterator[None]:
 
 
 def recall_or_rank(
-    model: Recommender, selection: PairSelection, depth: int, graded: bool, rank: Callable[[], Ranks]
-) -> Ranks:
+    model: Recommender, selection: PairSelection, depth: int, graded: bool, rank: Callable[[], RankedPairs]
+) -> RankedPairs:
     """The ranks of a selection: remembered, or computed by `rank`."""
     whole = selection.sample is None and selection.folds is None and selection.held.together == 1
-    whole = whole and selection.split.known is selection.part and not isinstance(model, PreparedLists)
+    whole = whole and selection.split.is_from_profiles and not isinstance(model, PreparedLists)
     if not _memories or not whole:
         return rank()
     log = selection.part.log
-    key = (id(model), id(log), selection.part.tick, depth, graded)
+    key = (id(model), id(log), selection.part.tick, selection.part.policy.min_items, depth, graded)
     found = _memories[-1].recall(key)
     if found is None:
         found = rank()

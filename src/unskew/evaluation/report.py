@@ -31,6 +31,8 @@ class Report:
         How items were held out: ``leave-one-out``, ``time split`` or ``leave-last-out``.
     after, reference_after
         Of a time split: after which times things were held out, up to `at` and up to `reference`; else None.
+    min_items
+        All scores are of users with at least so many items, at the date of the score.
     scores
         Of each recommender and quality: at the reference date, raw and weighted; with `by`, of each segment as
         well.
@@ -44,7 +46,7 @@ class Report:
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
     notes
         What was not scored and why, in sentences: lists made elsewhere that were not valid at a date, pairs where
-        ranking all would take hours.
+        ranking all would take hours. And which comparisons users without a profile may decide.
     work
         About what it took, from counts; None on Spark.
     view_report
@@ -63,6 +65,7 @@ class Report:
     reference_after: Label | None = None
     notes: tuple[str, ...] = ()
     view_report: ViewReport | None = None
+    min_items: int = 1
     work: WorkEstimate | None = None
 
     def __repr__(self) -> str:
@@ -126,6 +129,7 @@ class Report:
             "protocol": self.protocol,
             "after": self.after,
             "reference_after": self.reference_after,
+            "min_items": self.min_items,
             "scores": [score.to_dict() for score in self.scores],
             "changes": [change.to_dict() for change in self.changes],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],

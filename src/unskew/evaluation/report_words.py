@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from unskew.data.held_out_words import describe_held_out, describe_without_profile
+from unskew.data.held_out_words import describe_below_min_items, describe_held_out, describe_without_profile
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -54,6 +54,9 @@ def describe_protocol(report: Report) -> Iterator[str]:
         alone = next(score.users_without_profile for score in report.scores if score.at == at)
         if alone.count:
             yield f"At {at} {describe_without_profile(alone, protocol)}"
+        below = next(score.users_below_min_items for score in report.scores if score.at == at)
+        if below.count:
+            yield f"At {at} {describe_below_min_items(below, report.min_items)}"
     weighted = {score.quality for score in report.scores if score.weighting == "weighted"}
     of_users = dict.fromkeys(score.quality for score in report.scores if score.quality not in weighted)
     if of_users and report.weights is not None:

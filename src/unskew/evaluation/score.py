@@ -43,6 +43,13 @@ class Score:
     users_without_profile
         After a time split: users who took something later, but had no profile then; with the last items held out:
         users with no other item. They are in no score.
+    users_below_min_items
+        Users who are excluded from all scores of the date because they have fewer than `min_items` items.
+    empty_profiles
+        The share of the score's mass on pairs that leave an empty profile: the item was the only one of its user.
+    empty_lists
+        The share of its mass on pairs for which the recommender returned nothing, and so scores 0; None for one
+        that ranks held-out items by itself and does not say (no method ``empty_lists``).
     exact
         Whether what the recommender has learned is free of the held-out pair; None where nobody knows.
     left_out
@@ -75,6 +82,9 @@ class Score:
     largest_item: float = 0.0
     users_left_out: Share = Share()
     users_without_profile: Share = Share()
+    users_below_min_items: Share = Share()
+    empty_profiles: float = 0.0
+    empty_lists: float | None = 0.0
     exact: bool | None = False
     left_out: str = "profile"
     folds: int | None = None

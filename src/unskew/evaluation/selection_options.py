@@ -21,6 +21,7 @@ class SelectionKeywords(TypedDict, total=False):
     after: Any
     leave_last_out: bool
     folds: int | None
+    min_items: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +41,8 @@ class SelectionOptions:
         Whether the last item of each profile is held out.
     folds
         Into how many folds pairs are dealt for cross-fitting; None for none.
+    min_items
+        Only users with at least this many items in what items are held out from are scored; see `SplitRule`.
     may_draw
         Whether it was left open how many pairs are drawn.
     """
@@ -50,6 +53,7 @@ class SelectionOptions:
     after: Any = None
     leave_last_out: bool = False
     folds: int | None = None
+    min_items: int = 1
     may_draw: bool = field(init=False, default=False)
 
     def __post_init__(self) -> None:
@@ -80,7 +84,7 @@ class SelectionOptions:
     @property
     def rule(self) -> SplitRule:
         """How profiles are split into what is known and what is held out."""
-        return SplitRule(self.after, self.leave_last_out)
+        return SplitRule(self.after, self.leave_last_out, self.min_items)
 
     @property
     def _protocol(self) -> str:

@@ -15,6 +15,7 @@ from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.list_dates import describe_unscored
+from unskew.evaluation.pair_selection import require_same_min_items
 from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
@@ -67,22 +68,28 @@ def rank_there(
     *,
     tell_missing: Callable[[str], None] | None = None,
 ) -> tuple[list[RankedThere], list[str]]:
-    """Rank each of the recommenders, and say of whom a model was fitted to some of the users."""
+    """Rank each of the recommenders, and say of whom a model was fitted to some of the users.
+
+    `snapshot` has the users who are scored; models are fitted to all.
+    """
     refuse_protocols(options)
+    everyone = snapshot.with_min_items(1)
     found: list[RankedThere] = []
     if options.sample is None:
         for name, model in models.items():
             hold_lists_against(snapshot.log, model)
-            ranks = rank_on_spark(model, snapshot, qualities, weightings, name=name, tell_missing=tell_missing)
+            ranks = rank_on_spark(
+                model, snapshot, qualities, weightings, everyone=everyone, name=name, tell_missing=tell_missing
+            )
             found.append(RankedThere(ranks, weightings))
         return found, []
     learning = [name for name, model in models.items() if not can_rank_all(model)]
     selection, sample, _ = SampledSelection.draw(
-        snapshot, weightings, options.sample, options.seed, others=FIT_USERS if learning else 0
+        everyone, weightings, options.sample, options.seed, others=FIT_USERS if learning else 0
     )
     for name, model in models.items():
         hold_lists_against(snapshot.log, model)
-        some = rank_selection(fit_on_spark(model, snapshot), selection, qualities, tell_missing=tell_missing)
+        some = rank_selection(fit_on_spark(model, everyone), selection, qualities, tell_missing=tell_missing)
         found.append(RankedThere(replace(some, recommender=name), selection.weightings))
     told = sample.describe()
     return found, [] if told is None else [f"{name} was fitted to {told}" for name in learning]
@@ -97,11 +104,18 @@ def score_on_spark(
     options: SelectionOptions,
 ) -> list[Score]:
     """Of each recommender the scores of all qualities under all weights."""
-    weightings = [snapshot.weigh(one) for one in weights]
-    found, notes = rank_there(models, snapshot, weightings, qualities, options)
+    part = snapshot.with_min_items(options.min_items)
+    weightings = [weigh_there(part, one) for one in weights]
+    found, notes = rank_there(models, part, weightings, qualities, options)
     for note in notes:
         warnings.warn(note, UnskewWarning, stacklevel=3)
     return [score for one in found for quality in qualities for score in one.scores(quality, level)]
+
+
+def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
+    """The weights on a snapshot; refuses those that were fitted to other users."""
+    require_same_min_items(weights, snapshot.policy.min_items)
+    return snapshot.weigh(weights)
 
 
 def refuse_protocols(options: SelectionOptions) -> None:
@@ -135,9 +149,10 @@ def report_on_spark(
     """What `unskew.report` gives, as far as a cluster tells it: scores at both dates, and no split of the
     change.
     """
-    now = log.at(at, p_item=p_item)
-    fitted = weights if reference is None else fit_weights(now, reference, options=fit)
-    weightings = [now.weigh(one) for one in ([None] if fitted is None else [None, fitted])]
+    whole = log.at(at, p_item=p_item)
+    now = whole.with_min_items(options.min_items)
+    fitted = weights if reference is None else fit_weights(whole, reference, options=fit)
+    weightings = [weigh_there(now, one) for one in ([None] if fitted is None else [None, fitted])]
     notes = list(describe_unscored(models, log.axis, now))
     valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
     if not valid:
@@ -146,7 +161,8 @@ def report_on_spark(
     then: dict[str, RankedThere] = {}
     if is_at_spark(reference):
         dated = {name: model for name, model in valid.items() if is_valid_at(model, log.axis, reference.tick)}
-        before = rank_there(dated, reference, [reference.weigh()], qualities, options)[0] if dated else []
+        part = reference.with_min_items(options.min_items)
+        before = rank_there(dated, part, [part.weigh()], qualities, options)[0] if dated else []
         then = dict(zip(dated, before, strict=True))
         notes += describe_unscored(models, log.axis, reference, now=now.at)
         told.append(
@@ -167,6 +183,7 @@ def report_on_spark(
         weights=fitted,
         bound_holds=fitted is None or fitted.is_fitted_at(now),
         protocol=now.policy.protocol,
+        min_items=options.min_items,
         after=None,
         reference_after=None,
         notes=(*told, *notes),

@@ -141,6 +141,11 @@ class SampledSelection(PairSelection):
     """Pairs that were drawn on a cluster, ranked here; whom weights leave out is known there."""
 
     shares_left_out: dict[str, Share] = field(default_factory=dict)
+    below_min_items: Share = Share()
+
+    @property
+    def users_below_min_items(self) -> Share:
+        return self.below_min_items
 
     def users_left_out(self, weighting: Weighting) -> Share:
         return self.shares_left_out[weighting.name]
@@ -149,7 +154,10 @@ class SampledSelection(PairSelection):
     def draw(
         cls, snapshot: SparkSnapshot, weightings: Sequence[SparkWeighting], n: int, seed: int, *, others: int
     ) -> tuple[SampledSelection, UserSample, list[Draws]]:
-        """Draw n pairs under each of the weightings, and fetch their users and so many others."""
+        """Draw n pairs under each of the weightings, and fetch their users and so many others.
+
+        `snapshot` has all users, the weightings have those who are scored.
+        """
         draws = [draw_on_spark(weighting, n, seed) for weighting in weightings]
         sample = collect_users(snapshot, draws, others=others, seed=seed)
         here = sample.snapshot
@@ -162,7 +170,17 @@ class SampledSelection(PairSelection):
         pairs = pairs_of(seen, np.unique(np.concatenate(entries)))
         left_out = {w.name: w.users.left_out() for w in weightings}
         split = HeldOutSplit.of_profiles(here)
-        made = cls(split, HoldOut(seen, 1, seed), pairs, own, n, seed, None, shares_left_out=left_out)
+        made = cls(
+            split,
+            HoldOut(seen, 1, seed),
+            pairs,
+            own,
+            n,
+            seed,
+            None,
+            shares_left_out=left_out,
+            below_min_items=weightings[0].users.whole.below_min_items,
+        )
         made._drawn.update(zip(own, entries, strict=True))
         return made, sample, draws
 

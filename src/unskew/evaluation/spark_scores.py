@@ -113,6 +113,7 @@ class SparkRanks:
             biased=not self.snapshot.log.is_debiased and not freed,
             users_left_out=weighting.users.left_out(),
             users_without_profile=Share(),
+            users_below_min_items=self.snapshot.below_min_items,
         )
 
     @cached_property
@@ -154,10 +155,14 @@ def rank_on_spark(
     qualities: Sequence[Quality],
     weightings: Sequence[SparkWeighting],
     *,
+    everyone: SparkSnapshot,
     name: str | None = None,
     tell_missing: Any = None,
 ) -> SparkRanks:
-    """Rank every pair of a snapshot on the cluster, to be scored under these qualities and weightings."""
+    """Rank every pair of a snapshot on the cluster, to be scored under these qualities and weightings.
+
+    `everyone` is the same with all users, to whom the recommender is fitted.
+    """
     if not can_rank_all(model):
         raise EngineError(
             f"{model} learns from profiles, and those of all users are on no machine",
@@ -166,7 +171,8 @@ def rank_on_spark(
     rule = snapshot.rule.with_ids(snapshot.log.items)
     _ = snapshot.log.items.order()  # looked for once and sent along
     weights = tuple(_BlockWeights(w.users.users, w.log_weights, w.users.n_users) for w in weightings)
-    work = _ScoreBlock(rule, fit_on_spark(model, snapshot), tuple(qualities), weights)
+    least = snapshot.policy.min_items
+    work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(qualities), weights, least)
     axis, tick = snapshot.log.axis, snapshot.tick
     dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
     left_out = LeftOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
@@ -206,13 +212,15 @@ class _ScoreBlock:
     model: Recommender
     qualities: tuple[Quality, ...]
     weightings: tuple[_BlockWeights, ...]
+    min_items: int = 1
 
     def __call__(self, record: Record) -> dict[str, pa.Array | npt.NDArray[Any]]:
         log = self.rule.log(record)
         part = self.rule.cut_off(log)
-        if part.n_users == 0:
+        if not (part.sizes() >= self.min_items).any():
             return self._nothing(part)
-        selection = PairSelection.of_split(HeldOutSplit.of_profiles(part), (), SelectionOptions())
+        split = HeldOutSplit.of_profiles(part).with_min_items(self.min_items)
+        selection = PairSelection.of_split(split, (), SelectionOptions())
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             ranks = rank_selection(self.model, selection, self.qualities, tell_missing=lambda _: None)
@@ -224,7 +232,8 @@ class _ScoreBlock:
             shares = np.where(p.stop != p.start, 1.0 / weights.n_users, 0.0)
             pair_shares = find_pair_shares(p, shares, weights.log_weights)
             found[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
-            found |= _write_pair_sums(k, PairSums.of(items, pair_shares[ranks.entries], p.n_items))
+            own_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
+            found |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
             for q, (quality, own) in enumerate(zip(self.qualities, values, strict=True)):
                 if k and isinstance(quality, UserQuality):
                     continue
@@ -252,7 +261,7 @@ def _write_pair_sums(k: int, sums: PairSums) -> dict[str, npt.NDArray[Any]]:
     some = np.flatnonzero(sums.by_item)
     return {
         f"pairs:{k}": np.array([sums.pairs]),
-        f"shares:{k}": np.array([sums.total, sums.squares]),
+        f"shares:{k}": np.array([sums.total, sums.squares, sums.on_empty_profiles, sums.on_empty_lists]),
         f"items:{k}": some,
         f"by_item:{k}": sums.by_item[some],
     }
@@ -269,8 +278,8 @@ class _ReadPairSums:
     def _read(self, record: Record, k: int) -> PairSums:
         by_item = np.zeros(self.n_items)
         by_item[to_numpy(record[f"items:{k}"])] = to_numpy(record[f"by_item:{k}"])
-        total, squares = to_numpy(record[f"shares:{k}"]).tolist()
-        return PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item)
+        total, squares, *empty = to_numpy(record[f"shares:{k}"]).tolist()
+        return PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item, *empty)
 
 
 @dataclass(frozen=True)

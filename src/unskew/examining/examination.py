@@ -45,7 +45,7 @@ class Examination:
     campaigns
         Windows in which more, and other things, were taken than usual: likely campaigns.
     notes
-        What was not looked for, and why.
+        What was not looked for and why, and what to beware of.
     protocol, advice
         ``leave-one-out``, ``time split`` or None, and why.
     problems

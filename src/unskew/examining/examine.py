@@ -29,7 +29,7 @@ from unskew.reading.column_types import is_missing
 from unskew.reading.file_options import FileOptions
 from unskew.reading.reader import read_log
 from unskew.reading.sources import Source, names_files, open_source
-from unskew.text import enumerate_words
+from unskew.text import enumerate_words, percent
 from unskew.weights.bursts import find_bursts
 
 _KINDS = {
@@ -38,6 +38,9 @@ _KINDS = {
     "date": "dates",
     "datetime": "dates with a time of day",
 }
+
+
+_MOST_SINGLE = 0.05  # of the users: beyond that they may decide a comparison
 
 
 def examine(
@@ -131,6 +134,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
     """What the log itself says."""
     sizes = np.diff(log.start.astype(np.int64))
     windows, notes = _find_campaigns(log)
+    single = float((sizes == 1).mean())
     advice = advise_protocol(log)
     counted = f"{UNIT_WORDS[log.axis.unit or 's']} since 1970" if log.axis.kind == "epoch" else ""
     return replace(
@@ -146,10 +150,10 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
             float(np.median(sizes)),
             float(sizes.mean()),
             int(sizes.max()),
-            float((sizes == 1).mean()),
+            single,
         ),
         campaigns=tuple(map(str, windows)),
-        notes=notes,
+        notes=(*notes, *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows)),
@@ -163,6 +167,14 @@ def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
             return tuple(find_bursts(log).windows), ()
     except UnskewError as error:
         return (), (f"campaigns were not looked for: {error}",)
+
+
+def _warn_of_single_items(share: float) -> tuple[str, ...]:
+    """That many users are left with an empty profile once an item is held out."""
+    if share <= _MOST_SINGLE:
+        return ()
+    told = f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
+    return (f"{told} some models return nothing. Compare models with --min-items 2 as well",)
 
 
 def _name_place(source: Any) -> list[str]:

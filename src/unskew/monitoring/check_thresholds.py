@@ -13,7 +13,7 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.changes import Change
-from unskew.evaluation.evaluate_report import ReportKeywords, report, separate_keywords
+from unskew.evaluation.evaluate_report import ReportKeywords, choose_population, report, separate_keywords
 from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
@@ -71,7 +71,7 @@ def check(
     draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
     first = require_instance(Log, draws[0], "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
-    selection = SelectionOptions(**chosen)
+    fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     if reference is None:
         raise PolicyError(f"a check compares with a date: give {option('reference')}")
     named = {} if recommenders is None else name_recommenders(recommenders)
@@ -96,7 +96,6 @@ def check(
     weights = None if scored is None else scored.weights
     if weights is None:
         target = resolve_reference(first, reference, p_user=p_user, p_item=p_item)
-        fit = FitOptions.of(options, changes)
         after, last = selection.after, selection.leave_last_out
         weights = fit_weights(now, target, after=after, leave_last_out=last, options=fit)
     view = first.view_report

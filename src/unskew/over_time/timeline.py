@@ -19,7 +19,6 @@ import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.split_rule import SplitRule
 from unskew.data.times import Moment
 from unskew.engines.spark_log import is_on_spark
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
@@ -141,7 +140,8 @@ def timeline(
         level=level,
         p_user=p_user,
         p_item=p_item,
-        rule=SplitRule(after, leave_last_out),
+        after=after,
+        leave_last_out=leave_last_out,
         options=options,
         changes=changes,
     )

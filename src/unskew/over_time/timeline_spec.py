@@ -87,9 +87,12 @@ class TimelineSpec:
         p_item: ItemPrior,
         options: FitOptions | None,
         changes: SharedFitKeywords,
-        rule: SplitRule = LEAVE_ONE_OUT,
+        after: Any = None,
+        leave_last_out: bool = False,
     ) -> TimelineSpec:
         """Check everything that can be checked before the work."""
+        fits = _fits(top, options, changes)
+        rule = SplitRule(after, leave_last_out, fits[0].min_items)
         if is_on_spark(log):
             refuse_on_spark(after=rule.after, leave_last_out=rule.leave_last_out)
         else:
@@ -105,7 +108,7 @@ class TimelineSpec:
             reference=reference,
             models=name_recommenders(recommenders),
             qualities=wanted,
-            fits=_fits(top, options, changes),
+            fits=fits,
             items=log.items.take(codes),
             codes=codes,
             sample=None if drawn is None else int(drawn),
@@ -173,9 +176,13 @@ class TimelineSpec:
         """What is held out at a date of the grid, and what its weights are fitted to."""
         snapshot = self.snapshot(moment)
         before = self.reference
-        if isinstance(before, Snapshot) and self.rule:
+        if isinstance(before, Snapshot):
             before = self.rule.split_reference(before, snapshot).pairs
-        return self.rule.split(snapshot) if self.rule else HeldOutSplit.of_profiles(snapshot), before
+        if not is_on_spark(self.log):
+            return self.rule.split(snapshot), before
+        least = self.rule.min_items
+        before = before.with_min_items(least) if isinstance(before, SparkSnapshot) else before
+        return HeldOutSplit.of_profiles(snapshot).with_min_items(least), before
 
     def models_at(self, moment: Moment) -> dict[str, Recommender]:
         """The recommenders that can be scored at a date: lists made elsewhere may not be valid yet."""

@@ -2,6 +2,7 @@ from .constant import Constant as Constant
 from .contract import Batch as Batch
 from .contract import GradesHeldOut as GradesHeldOut
 from .contract import HeldOutPairs as HeldOutPairs
+from .contract import KnowsEmptyLists as KnowsEmptyLists
 from .contract import PreparedLists as PreparedLists
 from .contract import RanksHeldOut as RanksHeldOut
 from .contract import Recommender as Recommender

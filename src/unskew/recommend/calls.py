@@ -8,12 +8,12 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays import list_kernels
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.progress import progress
-from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender, traits_of
+from unskew.recommend.contract import Batch, HeldOutPairs, KnowsEmptyLists, RanksHeldOut, Recommender, traits_of
 from unskew.text import first_line
 
 PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
@@ -52,9 +52,13 @@ def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> Un
     return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
 
 
-def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes:
-    """The ranks that a recommender gives to held-out pairs by itself, checked; 0 beyond `depth`."""
+def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask | None]:
+    """The ranks that a recommender gives to held-out pairs by itself, checked; 0 beyond `depth`.
+
+    And for which pairs it recommends nothing; None if it does not say.
+    """
     ranks = np.empty(len(pairs), dtype=np.int64)
+    empty = np.zeros(len(pairs), dtype=np.bool_) if isinstance(model, KnowsEmptyLists) else None
     for at in range(0, len(pairs), PAIRS):
         end = min(at + PAIRS, len(pairs))
         some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
@@ -70,8 +74,20 @@ def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> Codes
                 f"which must lie between 0 and {depth}"
             )
         ranks[at:end] = found
+        if empty is not None and isinstance(model, KnowsEmptyLists):
+            empty[at:end] = _ask_for_empty_lists(model, some)
         progress().advance(end - at)
-    return ranks
+    return ranks, empty
+
+
+def _ask_for_empty_lists(model: KnowsEmptyLists, pairs: HeldOutPairs) -> Mask:
+    found = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, pairs))
+    if found.shape != (len(pairs),) or found.dtype.kind != "b":
+        raise InputError(
+            f"{model}: empty_lists must return true or false for each of the {len(pairs)} pairs, not "
+            f"{describe_array(found)}"
+        )
+    return found
 
 
 def require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pyarrow as pa
 
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.ids import Ids, ids_of_texts
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
@@ -38,7 +38,7 @@ class Constant:
     constant:y,x
     """
 
-    traits: ClassVar[Traits] = Traits(learns="nothing", constant=True, may_recommend_profile=True)
+    traits: ClassVar[Traits] = Traits(learns="nothing", constant=True, personal=False, may_recommend_profile=True)
 
     items: Iterable[Any]
     _codes: Codes | None = field(default=None, init=False, compare=False)
@@ -77,6 +77,10 @@ class Constant:
         rank = np.zeros(self._n_items, dtype=np.int64)
         rank[codes] = np.arange(1, len(codes) + 1)
         return rank[pairs.item]
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Never: the list has at least one item."""
+        return np.zeros(len(pairs), dtype=np.bool_)
 
     def _find_codes(self, ids: Ids) -> Codes:
         return ids.require_codes(self.items, "constant")

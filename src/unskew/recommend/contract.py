@@ -1,8 +1,9 @@
-"""What a recommender is: two methods on codes, and five things that it may have besides.
+"""What a recommender is: two methods on codes, and six things that it may have besides.
 
 Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. Besides these it may have
 
 - ``held_out_ranks``, if it can rank a held-out item faster than by recommending (`RanksHeldOut`);
+- ``empty_lists``, if it does so and can tell for which profiles it recommends nothing (`KnowsEmptyLists`);
 - ``grades``, if it gives items a number that qualities may use (`GradesHeldOut`);
 - ``is_valid_at`` and ``count_missing``, if its lists were made before, for some users and dates (`PreparedLists`);
 - ``estimate_cost``, if it knows how long it takes (`unskew.recommend.cost`);
@@ -58,7 +59,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.rows import entries_of
-from unskew.arrays.types import Codes, Floats
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import TimeAxis
 from unskew.errors import InputError
@@ -85,6 +86,14 @@ class RanksHeldOut(Protocol):
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
         """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+
+
+@runtime_checkable
+class KnowsEmptyLists(Protocol):
+    """A recommender that ranks held-out items by itself, and can tell where it recommends nothing."""
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether it recommends nothing at all once the pair is held out; asked right after ``held_out_ranks``."""
 
 
 @runtime_checkable
@@ -120,6 +129,8 @@ class Traits:
         ``elsewhere``, so that nobody here knows what it has seen.
     constant
         Everybody is recommended the same list, whatever their profile and date.
+    personal
+        What is recommended depends on the profile, and not only in that it skips what the profile has.
     made_elsewhere
         Its lists were made before and elsewhere.
     may_recommend_profile
@@ -131,6 +142,7 @@ class Traits:
     exact: bool = False
     learns: Literal["here", "nothing", "elsewhere"] = "here"
     constant: bool = False
+    personal: bool = True
     made_elsewhere: bool = False
     may_recommend_profile: bool = False
     files: tuple[Path, ...] = ()
@@ -140,7 +152,7 @@ def traits_of(model: Any) -> Traits:
     """The traits of a recommender, which are the usual ones if it does not tell.
 
     >>> traits_of(object())
-    Traits(exact=False, learns='here', constant=False, made_elsewhere=False, may_recommend_profile=False, files=())
+    Traits(exact=False, learns='here', constant=False, personal=True, made_elsewhere=False, ...)
     """
     traits = getattr(model, "traits", None)
     if traits is None:

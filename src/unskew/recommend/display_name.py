@@ -11,6 +11,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import (
     Batch,
     GradesHeldOut,
+    KnowsEmptyLists,
     PreparedLists,
     RanksHeldOut,
     Recommender,
@@ -32,6 +33,8 @@ class Named:
         self._files = files
         if isinstance(recommender, RanksHeldOut):
             self.held_out_ranks = recommender.held_out_ranks
+        if isinstance(recommender, KnowsEmptyLists):
+            self.empty_lists = recommender.empty_lists
         if isinstance(recommender, GradesHeldOut):
             self.grades = recommender.grades
         if isinstance(recommender, EstimatesCost):

@@ -11,7 +11,8 @@ import numpy.typing as npt
 from scipy.linalg.lapack import get_lapack_funcs
 
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.types import Codes
+from unskew.arrays.rows import entries_of
+from unskew.arrays.types import Codes, Mask
 from unskew.checks import require_bool, require_number, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
@@ -179,6 +180,21 @@ class EASE:
                 remedy="use a larger l2, or take pairs out of the profile alone with exact=False",
             )
         return found
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether nothing is left to recommend: the profile has every modelled item.
+
+        Without any item of the model in its profile all scores are 0, and the list is that of the smallest ids.
+        """
+        model = require_fitted(self._model, self).linear
+        users, row = np.unique(pairs.user, return_inverse=True)
+        offsets, entries = entries_of(pairs.snapshot.profiles, users)
+        known = model.place[pairs.snapshot.profiles.item[entries]] >= 0
+        others = len(model.modelled) - np.diff(np.concatenate([[0], np.cumsum(known)])[offsets])
+        place = model.place[pairs.item]
+        candidate = (place >= 0) & (model.held_by[place] > (1 if self.exact else 0))
+        empty: Mask = others[row] + candidate == 0
+        return empty
 
     def estimate_cost(self, size: LogSize, /) -> Cost:
         """An inverse takes n^3 steps, fewer a second in double precision; to rank a pair takes n."""

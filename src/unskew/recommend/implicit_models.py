@@ -21,13 +21,20 @@ import numpy.typing as npt
 from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks, threads
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.contract import Batch, HeldOutPairs
 from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
 from unskew.recommend.matrix_fold_in import FoldIn
-from unskew.recommend.matrix_kernels import ItemFactors, ProfileRows, Vectors, count_ranks, count_ranks_by_factors
+from unskew.recommend.matrix_kernels import (
+    ItemFactors,
+    ProfileRows,
+    Vectors,
+    count_ranks,
+    count_ranks_by_factors,
+    find_empty_rows,
+)
 from unskew.recommend.parameters import format_spec, unknown_parameter
 from unskew.recommend.preconditions import require_fitted, require_length
 
@@ -91,6 +98,7 @@ class ImplicitModel:
         """The library's own object, once fitted; its users and items are numbered in the order of their ids."""
         self._columns: ItemColumns | None = None
         self._fold_in: FoldIn | None = None
+        self._empty: tuple[HeldOutPairs, Mask] | None = None
 
     def __str__(self) -> str:
         return format_spec(self._name, **self._parameters)
@@ -115,7 +123,7 @@ class ImplicitModel:
                 ) from None
             if _library().is_item_item(model):
                 np.nan_to_num(model.similarity.data, copy=False)  # where an item has no weight at all
-        self.fitted, self._columns, self._fold_in = model, columns, fold_in
+        self.fitted, self._columns, self._fold_in, self._empty = model, columns, fold_in, None
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
@@ -153,8 +161,25 @@ class ImplicitModel:
                 return self._rank_by_similarity(columns, pairs, k)
             return self._rank_by_factors(columns, pairs, k)
 
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether no item has a score: nothing is left of the profile, or it has no neighbours.
+
+        Of neighbours that is known from ranking the same pairs; of factors, from the sizes of profiles.
+        """
+        columns = require_fitted(self._columns, self)
+        if not _library().is_item_item(self.fitted):
+            users, row = np.unique(pairs.user, return_inverse=True)
+            sizes = np.diff(columns.rows(Batch.of(pairs.snapshot, users)).indptr)[row]
+            nothing: Mask = sizes <= (columns.column[pairs.item] >= 0)
+            return nothing
+        if self._empty is None or self._empty[0] is not pairs:
+            self.held_out_ranks(pairs, 1)
+        assert self._empty is not None
+        return self._empty[1]
+
     def _rank_by_similarity(self, columns: ItemColumns, pairs: HeldOutPairs, k: int) -> Codes:
         column, out = columns.column[pairs.item], np.zeros(len(pairs), dtype=np.int64)
+        empty = np.zeros(len(pairs), dtype=np.bool_)
 
         def block(_: int, low: int, high: int) -> None:
             rows = columns.rows(pairs.remaining(low, high))
@@ -162,8 +187,10 @@ class ImplicitModel:
             scores[~(scores > 0)] = -np.inf
             hide_profiles(scores, rows)
             count_ranks(scores, column[low:high], k, out[low:high])
+            find_empty_rows(scores, empty[low:high])
 
         over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
+        self._empty = (pairs, empty)
         return out
 
     def _rank_by_factors(self, columns: ItemColumns, pairs: HeldOutPairs, k: int) -> Codes:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.types import Codes, Floats, Items
+from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
@@ -21,6 +21,7 @@ from unskew.recommend.knn_kernels import (
     COOCCURRENCE,
     COSINE,
     JACCARD,
+    find_empty_lists,
     find_neighbours,
     rank_by_neighbours,
     recommend_by_neighbours,
@@ -177,6 +178,18 @@ class ItemKNN:
             rank_by_neighbours(lo, hi, codes, profiles, m.neighbours, m.counts, m.together, k, scratch, out)
 
         return work.rank(rank)
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether no item has a score: nothing is left of the profile, or what is left has no neighbours."""
+        m = require_fitted(self._model, self)
+        work = PairWork.of(pairs)
+
+        def find(lo: int, hi: int, out: Codes) -> None:
+            mine = np.zeros(len(m.counts.held_by), dtype=np.bool_)
+            find_empty_lists(lo, hi, work.pairs, work.profiles.rows, m.neighbours, m.counts, m.together, mine, out)
+
+        empty: Mask = work.rank(find) > 0
+        return empty
 
     def estimate_cost(self, size: LogSize, /) -> Cost:
         """Every pair of items in a profile is counted once, and a row of neighbours read for each pair."""

@@ -226,3 +226,57 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
         for e in range(first, last):
             mine[item[e]] = False
             head[item[e]] = 0
+
+
+@compiled
+def find_empty_lists(lo, hi, pairs, profiles, neighbours, counts, together, mine, out):
+    """Mark held-out items without which the rest of the profile gives no other item a score, nor themselves.
+
+    The first neighbour outside the profile decides, which is nearly always the first of all. With `together` the
+    held-out item may fall out of a row, and the spare of that row moves up, as in `rank_by_neighbours`.
+    """
+    user, held = pairs.user, pairs.item
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    row_start, row_cut, row_stop, row_item, row_score = (
+        neighbours.start,
+        neighbours.cut,
+        neighbours.stop,
+        neighbours.item,
+        neighbours.score,
+    )
+    kind, unit, held_by = counts.kind, counts.unit, counts.held_by
+    p = lo
+    while p < hi:
+        u = user[p]
+        for e in range(start[u], stop[u]):
+            mine[item[e]] = True
+        while p < hi and user[p] == u:
+            h = held[p]
+            empty = True
+            for e in range(start[u], stop[u]):
+                j = item[e]
+                if j == h:
+                    continue
+                for r in range(row_start[j], row_cut[j]):
+                    if not mine[row_item[r]]:
+                        empty = False
+                    elif row_item[r] == h:
+                        if together is None:
+                            empty = False
+                        else:
+                            less = measure_similarity(
+                                kind, np.int64(together[r]) - 1, held_by[j], held_by[h] - 1, unit
+                            )
+                            spare = row_cut[j]
+                            if spare == row_stop[j] or comes_before(less, h, row_score[spare], row_item[spare]):
+                                empty = less == 0.0
+                            else:
+                                empty = mine[row_item[spare]]
+                    if not empty:
+                        break
+                if not empty:
+                    break
+            out[p] = empty
+            p += 1
+        for e in range(start[u], stop[u]):
+            mine[item[e]] = False

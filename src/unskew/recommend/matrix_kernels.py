@@ -62,6 +62,17 @@ def list_best(scores, k, out):
 
 
 @compiled
+def find_empty_rows(scores, out):
+    """Mark rows in which nothing may be recommended."""
+    for row in range(len(scores)):
+        out[row] = True
+        for i in range(scores.shape[1]):
+            if scores[row, i] > -np.inf:
+                out[row] = False
+                break
+
+
+@compiled
 def count_ranks(scores, column, k, out):
     """The rank of one column in each row, ties by column; 0 if it is beyond k or never recommended."""
     n = scores.shape[1]

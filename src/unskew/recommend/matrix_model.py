@@ -14,14 +14,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from unskew.arrays.types import Codes, Floats
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.display_name import is_nameless
 from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
-from unskew.recommend.matrix_kernels import count_ranks
+from unskew.recommend.matrix_kernels import count_ranks, find_empty_rows
 from unskew.recommend.preconditions import require_fitted, require_length
 from unskew.text import closest, first_line
 
@@ -106,6 +106,7 @@ class MatrixModel:
         self._name = name or _describe(model)
         self.fitted: Any = None
         self._columns: ItemColumns | None = None
+        self._empty: tuple[HeldOutPairs, Mask] | None = None
 
     def __str__(self) -> str:
         return self._name
@@ -117,7 +118,7 @@ class MatrixModel:
         """Fit a fresh model to the profiles; everything is 1 in the matrix."""
         model, columns = self._make(), ItemColumns.of(snapshot)
         model.fit(columns.training_rows(snapshot))
-        self.fitted, self._columns = model, columns
+        self.fitted, self._columns, self._empty = model, columns, None
         return self
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
@@ -133,11 +134,20 @@ class MatrixModel:
         """The rank of each held-out item, from 1; 0 if it is not among the best k."""
         columns = require_fitted(self._columns, self)
         require_length(k)
-        out = np.zeros(len(pairs), dtype=np.int64)
+        out, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
         for low, high in self._cut(len(pairs)):
             block = self._score(columns.rows(pairs.remaining(low, high)))
             count_ranks(block, columns.column[pairs.item[low:high]], k, out[low:high])
+            find_empty_rows(block, empty[low:high])
+        self._empty = (pairs, empty)
         return out
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether every item that the profile lacks scores NaN or -inf; known from ranking the same pairs."""
+        if self._empty is None or self._empty[0] is not pairs:
+            self.held_out_ranks(pairs, 1)
+        assert self._empty is not None
+        return self._empty[1]
 
     def grades(self, profiles: Batch, items: Codes, /) -> Floats:
         """The score of one item for each profile; NaN for one that nobody held at the fit."""

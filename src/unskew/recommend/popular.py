@@ -7,7 +7,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Items
+from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_bool
 from unskew.data.snapshot import Snapshot
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -56,7 +56,7 @@ class Popular:
     @property
     def traits(self) -> Traits:
         """Whether a held-out pair leaves the model too, and not only the profile."""
-        return Traits(exact=self.exact)
+        return Traits(exact=self.exact, personal=False)
 
     def __repr__(self) -> str:
         return format_spec("popular", **({} if self.exact else {"exact": False}))
@@ -106,3 +106,10 @@ class Popular:
             rank_by_popularity(lo, hi, work.pairs, profiles, model.popularity, k, out)
 
         return work.rank(rank)
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether nothing is left to recommend: the profile has every item, and nobody else the held-out one."""
+        model = require_fitted(self._model, self)
+        others = len(model.best) - pairs.snapshot.profiles.sizes_of(pairs.user)
+        empty: Mask = others + (model.popularity.ahead[pairs.item] >= 0) == 0
+        return empty

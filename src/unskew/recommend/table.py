@@ -191,6 +191,10 @@ class Table:
         """The rank of each held-out item, from 1; 0 if it is not among the first k of its list."""
         return require_fitted(self._lists, self).rank(pairs.user, pairs.item, k)
 
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether there is no list, or none with an item that the remaining profile does not have."""
+        return require_fitted(self._lists, self).find_empty(pairs.user, pairs.item)
+
 
 def _name_table(source: Any, files: Sequence[Path], given: Mapping[str, Any]) -> str:
     """The table as a spec names it, with what was said about it."""

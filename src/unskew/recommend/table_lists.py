@@ -103,6 +103,16 @@ class Lists:
         found: Codes = np.where(there & (rank <= k), rank, 0)
         return found
 
+    def find_empty(self, user: Codes, item: Codes) -> Mask:
+        """Whether the list has nothing but what the remaining profile, without `item`, has; or there is none."""
+        g = self._find(user, np.full_like(item, -1) if self.per_user else item)
+        left = np.concatenate([[0], np.cumsum(~self.held if self.per_user else np.ones(len(self.held)))])
+        empty: Mask = g < 0
+        empty[~empty] = np.diff(left[self.start])[g[~empty]] == 0
+        closer = np.flatnonzero(empty & (g >= 0))  # the held-out item alone may be left
+        empty[closer] = self.rank(user[closer], item[closer], len(self.item) + 1) == 0
+        return empty
+
     def _check_profiles(self, g: Codes, user: Codes, before: Codes, k: int) -> None:
         """No list may have among its first k what the remaining profile holds."""
         there = np.flatnonzero(g >= 0)

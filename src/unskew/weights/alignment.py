@@ -95,9 +95,9 @@ class Alignment:
     at
         The reference date, None if it is not known.
     raw, reference
-        The item mix at t0 of all users, and of those who are evaluated.
+        The item mix at t0 of all users who have enough items, and of those who are evaluated.
     p_before
-        P_t1 of all users.
+        P_t1 of all users who have enough items.
     held, present
         The items that anyone with P(u) > 0 holds at t1, and that anyone who is evaluated holds.
     drop
@@ -147,12 +147,12 @@ class Alignment:
         else:
             raw, mix, now, left_out, then = _align_population(everyone, reference, options)
             everyone_then = reference
-        p_before = everyone.marginal()
-        held = p_before > 0
+        held = everyone.marginal() > 0
         if not ((mix.known > 0) & held).any():
             raise _nothing_shared(everyone, reference)
         if now.is_empty():
             raise _nobody(options, str(everyone.at))
+        p_before = _with_min_items(everyone, options.min_items).marginal()
         return cls(
             everyone=everyone,
             now=now,
@@ -235,8 +235,11 @@ def _align_population(
     the first round is the last.
     """
     everyone.policy.require_same(reference.policy, "the reference")
-    raw = mix = ReferenceMix.of_population(reference, everyone.items)
     before = reference.eligible(None, options.min_items)
+    if before.is_empty():
+        raise _nobody(options, f"the reference date {reference.at}")
+    enough = _with_min_items(reference, options.min_items)
+    raw = mix = ReferenceMix.of_population(enough, everyone.items)
     cohort = everyone.also_in(before) if options.users == "both" else None
     while True:
         if cohort is not None:
@@ -244,7 +247,7 @@ def _align_population(
         if before.is_empty():
             raise _nobody(options, f"the reference date {reference.at}")
         left_out = before.left_out()
-        if left_out.count:
+        if cohort is not None and left_out.count:
             mix = ReferenceMix.of_population(before, everyone.items)
         keep = (mix.known > 0) | (not options.drops_new)
         now = everyone.eligible(keep, options.min_items, cohort)
@@ -266,6 +269,11 @@ def _align_marginal(everyone: Population, marginal: Marginal, options: FitOption
     mix = ReferenceMix.of_marginal(marginal, everyone.items)
     keep = (mix.known > 0) | (not options.drops_new)
     return mix, mix, everyone.eligible(keep, options.min_items), Share()
+
+
+def _with_min_items(everyone: Population, min_items: int) -> Population:
+    """Those who have enough items: everybody, if one is enough."""
+    return everyone if min_items <= 1 else everyone.eligible(None, min_items)
 
 
 def _nobody(options: FitOptions, when: str) -> PolicyError:

@@ -69,7 +69,8 @@ class FitOptions:
         nothing is left out. ``keep``: they keep their present mass, and nothing is claimed about t0. With `top` or
         `items` they keep weight 1 unless ``drop`` is asked for.
     min_items
-        Only users with at least this many items are evaluated, at both dates.
+        Only users with at least this many items are evaluated, at both dates; items that are dropped count. Scores
+        under the weights must have the same `min_items`.
     users
         ``all``, or ``both``: only users who have a profile at both dates.
     margins

@@ -92,7 +92,7 @@ def fit_weights(
     """
     began = time.perf_counter()
     chosen = FitOptions.of(options, changes)
-    rule = SplitRule(after, leave_last_out)
+    rule = SplitRule(after, leave_last_out, chosen.min_items)
     progress().stage("fitting item weights")
     part, target = snapshot, reference
     if rule:

@@ -246,7 +246,8 @@ class ItemWeights:
         if not isinstance(part, SparkSnapshot):
             require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         self._require_same_protocol(part)
-        part.policy.require_same(replace(self.policy, min_items=1, users="all"), "the file of weights")
+        same = replace(self.policy, min_items=part.policy.min_items, users="all")  # users are chosen below
+        part.policy.require_same(same, "the file of weights")
         if self.view_details != part.log.view_details:
             mine, theirs = self.view_details or "nothing more", part.log.view_details or "nothing more"
             raise PolicyError(

@@ -144,7 +144,7 @@ def _rank_in_turn(model: Recommender, whole: Snapshot) -> Codes:
     fit(model, seen)
     progress().begin(f"agreement with {model}", len(pairs), "pairs")
     if isinstance(model, RanksHeldOut):
-        return ask_for_ranks(model, pairs, depth)
+        return ask_for_ranks(model, pairs, depth)[0]
     ranks = np.zeros(len(pairs), dtype=np.int64)
     for lo, hi in _cut(p.sizes()[pairs.user]):
         _, ranks[lo:hi] = lists_for(model, seen, pairs.remaining(lo, hi), depth, pairs.item[lo:hi])
