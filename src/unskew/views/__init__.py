@@ -11,8 +11,9 @@
 group (`holdout_group`) or quiet windows (`quiet_windows`), and what was taken there (`taken_pairs`).
 `production_choice` ranks it by a model of production (`production_ranks`). `ranked_contrast` gives each pair a
 cell (`strata`, `item_push`) and counts (`tally`); `rates` says how much is usual and how much is kept. From there
-`thinning` draws (`keep_draws`), and `cross_fitted` measures the excess.
+`thinning` draws (`keep_draws`), and `cross_fitted` measures the excess, from which `placebo` takes out what the
+same comparison finds before anything was recommended.
 
-A view that removes what recommendations did to the log is named in `unskew.data.policy`, or its scores are marked
-as if it did not.
+Scores of a view count as free of bias only if it dropped something and passed its test on this log: a placebo test,
+a holdout group that was like the others, and no sign of recommendations in what is left (`leftover`).
 """
