@@ -232,8 +232,8 @@ class Service:
             seen = position**-campaign.position_bias
             chance *= seen * length / np.bincount(user, weights=seen, minlength=self.n_users)[user]
         if campaign.activity_bias > 0 and len(user):
-            active = np.bincount(self.events.user[self.events.time <= tick], minlength=self.n_users)
-            active = active[user].astype(np.float64) ** campaign.activity_bias
+            sizes = np.bincount(self.events.user[self.events.time <= tick], minlength=self.n_users)
+            active = sizes[user].astype(np.float64) ** campaign.activity_bias
             chance *= active / active.mean()
         chance = np.minimum(chance, 1.0)
         key = user * self.n_items + item
@@ -253,7 +253,7 @@ class Service:
             self._spill_over(campaign, rng, more)
 
     def _substitute(self, campaign: Campaign, rng: np.random.Generator, accepted: Events) -> None:
-        """Remove what users would have interacted with next by themselves, had they not accepted something else."""
+        """Remove what users would have interacted with next, had they not accepted something else."""
         chosen = accepted.select(rng.random(len(accepted)) < campaign.substitution)
         mine = np.flatnonzero(
             np.isin(self.events.user, chosen.user)

@@ -1,4 +1,4 @@
-"""Content models of a world: recommenders that know something about the topics of items, and nothing of other users.
+"""Content models of a world: recommenders that know about the topics of items, and nothing of other users.
 
 The features of an item are its topic with noise, scaled to length 1::
 

@@ -205,7 +205,7 @@ def _draw_people(recipe: Recipe, seed: int) -> tuple[np.random.Generator, _Peopl
 
 
 def simulate_joiners(recipe: Recipe, seed: int, campaigns: list[Campaign]) -> tuple[list[Events], Codes] | None:
-    """What those do by themselves who join because of each campaign, and which topics they like; None if nobody does.
+    """What those do by themselves who join because of each campaign, and the topics they like; None for nobody.
 
     Their codes follow those of everybody else.
     """
@@ -245,7 +245,7 @@ def _truncated_exponential(at: Floats, scale: float, length: npt.ArrayLike) -> F
 
 def _draw_topics(recipe: Recipe, seed: int, items: Items, people: _People) -> Topics:
     """The topics that each user likes, by the mass of topics when it joins, and later if tastes move."""
-    mass = np.bincount(items.topic, weights=items.weight, minlength=recipe.topics)
+    mass: Floats = np.bincount(items.topic, weights=items.weight, minlength=recipe.topics).astype(np.float64)
     phase = people.joined * _PHASES // recipe.days
     liked = np.empty((recipe.users, 2), dtype=np.int64)
     for k in np.unique(phase) if recipe.trend != 0 else [0]:

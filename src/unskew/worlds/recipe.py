@@ -63,7 +63,7 @@ class Campaign:
     activity_bias
         Acceptance grows with the size of the user's profile like ``size ** activity_bias``.
     substitution
-        Probability that an accepted recommendation replaces the next item that the user would have interacted with.
+        Probability that an accepted recommendation replaces what the user would have interacted with next.
     spill_over
         Probability that an accepted recommendation leads to an interaction with another item of its topic, which
         was not recommended.

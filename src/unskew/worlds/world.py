@@ -53,7 +53,7 @@ class World:
 
     @cached_property
     def stopped(self) -> Log | None:
-        """The log had recommendations stopped after the day ``stopped_after`` of the recipe; None if it has none."""
+        """The log had recommendations stopped after the recipe's ``stopped_after``; None if it has no such day."""
         return self._read(STOPPED) if STOPPED in self.tables else None
 
     @property
