@@ -247,17 +247,19 @@ class Service:
         time = (tick + wait[taken]).astype(self.organic.time.dtype)
         more = Events(user[taken], item[taken], time)
         if campaign.substitution > 0:
-            self._substitute(campaign, rng, more.select(~later[taken]))
+            self._substitute(campaign, rng, more, new=~later[taken])
         self.events = _merge_earliest(self.events, more, self.n_items)
         if campaign.spill_over > 0:
             self._spill_over(campaign, rng, more)
 
-    def _substitute(self, campaign: Campaign, rng: np.random.Generator, accepted: Events) -> None:
+    def _substitute(self, campaign: Campaign, rng: np.random.Generator, accepted: Events, *, new: Mask) -> None:
         """Remove what users would have interacted with next, had they not accepted something else."""
-        chosen = accepted.select(rng.random(len(accepted)) < campaign.substitution)
+        chosen = accepted.select(new & (rng.random(len(accepted)) < campaign.substitution))
+        keys = self.events.pair_keys(self.n_items)
         mine = np.flatnonzero(
             np.isin(self.events.user, chosen.user)
-            & np.isin(self.events.pair_keys(self.n_items), self.unprompted.pair_keys(self.n_items))
+            & np.isin(keys, self.unprompted.pair_keys(self.n_items))
+            & ~np.isin(keys, accepted.pair_keys(self.n_items))  # what was only hastened is not replaced
         )
         mine = mine[np.lexsort((self.events.time[mine], self.events.user[mine]))]
         removed = np.zeros(len(self.events), dtype=bool)
