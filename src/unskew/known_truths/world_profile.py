@@ -115,7 +115,7 @@ def tabulate_profiles(rows: Iterable[Row]) -> list[list[str]]:
     for row in rows:
         rates = [_show(row, name, 1.0, 1, "") for name in MEASURES[:3]]
         cells.append(
-            [row["world"], row["used_for"], *rates, *(_show(row, name, 100.0, 0, " %") for name in MEASURES[3:])]
+            [row["world"], row["used_for"], *rates, *(_show(row, name, 100.0, 1, " %") for name in MEASURES[3:])]
         )
     return cells
 
