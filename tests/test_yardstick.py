@@ -25,7 +25,7 @@ from tests.test_cli import table
 from unskew.known_truths import yardstick as running
 from unskew.known_truths.agreement import choose_by, kendall_tau
 from unskew.known_truths.case import Case
-from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.case_sources import SimulatedWorlds, describe_worlds, find_sources
 from unskew.known_truths.cut_log import cut_log
 from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
@@ -280,7 +280,8 @@ def test_the_table_of_worlds_counts_what_the_tables_of_a_world_have() -> None:
 
 def test_parameters_may_be_chosen_on_some_worlds_only() -> None:
     assert set(TUNING_WORLDS) <= set(SUMMARIES)
-    assert len(set(SUMMARIES) - set(TUNING_WORLDS)) >= 3
+    assert set(UNTOUCHED_WORLDS) <= set(SUMMARIES) - set(TUNING_WORLDS)
+    assert len(UNTOUCHED_WORLDS) >= 3
     rows = describe_worlds(["paper", "twins"], seeds=[1], **SIZE).to_pylist()
     assert [row["used_for"] for row in rows] == ["tuning", "reporting"]
 

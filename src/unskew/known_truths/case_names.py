@@ -44,6 +44,12 @@ INJECTED = "injected"
 TUNING_WORLDS = ("paper", "steady", "steady-quiet", "steady-campaigns", "new-items", "content")
 """Worlds on which methods and their parameters may be chosen; all others are for reporting only."""
 
+UNTOUCHED_WORLDS = (
+    *("seasons", "season-in-window", "moving-tastes", "exploring", "sponsored", "position-bias", "active-users"),
+    *("substitution", "spill-over", "joiners", "biased-holdout", "on-before", "replaced", "twins"),
+)
+"""Worlds on which nothing was ever chosen; other worlds for reporting are older than this rule."""
+
 CHOOSING = (100, 101, 102, 103, 104)
 """Seeds on which methods and their parameters are chosen."""
 

@@ -66,6 +66,11 @@ def describe_contestant(name: str, one: Contestant) -> str:
     return f"{name}: {one}" + (f" ({hash_files(files)})" if files else "")
 
 
+def is_constant(one: Contestant) -> bool:
+    """Whether it is a list of items that somebody named, which need not be in a world of other people."""
+    return not isinstance(one, str) and traits_of(one).constant
+
+
 def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, list[Any]]:
     """The items of the constant lists of a case, of those lists that are scored."""
     wanted = [one for one in contestants.values() if isinstance(one, str) and one not in VERSIONS]
@@ -84,7 +89,10 @@ def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, l
 
 def make_contestants(contestants: Mapping[str, Contestant], case: Case, lists: Lists) -> dict[str, Recommender]:
     """The recommenders, with constant lists and, if one of them is in production, the content models of a case."""
-    special: dict[str, Recommender] = {**{name: Constant(items) for name, items in lists.items()}, **case.models}
+    special: dict[str, Recommender] = dict(case.models)
+    for name, items in lists.items():
+        known = case.truth.items.codes(items) >= 0  # nobody among other people may have an item of the list
+        special[name] = Constant([item for item, has in zip(items, known, strict=True) if has] or items)
     made = {
         name: special[one] if isinstance(one, str) else one
         for name, one in contestants.items()

@@ -17,7 +17,7 @@ import pyarrow as pa
 from unskew.arrays.types import Mask
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
-from unskew.known_truths.case_names import TUNING_WORLDS
+from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
 from unskew.known_truths.seed_summary import mean_and_error
 
 Row = dict[str, Any]
@@ -100,13 +100,20 @@ def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[
     for world, several in by_world.items():
         row: Row = {
             "world": world,
-            "used_for": "tuning" if world in TUNING_WORLDS else "reporting",
+            "used_for": _find_use(world),
             "seeds": len(several),
         }
         for name in MEASURES:
             row[name], row[f"{name}_se"] = mean_and_error(profile[name] for profile in several)
         rows.append(row)
     return rows
+
+
+def _find_use(world: str) -> str:
+    """What a world may be used for; nothing is known of one from a folder."""
+    if world in TUNING_WORLDS:
+        return "tuning"
+    return "reporting" if world in SUMMARIES or world == INJECTED else ""
 
 
 def tabulate_profiles(rows: Iterable[Row]) -> list[list[str]]:

@@ -71,7 +71,7 @@ def yardstick(
     folds
         A recommender that cannot take a held-out pair out of its model is cross-fitted in this many folds.
     truth_seeds
-        How many worlds with other seeds the mean truth is taken over, against which intervals are held.
+        How many draws of other people, for the same items, the mean truth is taken over.
     base
         A real log, or anything that `read_log` reads, to inject campaigns into.
     output

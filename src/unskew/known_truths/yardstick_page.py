@@ -8,7 +8,7 @@ from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.folders import replace_folder
-from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.error_map import draw_error_map
 from unskew.known_truths.method_table import METHODS
 from unskew.known_truths.world_profile import tabulate_profiles
@@ -97,11 +97,11 @@ def describe_worlds_used(found: Yardstick) -> str:
     """Which of the worlds methods and parameters may be chosen on."""
     worlds = found.worlds.column("world").to_pylist()
     tuning = [world for world in worlds if world in TUNING_WORLDS]
-    others = [world for world in worlds if world not in TUNING_WORLDS]
+    untouched = [world for world in worlds if world in UNTOUCHED_WORLDS]
     text = f"Methods and parameters may be chosen on {enumerate_words(list(TUNING_WORLDS))} only"
     if tuning:
         text += f", of which {enumerate_words(tuning)} {'is' if len(tuning) == 1 else 'are'} shown here"
-    return text + (f". Nothing was chosen on {enumerate_words(others)}." if others else ".")
+    return text + (f". Nothing was ever chosen on {enumerate_words(untouched)}." if untouched else ".")
 
 
 def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:

@@ -15,7 +15,13 @@ from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.files import hash_bytes
 from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
-from unskew.known_truths.contestants import Contestant, Lists, describe_contestant, find_contestants
+from unskew.known_truths.contestants import (
+    Contestant,
+    Lists,
+    describe_contestant,
+    find_contestants,
+    is_constant,
+)
 from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_methods
 from unskew.recommend.specs import AnyRecommenders
 
@@ -91,7 +97,11 @@ class YardstickSpec:
     @property
     def learners(self) -> dict[str, Contestant]:
         """The recommenders that are the same in all worlds."""
-        return {name: one for name, one in self.contestants.items() if not isinstance(one, str)}
+        return {
+            name: one
+            for name, one in self.contestants.items()
+            if not isinstance(one, str) and not is_constant(one)
+        }
 
     @property
     def specials(self) -> dict[str, Contestant]:
