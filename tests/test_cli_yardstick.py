@@ -19,9 +19,10 @@ ROW = {
 }  # fmt: skip
 
 
-def test_json_is_one_object_of_three_lists(tmp_path: Path) -> None:
+def test_json_is_one_object_of_four_lists(tmp_path: Path) -> None:
     told = answer("yardstick", "paper", "--seed", "1", "--method", "raw", "--method", "organic", *QUICK)
-    assert set(told) == {"rows", "ranking", "summary"}
+    assert set(told) == {"worlds", "rows", "ranking", "summary"}
+    assert [(row["world"], row["used_for"], row["seeds"]) for row in told["worlds"]] == [("paper", "tuning", 1)]
     assert all(set(row) >= ROW for row in told["rows"])
     assert all(set(row) >= {"world", "method", "tau", "regret"} for row in told["ranking"])
     assert [row["method"] for row in told["summary"]] == ["raw", "organic"]
@@ -35,6 +36,7 @@ def test_people_see_a_table_the_seeds_and_where_it_was_written(tmp_path: Path) -
     asked = ("yardstick", "paper", "--seeds", "1", "--method", "raw", *QUICK, "-o", str(tmp_path / "y"))
     done = run(*asked)
     assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("The worlds: organic interactions a day")
     for part in ("paper, hit@5", "raw", "popular", "tau", "Mean over seeds 200", "index.html (1 case computed)"):
         assert part in done.stdout
     assert "[1/1] paper, seed 200" in done.stderr

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -24,19 +25,33 @@ from tests.test_cli import table
 from unskew.known_truths import yardstick as running
 from unskew.known_truths.agreement import choose_by, kendall_tau
 from unskew.known_truths.case import Case
-from unskew.known_truths.case_names import SUMMARIES
-from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
+from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
+from unskew.known_truths.case_sources import SimulatedWorlds, describe_worlds, find_sources
 from unskew.known_truths.cut_log import cut_log
 from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
 from unskew.known_truths.scored_case import score_methods
 from unskew.known_truths.seed_summary import find_share_removed, mean_and_error
 from unskew.known_truths.yardstick_files import YardstickFolder
 from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import resize
 
 Row = dict[str, Any]
 SIZE: dict[str, Any] = {"users": 300, "items": 120}
 COSINE, CROSS_FITTED = "knn?neighbours=50", "knn?neighbours=50&exact=false"
 SOME = ["raw", "item weights", "outside", "organic + weights"]
+ALWAYS_ON = (
+    *(
+        "new-items",
+        "seasons",
+        "moving-tastes",
+        "content",
+        "exploring",
+        "sponsored",
+        "position-bias",
+        "active-users",
+    ),
+    *("substitution", "spill-over", "joiners", "biased-holdout", "twins"),
+)
 SEEDS = (1, 2)
 TRUTHS = 2
 
@@ -125,7 +140,7 @@ def test_weights_may_answer_the_question_of_others(world: us.World) -> None:
     )
     row = pick_one(own.rows)
     assert row["truth"] == score(world.truth, "popular", weighted=True).value
-    people = us.simulate("quiet", **SIZE, seed=1000).truth
+    people = make_people(1, 1)[0]
     assert row["mean_truth"] == score(people, "popular", weighted=True).value
 
 
@@ -175,15 +190,100 @@ def test_nothing_was_removed_where_there_may_be_no_bias(found: us.Yardstick) -> 
     assert all(row["error"] == 0 for row in pick(found.rows, world="quiet", method="organic + weights"))
 
 
-def test_intervals_are_held_against_the_mean_truth_of_other_worlds(found: us.Yardstick) -> None:
-    people = [us.simulate("quiet", **SIZE, seed=1000 + k).truth for k in range(TRUTHS)]
-    for weighted, method in ((False, "raw"), (True, "item weights")):
-        mean = np.mean([score(log, COSINE, weighted=weighted).value for log in people])
-        for row in pick(found.rows, method=method, recommender=COSINE):
-            assert row["mean_truth"] == pytest.approx(mean, rel=1e-12)
-            assert row["covered"] == (row["low"] <= mean <= row["high"])
-    lists = pick(found.rows, recommender="g1")
-    assert {row["covered"] for row in lists} == {None}  # its items are others in each world
+def make_people(seed: int, count: int) -> list[us.Log]:
+    """Other people for the items of the quiet world of a seed."""
+    recipe = replace(resize(WORLDS["quiet"], **SIZE), item_seed=seed)
+    return [us.simulate(recipe, seed=10_000 * (seed + 1) + k).truth for k in range(count)]
+
+
+def test_intervals_are_compared_with_the_mean_truth_of_other_people_with_the_same_items(
+    found: us.Yardstick,
+) -> None:
+    for seed in SEEDS:
+        people = make_people(seed, TRUTHS)
+        for weighted, method in ((False, "raw"), (True, "item weights")):
+            mean = np.mean([score(log, COSINE, weighted=weighted).value for log in people])
+            for row in pick(found.rows, method=method, recommender=COSINE, seed=seed):
+                assert row["mean_truth"] == pytest.approx(mean, rel=1e-12)
+                assert row["covered"] == (row["low"] <= mean <= row["high"])
+
+
+def test_constant_lists_of_a_case_have_a_mean_truth_too(found: us.Yardstick, world: us.World) -> None:
+    most = Counter(world.exposures["item"].to_pylist())
+    p = world.truth.at(300).marginal().to_dict()
+    pushed = sorted(p, key=lambda item: (-most[item], -p[item], str(item)))[:5]
+    spec = "constant:" + ",".join(map(str, pushed))
+    mean = np.mean([score(log, spec, weighted=False).value for log in make_people(1, TRUTHS)])
+    row = pick_one(found.rows, world="paper", seed=1, method="raw", recommender="g1")
+    assert row["truth"] == score(world.truth, spec, weighted=False).value
+    assert row["mean_truth"] == pytest.approx(mean, rel=1e-12)
+
+
+def test_raw_scores_cover_the_mean_truth_if_nothing_is_recommended() -> None:
+    own = us.yardstick(
+        "quiet", seeds=range(5), methods="raw", recommenders=["g2", "popular", COSINE], truth_seeds=4, **SIZE
+    )
+    covered = [row["covered"] for row in pick(own.rows)]
+    assert sum(covered) >= 0.8 * len(covered) == 0.8 * 15  # 95 % of intervals, and the mean has an error too
+
+
+def test_twins_are_scored_in_worlds_that_have_one_in_production() -> None:
+    own = us.yardstick(
+        ["twins", "steady"],
+        seeds=[1],
+        methods=["raw", "thinned by dates"],
+        truth_seeds=1,
+        recommenders=["popular", "v1", "v2"],
+        **SIZE,
+    )
+    names = {world: {row["recommender"] for row in pick(own.rows, world=world)} for world in ("twins", "steady")}
+    assert names == {"twins": {"popular", "v1", "v2"}, "steady": {"popular"}}
+    made = us.simulate("twins", **SIZE, seed=1, holdout=0.15)
+    row = pick_one(own.rows, world="twins", method="raw", recommender="v2")
+    assert row["truth"] == us.evaluate(made.content_model(twin=1), made.truth.at(made.truth.last)).value
+    assert row["mean_truth"] is not None
+    with pytest.raises(us.InputError, match="no content model is in production in the world 'steady'"):
+        us.yardstick("steady", seeds=1, methods="raw", recommenders=["v1"], truth_seeds=0, **SIZE)
+
+
+def test_production_before_the_reference_date_has_the_truth_of_a_stop_at_that_date() -> None:
+    own = us.yardstick("on-before", seeds=[1], methods="raw", recommenders=["popular"], truth_seeds=1, **SIZE)
+    made = us.simulate("on-before", **SIZE, seed=1)
+    assert made.stopped is not None
+    row = pick_one(own.rows)
+    assert row["truth"] == us.evaluate("popular", made.stopped.at(made.stopped.last)).value
+    recipe = made.recipe
+    early = tuple(campaign for campaign in recipe.campaigns if int(str(campaign.day)) <= 300)
+    people = us.simulate(replace(recipe, campaigns=early, item_seed=1), seed=20_000).log
+    assert row["mean_truth"] == us.evaluate("popular", people.at(people.last)).value
+
+
+def test_the_table_of_worlds_counts_what_the_tables_of_a_world_have() -> None:
+    made = us.simulate("steady", **SIZE, seed=1, holdout=0.15)
+    log, truth = (made.tables[name].to_pandas() for name in ("log", "truth"))
+    inside = log[log["time"] >= 320]
+    pairs = set(zip(truth["user"], truth["item"], strict=True))
+    induced = [pair not in pairs for pair in zip(inside["user"], inside["item"], strict=True)]
+    table = describe_worlds("steady", seeds=[1, 2], **SIZE).to_pylist()
+    one = describe_worlds("steady", seeds=[1], **SIZE).to_pylist()[0]
+    assert one["organic_so_far"] == pytest.approx((truth["time"] <= 300).sum() / 300)
+    assert one["organic_before"] == pytest.approx(truth["time"].between(241, 300).sum() / 60)
+    assert one["organic_after"] == pytest.approx((truth["time"] > 300).sum() / (truth["time"].max() - 300))
+    assert one["exposed_share"] == pytest.approx(inside["exposed"].mean())
+    assert one["induced_share"] == pytest.approx(np.mean(induced))
+    assert one["exposed_share_se"] is None
+    other = describe_worlds("steady", seeds=[2], **SIZE).to_pylist()[0]
+    both = [one["exposed_share"], other["exposed_share"]]
+    assert table[0]["exposed_share"] == pytest.approx(np.mean(both))
+    assert table[0]["exposed_share_se"] == pytest.approx(sem(both))
+
+
+def test_parameters_may_be_chosen_on_some_worlds_only() -> None:
+    assert set(TUNING_WORLDS) <= set(SUMMARIES)
+    assert set(UNTOUCHED_WORLDS) <= set(SUMMARIES) - set(TUNING_WORLDS)
+    assert len(UNTOUCHED_WORLDS) >= 3
+    rows = describe_worlds(["paper", "twins"], seeds=[1], **SIZE).to_pylist()
+    assert [row["used_for"] for row in rows] == ["tuning", "reporting"]
 
 
 def test_the_order_of_recommenders_is_judged_on_pairs_that_truly_differ(world: us.World) -> None:
@@ -308,8 +408,16 @@ def test_every_world_has_dates_before_its_campaigns_and_knows_what_it_should() -
         "pre-empting": (300, ["330:350", "430:450"], True, 0.15),
         "quiet": (300, ["330:350", "430:450"], True, 0.15),
         "closed-loop": (299, ["300:495"], False, 0.0),
+        "steady": (300, ["320:"], True, 0.15),
+        "steady-quiet": (300, ["320:"], True, 0.15),
+        "steady-campaigns": (300, ["330:350", "430:450"], True, 0.0),
+        "season-in-window": (300, ["330:350", "430:450"], True, 0.0),
+        "on-before": (300, ["310:"], True, 0.0),
+        "replaced": (300, ["310:"], True, 0.0),
+        **dict.fromkeys(ALWAYS_ON, (300, ["320:"], True, 0.15)),
     }
     calm = us.simulate("quiet", users=120, items=60)
+    assert calm.stopped is None
     for name, (before, windows, production, holdout) in told.items():
         [source] = find_sources(name, base=None, users=120, items=60)
         assert isinstance(source, SimulatedWorlds)
@@ -381,7 +489,7 @@ def test_campaigns_are_injected_into_a_real_log_that_stays_the_truth() -> None:
         assert row["truth"] == us.evaluate(spec, cut.at(cut.last)).value
         assert row["raw"] > row["truth"]
         mean = np.mean(
-            [us.evaluate(spec, c.at(c.last)).value for c in (cut_log(base, 300, 100, 1000 + k) for k in (0, 1))]
+            [us.evaluate(spec, c.at(c.last)).value for c in (cut_log(base, 300, 100, 20_000 + k) for k in (0, 1))]
         )
         assert row["mean_truth"] == pytest.approx(mean)
 
@@ -412,16 +520,16 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
         return score(*given)
 
     monkeypatch.setattr(running, "score_methods", stop)
-    with pytest.raises(KeyboardInterrupt, match=r"1 of 3 cases are in .*stopped; use resume=True to do the rest"):
+    with pytest.raises(KeyboardInterrupt, match=r"1 of 4 cases are in .*stopped; use resume=True to do the rest"):
         us.yardstick(**options, output=tmp_path / "stopped")
     monkeypatch.undo()
     assert not (tmp_path / "stopped" / "index.html").exists()
     resumed = us.yardstick(**options, output=tmp_path / "stopped", resume=True)
-    assert (whole.computed, resumed.computed) == (3, 2)
+    assert (whole.computed, resumed.computed) == (4, 3)
     assert without_seconds(resumed).equals(without_seconds(whole))
     assert resumed.ranking.equals(whole.ranking)
     more = us.yardstick(**options | {"seeds": [1, 2, 3]}, output=tmp_path / "stopped", resume=True)
-    assert more.computed == 1
+    assert more.computed == 2  # the case of the third seed, and other people for its items
     assert more.rows.slice(0, len(whole.rows)).equals(resumed.rows)  # from the folder, seconds included
 
 
@@ -488,7 +596,7 @@ def test_names_on_the_page_are_text(tmp_path: Path, world: us.World) -> None:
     assert "&lt;script&gt;alert(1)" in page
     assert "&lt;b&gt;w" in page
     assert {path.name for path in (tmp_path / "y").iterdir()} == {
-        "index.html", "cases", "rows.parquet", "ranking.parquet", "summary.parquet",
+        "index.html", "cases", "worlds.parquet", "rows.parquet", "ranking.parquet", "summary.parquet",
     }  # fmt: skip
 
 

@@ -37,7 +37,7 @@ Examples:
 """
 
 
-@click.command(help=_HELP.format(worlds="\n".join(f"  {name:11}  {text}" for name, text in SUMMARIES.items())))
+@click.command(help=_HELP.format(worlds="\n".join(f"  {name:16}  {text}" for name, text in SUMMARIES.items())))
 @click.argument("folder", type=FILE, metavar="DIR")
 @click.option(
     "--world",

@@ -86,10 +86,10 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
 @click.option(
     "--truth-seeds",
     type=int,
-    default=20,
+    default=10,
     show_default=True,
     metavar="N",
-    help="Worlds over which the mean truth is taken, against which intervals are held.",
+    help="Draws of other people for the same items, over which the mean truth is taken.",
 )
 @click.option("--base", type=FILE, metavar="LOG", help="Also inject campaigns into this log.")
 @click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
@@ -147,15 +147,25 @@ def _read_base(base: str, reading: dict[str, Any]) -> Any:
 
 
 def _show(found: Yardstick, output: str | None) -> None:
+    from unskew.known_truths.world_profile import tabulate_profiles
+    from unskew.known_truths.yardstick_page import describe_worlds_used
     from unskew.known_truths.yardstick_tables import tabulate_worlds
 
-    for tables in tabulate_worlds(found, spread=False):
+    print_line(
+        "The worlds: organic interactions a day until t0, in the 60 days before t0 and after t0; of the "
+        "interactions in the campaign windows, those that followed an exposure and those that recommendations "
+        "caused"
+    )
+    head, *rows = tabulate_profiles(found.worlds.to_pylist())
+    print_table(head, rows, left=2)
+    print_line(describe_worlds_used(found))
+    for tables in tabulate_worlds(found):
         print_line(f"{tables.world}, {tables.quality}: error of the score against the truth of its own question")
         head, *rows = ([knows, method, *cells] for method, knows, *cells in tables.errors)
         print_table(head, rows, left=2)
     seeds = enumerate_words([str(seed) for seed in found.seeds])
     print_line(
-        f"Mean over seeds {seeds}; --json and the page have standard errors. tau: Kendall's, with the true order "
+        f"Mean over seeds {seeds} ± standard error. tau: Kendall's, with the true order "
         "of recommenders; regret: what choosing by the method loses of the best true score; gains: true "
         "improvements since the reference date that are seen; false: improvements seen that are none; covered: "
         "intervals that hold the mean truth."

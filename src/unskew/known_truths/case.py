@@ -16,10 +16,16 @@ from unskew.data.time_steps import label_of
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Moment, TimeAxis
 from unskew.errors import InputError
+from unskew.known_truths.world_profile import Profile
+from unskew.recommend.contract import Recommender
+from unskew.worlds.recipe import CONTENT, is_content
 from unskew.worlds.world import World
 
 FACTS = ("dates", "production", "hold-out", "exposures")
 """What somebody may know besides the log."""
+
+VERSIONS = ("v1", "v2")
+"""What results call the content models of a world: the one in production, and its twin."""
 
 _REFERENCE = 0.6  # how far into the time the reference date is, if nothing was recommended by then
 _DAYS = 500  # of a log of plain numbers, as for injected campaigns
@@ -36,12 +42,17 @@ class Showing:
 
     @classmethod
     def of_parameters(cls, parameters: Mapping[str, Any]) -> tuple[Showing, ...]:
-        """Those of the parameters of a world, as world.json has them; of a closed loop those of its rounds."""
+        """Those of the parameters of a world, as world.json has them; of a closed loop those of its rounds.
+
+        If something was recommended before the reference date, those after it.
+        """
         loop = parameters.get("loop")
         if loop:
             days = range(loop["first"], loop["first"] + loop["every"] * loop["rounds"], loop["every"])
             return tuple(cls(day, "", loop["campaign"]["delay"]) for day in days)
-        return tuple(cls(c["day"], c["recommender"], c["delay"]) for c in parameters["campaigns"])
+        stopped = parameters.get("stopped_after")
+        campaigns = [c for c in parameters["campaigns"] if stopped is None or c["day"] > stopped]
+        return tuple(cls(c["day"], c["recommender"], c["delay"]) for c in campaigns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,17 +66,22 @@ class Case:
     log
         What happened, rows that followed a recommendation marked as exposed.
     truth
-        What would have happened had nothing been recommended.
+        What would have happened had nothing been recommended, or nothing since the reference date if something was
+        before.
     before, now
-        The reference date (t0), by which nothing had been recommended, and the date of the evaluation (t1).
+        The reference date (t0) and the date of the evaluation (t1).
     windows
         When recommendations were taken.
     production
-        The spec of what made them; None where it changed from one time to the next.
+        What made them, a spec or a model; None if it changed from one time to the next.
     holdout
         The users who were never shown anything; None if nobody was held out.
     shown
         How often each item was recommended.
+    models
+        The content models of the world by the names ``v1`` and ``v2``, if one of them is in production.
+    profile
+        How active people are, and how much of that recommendations caused; None if nobody asked.
     """
 
     label: str
@@ -75,9 +91,11 @@ class Case:
     before: Moment
     now: Moment
     windows: tuple[TimeWindow, ...] = ()
-    production: str | None = None
+    production: str | Recommender | None = None
     holdout: tuple[Any, ...] | None = None
     shown: Mapping[Any, int] = field(default_factory=dict)
+    models: Mapping[str, Recommender] = field(default_factory=dict)
+    profile: Profile | None = None
 
     @classmethod
     def of(cls, label: str, world: World, showings: Sequence[Showing]) -> Case:
@@ -86,19 +104,27 @@ class Case:
         windows = find_windows(world, showings)
         before, now = find_dates(world, windows)
         specs = {one.recommender for one in showings}
+        has_content = any(is_content(spec) for spec in specs)
+        twins = [world.content_model(twin) for twin in range(len(CONTENT))] if has_content else []
+        production: str | Recommender | None = specs.pop() if len(specs) == 1 and "" not in specs else None
+        if is_content(production):
+            production = twins[CONTENT.index(str(production))]
+        truth = world.truth if world.stopped is None else world.stopped
         items = world.exposures.column(world.columns[1])
         counts = items.value_counts().to_pylist()
         return cls(
             label=label,
             seed=int(world.about["seed"]),
             log=log,
-            truth=world.truth,
+            truth=truth,
             before=before,
             now=now,
             windows=windows,
-            production=specs.pop() if len(specs) == 1 and "" not in specs else None,
+            production=production,
             holdout=tuple(world.holdout.column(0).to_pylist()) or None,
             shown={one["values"]: one["counts"] for one in counts},
+            models=dict(zip(VERSIONS, twins, strict=False)),
+            profile=Profile.of(log, world.truth, truth, windows, before.tick, _ticks_per_day(world)),
         )
 
     @cached_property
@@ -108,7 +134,7 @@ class Case:
         known = [fact for fact, there in zip(FACTS[:3], have, strict=True) if there]
         return frozenset([*known, *(["exposures"] if self.log.exposed is not None else [])])
 
-    def require_production(self) -> str:
+    def require_production(self) -> str | Recommender:
         """What made the recommendations, where that is known."""
         assert self.production is not None
         return self.production
@@ -178,7 +204,7 @@ def find_reference(days: int, first: int) -> int:
 
 
 def find_dates(world: World, windows: Sequence[TimeWindow]) -> tuple[Moment, Moment]:
-    """The reference date, by which nothing had been recommended, and the end."""
+    """The reference date and the end."""
     log = world.log
     first, last = _find_span(world)
     start = windows[0].start if windows else last

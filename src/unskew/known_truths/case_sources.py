@@ -9,14 +9,18 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
+import pyarrow as pa
+
 from unskew.checks import require_whole_number
 from unskew.data.fingerprint import fingerprint_log
 from unskew.data.log import Log
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import hash_bytes
 from unskew.known_truths.case import Case, Showing, find_reference
-from unskew.known_truths.case_names import INJECTED, SUMMARIES
+from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
 from unskew.known_truths.cut_log import cut_log
+from unskew.known_truths.world_profile import WORLDS as WORLD_COLUMNS
+from unskew.known_truths.world_profile import summarise_worlds
 from unskew.reading.reader import read_log
 from unskew.text import did_you_mean, one_line
 from unskew.worlds.named_worlds import PAPER, WORLDS
@@ -27,7 +31,11 @@ from unskew.worlds.world import World
 HELD_OUT = 0.15
 """Share of the users who are held out where anybody is."""
 
-_WITH_HOLDOUT = ("quiet", "always-on", "pre-empting")
+_WITH_HOLDOUT = (
+    *("quiet", "always-on", "pre-empting", "steady", "steady-quiet", "new-items", "seasons", "moving-tastes"),
+    *("content", "exploring", "sponsored", "position-bias", "active-users", "substitution", "spill-over"),
+    *("joiners", "biased-holdout", "twins"),
+)
 _OTHERWISE_CALLED = {"always-on-for-all": "always-on"}
 
 
@@ -44,13 +52,13 @@ class CaseSource(Protocol):
     def make(self, seed: int) -> Case:
         """The case of a seed."""
 
-    def make_people(self, seed: int) -> Case | None:
-        """Other people of the same kind, nothing recommended to them; None if there are no others."""
+    def make_people(self, seed: int, items_of: int) -> Case | None:
+        """Other people for the items of a seed, nothing recommended to them; None if there are none."""
 
     def describe(self) -> dict[str, Any]:
         """Everything but the seed that its cases depend on, ready for JSON."""
 
-    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
         """Everything but the seed that its other people depend on, and what is known there of what is needed."""
 
 
@@ -80,15 +88,15 @@ class SimulatedWorlds:
         """The world of a seed."""
         return Case.of(self.label, simulate(self.recipe, seed=seed), self.remembered)
 
-    def make_people(self, seed: int) -> Case:
-        """The same with nothing recommended."""
-        return Case.of(self.label, simulate(self._people, seed=seed), self.remembered)
+    def make_people(self, seed: int, items_of: int) -> Case:
+        """The same items with nothing recommended, or nothing since the reference date."""
+        return Case.of(self.label, simulate(self._choose_people(items_of), seed=seed), self.remembered)
 
     def describe(self) -> dict[str, Any]:
         """The recipe, and what is remembered."""
         return {"recipe": self.recipe.to_dict(), "remembered": _describe(self.remembered)}
 
-    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
         """The same without what was recommended; when that began decides about the reference date."""
         known: dict[str, Any] = {}
         if "production" in needs:
@@ -96,7 +104,7 @@ class SimulatedWorlds:
         if needs - {"production"}:
             known["remembered"] = _describe(self.remembered)
         return {
-            "recipe": self._people.to_dict(),
+            "recipe": self._choose_people(items_of).to_dict(),
             "reference": find_reference(self.recipe.days, self._first),
             **known,
         }
@@ -105,9 +113,18 @@ class SimulatedWorlds:
     def _first(self) -> int:
         return min(int(one.day) for one in self.remembered)
 
-    @property
-    def _people(self) -> Recipe:
-        return replace(self.recipe, campaigns=(), loop=None, holdout=0.0, anyway=None)
+    def _choose_people(self, items_of: int) -> Recipe:
+        stop = self.recipe.stopped_after
+        before = () if stop is None else tuple(c for c in self.recipe.campaigns if int(str(c.day)) <= stop)
+        return replace(
+            self.recipe,
+            campaigns=before,
+            loop=None,
+            holdout=0.0,
+            holdout_bias=0.0,
+            anyway=None,
+            item_seed=items_of if self.recipe.item_seed is None else self.recipe.item_seed,
+        )
 
 
 @dataclass(frozen=True)
@@ -130,7 +147,7 @@ class InjectedCampaigns:
         world = simulate("paper", base=log, campaigns=campaigns, seed=seed)
         return Case.of(self.label, world, Showing.of_parameters(world.about["parameters"]))
 
-    def make_people(self, seed: int) -> Case:
+    def make_people(self, seed: int, items_of: int) -> Case:
         """Other users of the log, nothing recommended to them."""
         log = cut_log(self.base, self.users, self.items, seed)
         showings = [Showing(_find_day(log, one.day), one.recommender, one.delay) for one in PAPER.campaigns]
@@ -140,7 +157,7 @@ class InjectedCampaigns:
         """The log and the size to which it is cut."""
         return {"base": fingerprint_log(self.base), "users": self.users, "items": self.items}
 
-    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
         """The same."""
         return self.describe()
 
@@ -160,9 +177,9 @@ class OneWorld:
         """Itself."""
         return Case.of(self.label, self.world, self._showings)
 
-    def make_people(self, seed: int) -> Case | None:
+    def make_people(self, seed: int, items_of: int) -> Case | None:
         """Those of its recipe, if it was not injected into a log."""
-        return None if self._others is None else self._others.make_people(seed)
+        return None if self._others is None else self._others.make_people(seed, items_of)
 
     def describe(self) -> dict[str, Any]:
         """What it was made from, and a check sum of what it holds."""
@@ -170,9 +187,9 @@ class OneWorld:
         content = hash_bytes(batch.serialize() for table in tables for batch in table.to_batches())
         return {"about": dict(self.world.about), "content": content}
 
-    def describe_people(self, needs: frozenset[str]) -> dict[str, Any]:
+    def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
         """Those of its recipe."""
-        return {} if self._others is None else self._others.describe_people(needs)
+        return {} if self._others is None else self._others.describe_people(needs, items_of)
 
     @cached_property
     def _showings(self) -> tuple[Showing, ...]:
@@ -206,6 +223,33 @@ def find_sources(
     return found
 
 
+def describe_worlds(
+    worlds: AnyWorld | Iterable[AnyWorld] | None = None,
+    *,
+    seeds: Iterable[int] = REPORTING[:3],
+    users: int = 3000,
+    items: int = 1000,
+    base: Any = None,
+) -> pa.Table:
+    """How realistic worlds are: organic activity before and after t0, and what recommendations caused.
+
+    Returns the columns of `unskew.known_truths.world_profile.WORLDS`, one row for each world, by default for all
+    worlds of the yardstick: means over seeds with standard errors.
+
+    >>> table = describe_worlds("steady", seeds=[1], users=300, items=120)
+    >>> [row] = table.to_pylist()
+    >>> row["world"], row["used_for"], 0 < row["induced_share"] < row["exposed_share"]
+    ('steady', 'tuning', True)
+    """
+    profiles = []
+    for source in find_sources(worlds, base=base, users=users, items=items):
+        for seed in source.choose_seeds(tuple(seeds)):
+            profile = source.make(seed).profile
+            assert profile is not None
+            profiles.append((source.label, profile.to_row()))
+    return pa.Table.from_pylist(summarise_worlds(profiles), schema=WORLD_COLUMNS)
+
+
 def _find_source(given: Any, base: Log | None, users: int, items: int) -> CaseSource:
     if isinstance(given, World):
         return _check_world(OneWorld(str(given.about.get("world")), given))
@@ -232,8 +276,9 @@ def _name_worlds(name: str, users: int, items: int) -> SimulatedWorlds:
     own = WORLDS[_OTHERWISE_CALLED.get(name, name)]
     recipe = resize(own, users, min(items, own.items))
     recipe = replace(recipe, holdout=HELD_OUT if name in _WITH_HOLDOUT else 0.0)
-    # who owns a quiet world believes in the campaigns of the paper
-    remembered = recipe if recipe.campaigns or recipe.loop else PAPER
+    # who owns a quiet world believes in the campaigns of the paper, or in production that is always on
+    believed = WORLDS["steady"] if name == "steady-quiet" else PAPER
+    remembered = recipe if recipe.campaigns or recipe.loop else believed
     return SimulatedWorlds(name, recipe, Showing.of_parameters(remembered.to_dict()))
 
 

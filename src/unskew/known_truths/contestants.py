@@ -1,13 +1,16 @@
-"""The recommenders that a yardstick scores: models, and two constant lists that every case has of its own."""
+"""The recommenders that a yardstick scores: models, and those that every case has of its own.
+
+These are two constant lists and, if a content model is in production, that model and its twin.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from unskew.errors import InputError
 from unskew.files import hash_files
-from unskew.known_truths.case import Case
+from unskew.known_truths.case import VERSIONS, Case
 from unskew.recommend.constant import Constant
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommenders, is_one_recommender, name_recommenders
@@ -23,13 +26,17 @@ CONTESTANTS = {
     "co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
     "ease": "ease?l2=500",
     "als": "als?factors=32",
+    **{name: name for name in VERSIONS},
 }
 """Those that are scored if none are named, by the names that they have in results."""
 
 _LENGTH = 5  # of the constant lists
 
 Contestant = Recommender | str
-"""A recommender, or the name of one of the two lists, which a case makes."""
+"""A recommender, or the name of one that a case makes: a list or a content model."""
+
+Lists = Mapping[str, Sequence[Any]]
+"""The items of the constant lists of a case, by name."""
 
 
 def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
@@ -46,10 +53,11 @@ def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
             if name in named:
                 raise InputError(f"recommender {name!r} is given twice", remedy="give each once")
             named[name] = CONTESTANTS.get(name, one) if isinstance(one, str) else one
-    lists = {name: one for name, one in named.items() if isinstance(one, str) and one in (PUSHED, UNPUSHED)}
-    models = {name: one for name, one in named.items() if name not in lists}
-    made = name_recommenders(models) if models or not lists else {}
-    return {name: lists.get(name) or made[name] for name in named}
+    special = (PUSHED, UNPUSHED, *VERSIONS)
+    labels = {name: one for name, one in named.items() if isinstance(one, str) and one in special}
+    models = {name: one for name, one in named.items() if name not in labels}
+    made = name_recommenders(models) if models or not labels else {}
+    return {name: labels.get(name) or made[name] for name in named}
 
 
 def describe_contestant(name: str, one: Contestant) -> str:
@@ -59,21 +67,41 @@ def describe_contestant(name: str, one: Contestant) -> str:
 
 
 def is_constant(one: Contestant) -> bool:
-    """Whether it is a list of items, which are others in a world of another seed."""
-    return isinstance(one, str) or traits_of(one).constant
+    """Whether it is a list of items that somebody named, which need not be in a world of other people."""
+    return not isinstance(one, str) and traits_of(one).constant
 
 
-def make_contestants(contestants: Mapping[str, Contestant], case: Case) -> dict[str, Recommender]:
-    """The recommenders, with the lists of a case."""
-    if not any(isinstance(one, str) for one in contestants.values()):
-        return {name: one for name, one in contestants.items() if not isinstance(one, str)}
+def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, list[Any]]:
+    """The items of the constant lists of a case, of those lists that are scored."""
+    wanted = [one for one in contestants.values() if isinstance(one, str) and one not in VERSIONS]
+    if not wanted:
+        return {}
     most, least = case.rank_by_showing()
     pushed = most[:_LENGTH]
     unpushed = [item for item in least if item not in pushed][:_LENGTH]
     if not unpushed:
         raise InputError(
-            f"people held {len(most)} items at {case.before.label}, too few for the lists {PUSHED} and {UNPUSHED}",
+            f"people had {len(most)} items at {case.before.label}, too few for the lists {PUSHED} and {UNPUSHED}",
             remedy="give more users or items, or name other recommenders",
         )
-    lists = {PUSHED: Constant(pushed), UNPUSHED: Constant(unpushed)}
-    return {name: lists[one] if isinstance(one, str) else one for name, one in contestants.items()}
+    return {name: items for name, items in {PUSHED: pushed, UNPUSHED: unpushed}.items() if name in wanted}
+
+
+def make_contestants(contestants: Mapping[str, Contestant], case: Case, lists: Lists) -> dict[str, Recommender]:
+    """The recommenders, with constant lists and, if one of them is in production, the content models of a case."""
+    special: dict[str, Recommender] = dict(case.models)
+    for name, items in lists.items():
+        known = case.truth.items.codes(items) >= 0  # nobody among other people may have an item of the list
+        special[name] = Constant([item for item, has in zip(items, known, strict=True) if has] or items)
+    made = {
+        name: special[one] if isinstance(one, str) else one
+        for name, one in contestants.items()
+        if not isinstance(one, str) or one in special
+    }
+    if contestants and not made:
+        raise InputError(
+            f"no content model is in production in the world {case.label!r}, so that there is no "
+            f"{' and no '.join(contestants)}",
+            remedy="name other recommenders, or take the world 'twins'",
+        )
+    return made

@@ -25,17 +25,24 @@ def summarise_rows(rows: Iterable[Row]) -> list[Row]:
 def _summarise(rows: Sequence[Row]) -> Row:
     error, error_se = mean_and_error([row["error"] for row in rows])
     removed, removed_se = find_share_removed(rows)
-    covered = [row["covered"] for row in rows if row["covered"] is not None]
+    covered, covered_se = mean_and_error([row["covered"] for row in rows])
+    estimate, estimate_se = mean_and_error([row["estimate"] for row in rows])
+    truth, truth_se = mean_and_error([row["truth"] for row in rows])
+    size, size_se = mean_and_error([None if row["error"] is None else abs(row["error"]) for row in rows])
     return {
         "seeds": len(rows),
-        "estimate": float(np.mean([row["estimate"] for row in rows])),
-        "truth": float(np.mean([row["truth"] for row in rows])),
+        "estimate": estimate,
+        "estimate_se": estimate_se,
+        "truth": truth,
+        "truth_se": truth_se,
         "error": error,
         "error_se": error_se,
-        "error_size": mean_and_error([None if row["error"] is None else abs(row["error"]) for row in rows])[0],
+        "error_size": size,
+        "error_size_se": size_se,
         "bias_removed": removed,
         "bias_removed_se": removed_se,
-        "covered": float(np.mean(covered)) if covered else None,
+        "covered": covered,
+        "covered_se": covered_se,
         "effective_pairs": float(np.mean([row["effective_pairs"] for row in rows])),
         "seconds": float(np.mean([row["seconds"] for row in rows])),
     }
@@ -63,6 +70,7 @@ def summarise_rankings(rankings: Iterable[Row]) -> list[Row]:
     for name, own in _group(rankings, _METHOD):
         tau, tau_se = mean_and_error([row["tau"] for row in own])
         regret, regret_se = mean_and_error([row["regret"] for row in own])
+        regret_share, regret_share_se = mean_and_error([row["regret_share"] for row in own])
         counts = {key: sum(row[key] for row in own) for key in ("gains", "gains_seen", "gains_false")}
         found.append(
             dict(zip(_METHOD, name, strict=True))
@@ -73,10 +81,23 @@ def summarise_rankings(rankings: Iterable[Row]) -> list[Row]:
                 "pairs": sum(row["pairs"] for row in own),
                 "regret": regret,
                 "regret_se": regret_se,
-                "regret_share": mean_and_error([row["regret_share"] for row in own])[0],
+                "regret_share": regret_share,
+                "regret_share_se": regret_share_se,
                 **counts,
             }
         )
+    return found
+
+
+def summarise_coverage(rankings: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
+    """Summarised rankings with the share of intervals that cover, over recommenders and then over seeds."""
+    by_name = dict(_group(rows, _METHOD))
+    found = []
+    for ranking in rankings:
+        seeds = _group(by_name.get(tuple(ranking[name] for name in _METHOD), []), ["seed"])
+        shares = [mean_and_error([row["covered"] for row in several])[0] for _, several in seeds]
+        covered, covered_se = mean_and_error(shares)
+        found.append(ranking | {"covered": covered, "covered_se": covered_se})
     return found
 
 

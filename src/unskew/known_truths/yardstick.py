@@ -17,9 +17,10 @@ from unskew.evaluation.held_out_ranks import AnyQuality
 from unskew.known_truths.case import Case
 from unskew.known_truths.case_names import REPORTING
 from unskew.known_truths.case_sources import AnyWorld, CaseSource
-from unskew.known_truths.contestants import Contestant, make_contestants
+from unskew.known_truths.contestants import Contestant, Lists, find_lists, make_contestants
 from unskew.known_truths.method_table import Method
 from unskew.known_truths.scored_case import ScoredCase, score_methods, score_truths
+from unskew.known_truths.world_profile import MEASURES
 from unskew.known_truths.yardstick_files import Check, YardstickFolder
 from unskew.known_truths.yardstick_page import save_yardstick
 from unskew.known_truths.yardstick_result import ROWS, Yardstick
@@ -29,6 +30,7 @@ from unskew.recommend.specs import AnyRecommenders
 from unskew.text import count, to_json_value
 
 Row = dict[str, Any]
+CaseName = tuple[str, int]  # a world and its seed
 
 
 def yardstick(
@@ -41,7 +43,7 @@ def yardstick(
     users: int = 6000,
     items: int = 2000,
     folds: int = 5,
-    truth_seeds: int = 20,
+    truth_seeds: int = 10,
     base: Any = None,
     output: str | Path | None = None,
     resume: bool = False,
@@ -69,7 +71,7 @@ def yardstick(
     folds
         A recommender that cannot take a held-out pair out of its model is cross-fitted in this many folds.
     truth_seeds
-        How many worlds with other seeds the mean truth is taken over, against which intervals are held.
+        How many draws of other people, for the same items, the mean truth is taken over.
     base
         A real log, or anything that `read_log` reads, to inject campaigns into.
     output
@@ -115,24 +117,29 @@ class _Run:
         self.folder = folder
         self.cases = [(source, seed) for source in spec.sources for seed in source.choose_seeds(spec.seeds)]
         self.questions = {method.name: method.weights.truth.name for method in spec.methods}
-        self.kinds = {source.label: self._find_kind(source) for source in spec.sources}
         self.populations = self._find_populations()
-        self.total = len(self.cases) + len(self.populations) * spec.truth_seeds
+        own = sum(1 for source, seed in self.cases if spec.specials and self._has_people(source, seed))
+        self.total = len(self.cases) + (len(self.populations) + own) * spec.truth_seeds
         self.done = self.computed = 0
 
     def finish(self) -> Yardstick:
         """Do what is missing. What is done is in the folder then, whatever stops the rest."""
         rows: list[Row] = []
         rankings: list[Row] = []
+        profiles: list[tuple[str, Row]] = []
+        lists: dict[CaseName, Lists] = {}
         try:
             for source, seed in self.cases:
                 found = self._score_case(source, seed)
                 rows += found["rows"]
                 rankings += found["ranking"]
-            means = self._mean_truths()
+                profiles.append((source.label, found["profile"]))
+                lists[source.label, seed] = found["lists"]
+            means = self._mean_truths(lists)
         except KeyboardInterrupt:
             raise Interruption(*self._describe_folder()) from None
-        return Yardstick.of([self._add_coverage(row, means) for row in rows], rankings, self.computed)
+        covered = [self._add_coverage(row, means) for row in rows]
+        return Yardstick.of(covered, rankings, profiles, self.computed)
 
     def _score_case(self, source: CaseSource, seed: int) -> dict[str, Any]:
         key = self.spec.case_key(source, seed)
@@ -140,49 +147,75 @@ class _Run:
         if known is not None:
             return known
         case = source.make(seed)
-        rows, ranking = score_methods(self._score(case, self.spec.contestants), self.spec.methods)
-        return self._end(source.label, key, {"rows": rows, "ranking": ranking})
+        lists = find_lists(self.spec.contestants, case)
+        scored = self._score(case, self.spec.contestants, lists)
+        rows, ranking = score_methods(scored, self.spec.methods)
+        assert case.profile is not None
+        readable = all(isinstance(item, int | str) for items in lists.values() for item in items)
+        found = {"rows": rows, "ranking": ranking, "profile": case.profile.to_row()}
+        return self._end(source.label, key, found | {"lists": lists if readable else {}})
 
-    def _find_populations(self) -> dict[str, CaseSource]:
-        """Worlds of which there are other people, each kind of people once, by what tells the kinds apart."""
-        kinds = ((self.kinds[source.label], source) for source in reversed(self.spec.sources))
-        return {kind: source for kind, source in kinds if kind is not None and self.spec.learners}
+    def _has_people(self, source: CaseSource, seed: int) -> bool:
+        return bool(self.spec.truth_key(source, 0, seed)["source"])
 
-    def _find_kind(self, source: CaseSource) -> str | None:
-        """What tells the kind of people of a world apart; None if there are no others."""
-        key = self.spec.truth_key(source, 0)
-        return hash_key(key) if key["source"] else None
+    def _find_populations(self) -> dict[str, list[tuple[CaseSource, int]]]:
+        """The cases of which there are other people, by what tells the kinds of people apart."""
+        populations: dict[str, list[tuple[CaseSource, int]]] = {}
+        for source, seed in self.cases:
+            if self.spec.learners and self._has_people(source, seed):
+                kind = hash_key(self.spec.truth_key(source, self.spec.population_seeds(seed).start, seed))
+                populations.setdefault(kind, []).append((source, seed))
+        return populations
 
-    def _mean_truths(self) -> dict[tuple[str, str, str, str], float]:
-        """The mean truth by kind of people, weighting, recommender and quality."""
-        truths: dict[tuple[str, str, str, str], list[float]] = {}
-        for kind, source in self.populations.items():
-            for seed in self.spec.population_seeds:
-                for row in self._score_population(source, seed):
-                    name = (kind, row["weighting"], row["recommender"], row["quality"])
+    def _mean_truths(self, lists: Mapping[CaseName, Lists]) -> dict[tuple[CaseName, str, str, str], float]:
+        """The mean truth by case, weighting, recommender and quality."""
+        truths: dict[tuple[CaseName, str, str, str], list[float]] = {}
+
+        def add(cases: Iterable[tuple[CaseSource, int]], rows: Iterable[Row]) -> None:
+            for row in rows:
+                for source, seed in cases:
+                    name = ((source.label, seed), row["weighting"], row["recommender"], row["quality"])
                     truths.setdefault(name, []).append(row["truth"])
+
+        for cases in self.populations.values():
+            source, items_of = cases[0]
+            for seed in self.spec.population_seeds(items_of):
+                add(cases, self._score_population(source, seed, items_of))
+        for source, items_of in self.cases:
+            if not self.spec.specials or not self._has_people(source, items_of):
+                continue
+            for seed in self.spec.population_seeds(items_of):
+                kept = lists[source.label, items_of]
+                add([(source, items_of)], self._score_population(source, seed, items_of, kept))
         return {name: float(np.mean(values)) for name, values in truths.items()}
 
-    def _add_coverage(self, row: Row, means: Mapping[tuple[str, str, str, str], float]) -> Row:
+    def _add_coverage(self, row: Row, means: Mapping[tuple[CaseName, str, str, str], float]) -> Row:
         """The row with the mean truth of other people of its kind, and whether its interval covers that."""
-        kind = self.kinds[row["world"]] or ""
-        mean = means.get((kind, self.questions[row["method"]], row["recommender"], row["quality"]))
+        case = (row["world"], row["seed"])
+        mean = means.get((case, self.questions[row["method"]], row["recommender"], row["quality"]))
         covered = None if mean is None or row["low"] is None else row["low"] <= mean <= row["high"]
         return row | {"covered": covered, "mean_truth": mean}
 
-    def _score_population(self, source: CaseSource, seed: int) -> list[Row]:
-        key = self.spec.truth_key(source, seed)
+    def _score_population(
+        self, source: CaseSource, seed: int, items_of: int, lists: Lists | None = None
+    ) -> list[Row]:
+        """True scores of other people: of learners or, with the lists of a case, of what a case makes."""
+        key = self.spec.truth_key(source, seed, items_of, lists)
         known = self._begin(f"truth of {source.label}, seed {seed}", "truth", key, _check_truths)
         if known is None:
-            case = source.make_people(seed)
+            case = source.make_people(seed, items_of)
             assert case is not None
-            rows = score_truths(self._score(case, self.spec.learners), self.spec.questions)
+            contestants = self.spec.learners if lists is None else self.spec.specials
+            if lists is not None and not lists and not case.models:  # v1 and v2 are in other worlds
+                rows: list[Row] = []
+            else:
+                rows = score_truths(self._score(case, contestants, lists or {}), self.spec.questions)
             known = self._end("truth", key, {"rows": rows})
         found: list[Row] = known["rows"]
         return found
 
-    def _score(self, case: Case, contestants: Mapping[str, Contestant]) -> ScoredCase:
-        models = make_contestants(contestants, case)
+    def _score(self, case: Case, contestants: Mapping[str, Contestant], lists: Lists) -> ScoredCase:
+        models = make_contestants(contestants, case, lists)
         return ScoredCase(case, models, self.spec.qualities, folds=self.spec.folds)
 
     def _check_case(self, found: dict[str, Any]) -> None:
@@ -190,7 +223,10 @@ class _Run:
         wanted = set(ROWS.names) - {"covered", "mean_truth"}  # which are added later
         if any(wanted - row.keys() for row in found["rows"]):
             raise ValueError("a row lacks a column")
-        Yardstick.of([self._add_coverage(row, {}) for row in found["rows"]], found["ranking"], 0)
+        profiles = [("", {name: found["profile"][name] for name in MEASURES})]
+        if not isinstance(found["lists"], dict):
+            raise ValueError("the lists have no names")
+        Yardstick.of([self._add_coverage(row, {}) for row in found["rows"]], found["ranking"], profiles, 0)
 
     def _begin(self, text: str, name: str, key: Mapping[str, Any], check: Check) -> dict[str, Any] | None:
         self.done += 1

@@ -16,7 +16,7 @@ from unskew.folders import check_folder_writable
 from unskew.known_truths.yardstick_spec import hash_key
 
 CASES, PAGE = "cases", "index.html"
-TABLES = ("rows", "summary", "ranking")
+TABLES = ("worlds", "rows", "summary", "ranking")
 """The tables of a yardstick, each a Parquet file in its folder."""
 
 WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))

@@ -8,9 +8,10 @@ from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.folders import replace_folder
-from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES
+from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.error_map import draw_error_map
 from unskew.known_truths.method_table import METHODS
+from unskew.known_truths.world_profile import tabulate_profiles
 from unskew.known_truths.yardstick_files import PAGE, TABLES, WRITTEN
 from unskew.known_truths.yardstick_result import Yardstick
 from unskew.known_truths.yardstick_tables import WorldTables, tabulate_worlds
@@ -33,7 +34,7 @@ _ERRORS = (
     "Mean error over seeds ± its standard error. tau: Kendall's, over the pairs of recommenders whose true "
     "difference exceeds its paired interval. regret: the share of the best true score that choosing by the method "
     "loses. gains: how many true improvements since the reference date are seen; false: how many are seen that "
-    "are none. covered: how many of the intervals hold the mean truth of other worlds of the same kind."
+    "are none. covered: how many of the intervals hold the mean truth of other people with the same items."
 )
 _REMOVED = (
     "Share of the raw bias that is gone, over all seeds; nothing where the raw score may have no bias. Judge it "
@@ -43,13 +44,22 @@ _MAP = (
     "Errors of each method (down) for each recommender (across), a panel for each world. Grey: the method needs "
     "to know more than anyone does in that world."
 )
+_WORLDS = (
+    "How realistic the worlds are. Organic interactions a day, had nothing been recommended: until the reference "
+    "date t0, in the 60 days before it, and after it. Of the interactions in the campaign windows, the share that "
+    "followed an exposure and the share that recommendations caused. Means over seeds ± their standard errors. A "
+    "world whose organic activity dies out, or in which nearly everything was exposed, flatters methods that "
+    "remove what was recommended."
+)
 _FILES = [(name, f"{name}.parquet") for name in TABLES]
 
 
 def write_yardstick_page(path: Path, found: Yardstick) -> None:
     """Write the page; the tables are files beside it."""
     summary = found.summary.to_pylist()
-    sections = []
+    profiles = tabulate_profiles(found.worlds.to_pylist())
+    text = f"{_WORLDS}\n\n{describe_worlds_used(found)}"
+    sections = [Section("The worlds", text, None, profiles, text_columns=2)]
     for quality in dict.fromkeys(row["quality"] for row in summary):
         own = [row for row in summary if row["quality"] == quality]
         chart = draw_error_map(
@@ -81,6 +91,17 @@ def describe_seeds(seeds: list[int]) -> str:
     if set(seeds) & set(CHOOSING):
         return f"{told} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
     return told
+
+
+def describe_worlds_used(found: Yardstick) -> str:
+    """Which of the worlds methods and parameters may be chosen on."""
+    worlds = found.worlds.column("world").to_pylist()
+    tuning = [world for world in worlds if world in TUNING_WORLDS]
+    untouched = [world for world in worlds if world in UNTOUCHED_WORLDS]
+    text = f"Methods and parameters may be chosen on {enumerate_words(list(TUNING_WORLDS))} only"
+    if tuning:
+        text += f", of which {enumerate_words(tuning)} {'is' if len(tuning) == 1 else 'are'} shown here"
+    return text + (f". Nothing was ever chosen on {enumerate_words(untouched)}." if untouched else ".")
 
 
 def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:

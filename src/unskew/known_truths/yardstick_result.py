@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.frames import to_native
-from unskew.known_truths.seed_summary import summarise_rankings, summarise_rows
+from unskew.known_truths.seed_summary import summarise_coverage, summarise_rankings, summarise_rows
+from unskew.known_truths.world_profile import WORLDS, summarise_worlds
 from unskew.text import to_json_value
 
 Row = dict[str, Any]
@@ -46,8 +47,9 @@ RANKING = pa.schema(
         "tau": _NUMBER,
         "tau_se": _NUMBER,
         "pairs": _COUNT,
-        **dict.fromkeys(("regret", "regret_se", "regret_share"), _NUMBER),
+        **dict.fromkeys(("regret", "regret_se", "regret_share", "regret_share_se"), _NUMBER),
         **dict.fromkeys(("gains", "gains_seen", "gains_false"), _COUNT),
+        **dict.fromkeys(("covered", "covered_se"), _NUMBER),
     }
 )
 """The columns of `Yardstick.ranking`."""
@@ -61,8 +63,9 @@ SUMMARY = pa.schema(
         "seeds": _COUNT,
         **dict.fromkeys(
             (
-                *("estimate", "truth", "error", "error_se", "error_size"),
-                *("bias_removed", "bias_removed_se", "covered", "effective_pairs", "seconds"),
+                *("estimate", "estimate_se", "truth", "truth_se"),
+                *("error", "error_se", "error_size", "error_size_se"),
+                *("bias_removed", "bias_removed_se", "covered", "covered_se", "effective_pairs", "seconds"),
             ),
             _NUMBER,
         ),
@@ -84,6 +87,9 @@ class Yardstick:
         choosing by the method costs, and whether true gains since the reference date are seen.
     summary
         One row for each world, method, recommender and quality: means over seeds, with standard errors.
+    worlds
+        One row for each world: organic interactions a day, and the shares of interactions that were exposed and
+        that recommendations caused, with standard errors.
     computed
         How many cases were computed in this run, and not taken from its folder.
     """
@@ -91,16 +97,25 @@ class Yardstick:
     rows: pa.Table
     ranking: pa.Table
     summary: pa.Table
+    worlds: pa.Table
     computed: int = 0
 
     @classmethod
-    def of(cls, rows: Iterable[Row], rankings: Iterable[Row], computed: int) -> Yardstick:
-        """From the rows of all seeds."""
+    def of(
+        cls,
+        rows: Iterable[Row],
+        rankings: Iterable[Row],
+        profiles: Iterable[tuple[str, Mapping[str, Any]]],
+        computed: int,
+    ) -> Yardstick:
+        """From the rows, rankings and profiles of all seeds."""
         found = list(rows)
+        ranking = summarise_coverage(summarise_rankings(rankings), found)
         return cls(
             _make_table(found, ROWS),
-            _make_table(summarise_rankings(rankings), RANKING),
+            _make_table(ranking, RANKING),
             _make_table(summarise_rows(found), SUMMARY),
+            _make_table(summarise_worlds(profiles), WORLDS),
             computed,
         )
 
@@ -118,8 +133,13 @@ class Yardstick:
         return to_native(self.summary, None)
 
     def to_dict(self) -> dict[str, Any]:
-        """Rows, ranking and summary, ready for JSON: what ``unskew yardstick --json`` prints."""
-        tables: Mapping[str, pa.Table] = {"rows": self.rows, "ranking": self.ranking, "summary": self.summary}
+        """Worlds, rows, ranking and summary, ready for JSON: what ``unskew yardstick --json`` prints."""
+        tables: Mapping[str, pa.Table] = {
+            "worlds": self.worlds,
+            "rows": self.rows,
+            "ranking": self.ranking,
+            "summary": self.summary,
+        }
         told: dict[str, Any] = to_json_value({name: table.to_pylist() for name, table in tables.items()})
         return told
 

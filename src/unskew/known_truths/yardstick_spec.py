@@ -15,11 +15,18 @@ from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
 from unskew.files import hash_bytes
 from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
-from unskew.known_truths.contestants import Contestant, describe_contestant, find_contestants, is_constant
+from unskew.known_truths.contestants import (
+    Contestant,
+    Lists,
+    describe_contestant,
+    find_contestants,
+    is_constant,
+)
 from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_methods
 from unskew.recommend.specs import AnyRecommenders
 
-_MOST_WORLDS = 10_000
+_MOST_WORLDS = POPULATION
+_FORMAT = 2  # of the files of single cases
 
 
 @dataclass(frozen=True)
@@ -83,15 +90,23 @@ class YardstickSpec:
             sources=find_sources(worlds, base=base, users=users, items=items),
         )
 
-    @property
-    def population_seeds(self) -> range:
-        """Seeds of the worlds whose mean truth intervals are held against."""
-        return range(POPULATION, POPULATION + self.truth_seeds)
+    def population_seeds(self, seed: int) -> range:
+        """Seeds of the other people whose mean truth the intervals of a world of a seed are compared with."""
+        return range(POPULATION * (seed + 1), POPULATION * (seed + 1) + self.truth_seeds)
 
     @property
     def learners(self) -> dict[str, Contestant]:
-        """The recommenders that mean the same in worlds of all seeds."""
-        return {name: one for name, one in self.contestants.items() if not is_constant(one)}
+        """The recommenders that are the same in all worlds."""
+        return {
+            name: one
+            for name, one in self.contestants.items()
+            if not isinstance(one, str) and not is_constant(one)
+        }
+
+    @property
+    def specials(self) -> dict[str, Contestant]:
+        """The recommenders that a case makes: its constant lists and content models."""
+        return {name: one for name, one in self.contestants.items() if isinstance(one, str)}
 
     @property
     def questions(self) -> list[PairWeights]:
@@ -103,17 +118,23 @@ class YardstickSpec:
         methods = [[one.name, one.view.name, one.weights.name, DRAWS] for one in self.methods]
         return self._key(seed, source.describe(), self.contestants, methods)
 
-    def truth_key(self, source: CaseSource, seed: int) -> dict[str, Any]:
-        """Everything that the truths of other people of a world depend on."""
+    def truth_key(
+        self, source: CaseSource, seed: int, items_of: int, lists: Lists | None = None
+    ) -> dict[str, Any]:
+        """Everything that the truths of other people depend on, for learners or, with lists, for specials."""
         questions = [one.name for one in self.questions]
-        people = source.describe_people(frozenset(fact for one in self.questions for fact in one.needs))
-        return self._key(seed, people, self.learners, questions)
+        needs = frozenset(fact for one in self.questions for fact in one.needs)
+        people = source.describe_people(needs, items_of)
+        if lists is None:
+            return self._key(seed, people, self.learners, questions)
+        return self._key(seed, people, self.specials, questions) | {"world": source.label, "lists": dict(lists)}
 
     def _key(
         self, seed: int, source: Any, contestants: Mapping[str, Contestant], asked: Sequence[Any]
     ) -> dict[str, Any]:
         return {
             "version": unskew.__version__,
+            "format": _FORMAT,
             "source": source,
             "seed": seed,
             "recommenders": [describe_contestant(name, one) for name, one in contestants.items()],

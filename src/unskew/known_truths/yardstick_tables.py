@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from unskew.known_truths.seed_summary import mean_and_error
 from unskew.known_truths.yardstick_result import Yardstick
 
 Row = dict[str, Any]
@@ -34,18 +33,18 @@ class WorldTables:
     removed: Cells
 
 
-def tabulate_worlds(found: Yardstick, *, spread: bool = True) -> list[WorldTables]:
-    """The tables of each world and quality; errors with their standard errors, or without."""
+def tabulate_worlds(found: Yardstick) -> list[WorldTables]:
+    """The tables of each world and quality; every mean with its standard error."""
     summary, ranking = found.summary.to_pylist(), found.ranking.to_pylist()
     names = list(dict.fromkeys((row["world"], row["quality"]) for row in ranking))
-    return [_tabulate(name, _select(summary, name), _select(ranking, name), spread=spread) for name in names]
+    return [_tabulate(name, _select(summary, name), _select(ranking, name)) for name in names]
 
 
 def _select(rows: Iterable[Row], name: tuple[str, str]) -> list[Row]:
     return [row for row in rows if (row["world"], row["quality"]) == name]
 
 
-def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row], *, spread: bool) -> WorldTables:
+def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row]) -> WorldTables:
     recommenders = list(dict.fromkeys(row["recommender"] for row in summary))
     by_name = {(row["method"], row["recommender"]): row for row in summary}
 
@@ -55,18 +54,17 @@ def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row], *, 
 
     errors = [["method", "knows", *recommenders, "tau", "regret", "gains", "false", "covered"]]
     for one in ranking:
-        covered = mean_and_error(by_name[one["method"], who]["covered"] for who in recommenders)[0]
         errors.append(
             [
-                *fill(one, lambda row: format_error(row["error"], row["error_se"] if spread else None)),
-                "" if one["tau"] is None else f"{one['tau']:z.2f}",
-                format_share(one["regret_share"]),
+                *fill(one, lambda row: format_error(row["error"], row["error_se"])),
+                _format_tau(one["tau"], one["tau_se"]),
+                format_share(one["regret_share"], one["regret_share_se"]),
                 f"{one['gains_seen']} of {one['gains']}",
                 str(one["gains_false"]),
-                format_share(covered),
+                format_share(one["covered"], one["covered_se"]),
             ]
         )
-    shares = [fill(one, lambda row: format_share(row["bias_removed"])) for one in ranking]
+    shares = [fill(one, lambda row: format_share(row["bias_removed"], row["bias_removed_se"])) for one in ranking]
     return WorldTables(*name, errors, [["method", "knows", *recommenders], *shares])
 
 
@@ -78,6 +76,14 @@ def format_error(error: float | None, spread: float | None) -> str:
     return f"{100 * error:+z.{digits}f}" + ("" if spread is None else f" ±{100 * spread:.{digits}f}") + " %"
 
 
-def format_share(share: float | None) -> str:
-    """A share in percent; nothing where there is none."""
-    return "" if share is None else f"{100 * share:z.0f} %"
+def format_share(share: float | None, spread: float | None = None) -> str:
+    """A share in percent, with its standard error if that is known; nothing if there is no share."""
+    if share is None:
+        return ""
+    return f"{100 * share:z.0f}" + ("" if spread is None else f" ±{100 * spread:.0f}") + " %"
+
+
+def _format_tau(tau: float | None, spread: float | None) -> str:
+    if tau is None:
+        return ""
+    return f"{tau:z.2f}" + ("" if spread is None else f" ±{spread:.2f}")

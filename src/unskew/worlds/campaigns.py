@@ -5,6 +5,7 @@ Works on codes and times; whether people are simulated or those of a real log ma
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -17,11 +18,13 @@ from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
 from unskew.recommend.calls import fit, lists_for
 from unskew.recommend.contract import traits_of
-from unskew.worlds.people import CAMPAIGN, Events, Tastes
+from unskew.worlds.people import CAMPAIGN, EXPLORE, Events, Items, Tastes
 from unskew.worlds.recipe import Campaign
 
 _BLOCK = 50_000  # users at a time
 _CELLS = 6_000_000  # of lists in memory at a time
+_SPONSORS, _EVERY = 10, 7  # sponsored items: so many, every so many by popularity
+_TRIES = 5  # to find a random item that a user lacks
 _DEEPER = 12  # how much longer a list is than what is shown, since some of it may not be shown
 
 
@@ -64,6 +67,14 @@ class Service:
         Probability of taking what is shown and would have been taken later anyway; None for `acceptance`.
     ids
         The ids of users and items, for recommenders that know them; None for their codes.
+    items
+        The items of a simulated world; None for those of a real log.
+    joiners
+        For each campaign, what those do by themselves who join because of it.
+    make_model
+        Makes the recommender of a spec.
+    unprompted
+        What everyone takes by themselves, those included who joined because of a campaign so far.
     events
         What everyone took, recommendations included.
     exposures
@@ -82,12 +93,16 @@ class Service:
     ticks_per_day: float = 1.0
     anyway: float | None = None
     ids: tuple[Ids, Ids] | None = None
+    items: Items | None = None
+    joiners: list[Events] | None = None
+    make_model: Callable[[str], Recommender] = recommender
+    unprompted: Events = field(init=False)
     events: Events = field(init=False)
     exposures: list[Exposures] = field(init=False, default_factory=list)
     ranking: Codes | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.events = self.organic
+        self.events = self.unprompted = self.organic
 
     def run(self, campaign: Campaign, tick: int | float) -> None:
         """Show recommendations at a time; people take some of them."""
@@ -101,7 +116,9 @@ class Service:
         time = np.full(len(user), tick, dtype=self.organic.time.dtype)
         numbers = np.full(len(user), number, dtype=np.int64)
         self.exposures.append(Exposures(user, item, time, numbers, position))
-        self._accept(campaign, rng, user, item, tick)
+        self._accept(campaign, rng, user, item, position, tick)
+        if self.joiners is not None:
+            self._join(self.joiners[number], rng, item)
 
     def all_exposures(self) -> Exposures:
         """What was shown by all campaigns so far."""
@@ -126,11 +143,56 @@ class Service:
         named = self._restore_ids(now)
         items = now.log.items.values.to_numpy()[named.log.items.order()]
         now = named.number_by_id()
-        model = recommender(campaign.recommender)
+        model = self.make_model(campaign.recommender)
         fit(model, now)
-        allowed = self._find_catalogue(campaign, now, items)[items]
-        user, item, place = _make_lists(model, now, np.flatnonzero(reached), allowed, campaign.shown)
-        return users[user], items[item], place
+        allowed = self._find_catalogue(campaign, now, items)
+        user, item, place = _make_lists(model, now, np.flatnonzero(reached), allowed[items], campaign.shown)
+        user, item = users[user], items[item]
+        have = self.events.select(self.events.time <= tick).pair_keys(self.n_items)
+        if campaign.explore > 0:
+            item = self._explore(campaign, user, item, np.intersect1d(np.flatnonzero(allowed), items), have)
+        if campaign.sponsored > 0:
+            user, item, place = self._sponsor(campaign, users[reached], user, item, place, have)
+        return user, item, place
+
+    def _explore(self, campaign: Campaign, user: Codes, item: Codes, choice: Codes, have: Codes) -> Codes:
+        """The same lists, with random items in a share of the places; a place stays if no tried item is new."""
+        rng = np.random.default_rng([self.seed, EXPLORE, len(self.exposures)])
+        item = item.copy()
+        waiting = np.flatnonzero(rng.random(len(user)) < campaign.explore)
+        for _ in range(_TRIES if len(choice) else 0):
+            drawn = choice[rng.integers(0, len(choice), len(waiting))]
+            key = user[waiting] * self.n_items + drawn
+            fits = ~np.isin(key, have) & ~np.isin(key, user * self.n_items + item)
+            first = np.zeros(len(key), dtype=bool)
+            first[np.unique(key, return_index=True)[1]] = True
+            fits &= first
+            item[waiting[fits]] = drawn[fits]
+            waiting = waiting[~fits]
+        return item
+
+    def _sponsor(
+        self, campaign: Campaign, users: Codes, user: Codes, item: Codes, place: Codes, have: Codes
+    ) -> tuple[Codes, Codes, Codes]:
+        """The same lists with sponsored items at the top, as long as before or as `shown`."""
+        assert self.ranking is not None
+        sponsors = self.ranking[_EVERY - 1 :: _EVERY][:_SPONSORS]
+        key = np.repeat(users, len(sponsors)) * self.n_items + np.tile(sponsors, len(users))
+        key = key[~np.isin(key, have)]
+        paid = key // self.n_items
+        starts = np.flatnonzero(np.r_[True, paid[1:] != paid[:-1]]) if len(paid) else np.empty(0, dtype=np.int64)
+        turn = np.arange(len(key)) - np.repeat(starts, np.diff(np.r_[starts, len(key)]))
+        key, turn = key[turn < campaign.sponsored], turn[turn < campaign.sponsored]
+        keys = np.concatenate([key, user * self.n_items + item])
+        rank = np.concatenate([turn, campaign.sponsored + place])
+        _, first = np.unique(keys, return_index=True)  # an item that is on the list anyway comes once, at the top
+        keys, rank = keys[first], rank[first]
+        order = np.lexsort((rank, keys // self.n_items))
+        keys = keys[order]
+        owner = keys // self.n_items
+        place = np.arange(len(keys)) - np.searchsorted(owner, owner) + 1
+        shown = place <= campaign.shown
+        return owner[shown], keys[shown] % self.n_items, place[shown]
 
     def _restore_ids(self, now: Snapshot) -> Snapshot:
         """The profiles as a recommender may know them: by the ids of the log, not by codes."""
@@ -153,15 +215,29 @@ class Service:
         return allowed
 
     def _accept(
-        self, campaign: Campaign, rng: np.random.Generator, user: Codes, item: Codes, tick: int | float
+        self,
+        campaign: Campaign,
+        rng: np.random.Generator,
+        user: Codes,
+        item: Codes,
+        position: Codes,
+        tick: int | float,
     ) -> None:
         """Draw which of the shown items are taken, and when."""
-        liked = self.tastes.affinity(user, item)
+        liked = self.tastes.affinity(user, item, tick)
         length = np.bincount(user, minlength=self.n_users)[user]
         usual = np.bincount(user, weights=liked, minlength=self.n_users)[user] / length
-        chance = np.minimum(campaign.acceptance * liked / np.where(usual > 0, usual, 1.0), 1.0)
+        chance = campaign.acceptance * liked / np.where(usual > 0, usual, 1.0)
+        if campaign.position_bias > 0:
+            seen = position**-campaign.position_bias
+            chance *= seen * length / np.bincount(user, weights=seen, minlength=self.n_users)[user]
+        if campaign.activity_bias > 0 and len(user):
+            sizes = np.bincount(self.events.user[self.events.time <= tick], minlength=self.n_users)
+            active = sizes[user].astype(np.float64) ** campaign.activity_bias
+            chance *= active / active.mean()
+        chance = np.minimum(chance, 1.0)
         key = user * self.n_items + item
-        later = np.isin(key, self.organic.pair_keys(self.n_items))
+        later = np.isin(key, self.unprompted.pair_keys(self.n_items))
         chance[later] = campaign.acceptance if self.anyway is None else self.anyway
         wait = rng.exponential(campaign.delay * self.ticks_per_day, len(user))
         taken = rng.random(len(user)) < chance
@@ -170,7 +246,53 @@ class Service:
         taken &= wait <= self.last - tick  # what comes later is not seen any more
         time = (tick + wait[taken]).astype(self.organic.time.dtype)
         more = Events(user[taken], item[taken], time)
+        if campaign.substitution > 0:
+            self._substitute(campaign, rng, more, new=~later[taken])
         self.events = _merge_earliest(self.events, more, self.n_items)
+        if campaign.spill_over > 0:
+            self._spill_over(campaign, rng, more)
+
+    def _substitute(self, campaign: Campaign, rng: np.random.Generator, accepted: Events, *, new: Mask) -> None:
+        """Remove what users would have interacted with next, had they not accepted something else."""
+        chosen = accepted.select(new & (rng.random(len(accepted)) < campaign.substitution))
+        keys = self.events.pair_keys(self.n_items)
+        mine = np.flatnonzero(
+            np.isin(self.events.user, chosen.user)
+            & np.isin(keys, self.unprompted.pair_keys(self.n_items))
+            & ~np.isin(keys, accepted.pair_keys(self.n_items))  # what was only hastened is not replaced
+        )
+        mine = mine[np.lexsort((self.events.time[mine], self.events.user[mine]))]
+        removed = np.zeros(len(self.events), dtype=bool)
+        place, previous = 0, -1
+        for k in np.lexsort((chosen.time, chosen.user)):
+            user, time = chosen.user[k], chosen.time[k]
+            if user != previous:
+                place, previous = int(np.searchsorted(self.events.user[mine], user)), user
+            while place < len(mine) and self.events.user[mine[place]] == user:
+                place += 1
+                if self.events.time[mine[place - 1]] > time:
+                    removed[mine[place - 1]] = True
+                    break
+        self.events = self.events.select(~removed)
+
+    def _spill_over(self, campaign: Campaign, rng: np.random.Generator, accepted: Events) -> None:
+        """Add interactions with other items of the topics of what was accepted."""
+        assert self.items is not None
+        cause = accepted.select(rng.random(len(accepted)) < campaign.spill_over)
+        item = self.items.draw_related(rng, cause.item)
+        time = cause.time + np.floor(rng.exponential(campaign.delay, len(cause))).astype(np.int64)
+        happens = (time <= self.last) & (self.items.born[item] <= time)
+        self.events = _merge_earliest(self.events, Events(cause.user, item, time).select(happens), self.n_items)
+
+    def _join(self, joiners: Events, rng: np.random.Generator, shown: Codes) -> None:
+        """Add users who come for an item that the campaign shows, and stay."""
+        if len(shown):
+            early = joiners.select(np.lexsort((joiners.time, joiners.user)))
+            user, first = np.unique(early.user, return_index=True)
+            item = shown[rng.integers(0, len(shown), len(user))]
+            self.events = _merge_earliest(self.events, Events(user, item, early.time[first]), self.n_items)
+        self.events = _merge_earliest(self.events, joiners, self.n_items)
+        self.unprompted = _merge_earliest(self.unprompted, joiners, self.n_items)
 
 
 def mark_exposed(events: Events, shown: Exposures, n_items: int) -> Mask:

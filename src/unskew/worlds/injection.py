@@ -32,6 +32,7 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
     """Send the campaigns of a recipe to the users of a log."""
     log = base if isinstance(base, Log) else read_log(base)
     _check_log(log)
+    _check_campaigns(recipe)
     events = Events(log.entry_users(), log.item.astype(np.int64), np.asarray(log.time))
     holdout = np.random.default_rng([seed, HOLDOUT]).random(len(log.users)) < recipe.holdout
     first, last = events.time.min().item(), events.time.max().item()
@@ -87,6 +88,16 @@ def _check_log(log: Log) -> None:
             raise ColumnError(
                 f"the base log has a column {name!r}, which the result needs for something else",
                 remedy="rename it first",
+            )
+
+
+def _check_campaigns(recipe: Recipe) -> None:
+    """Refuse what needs to know the topics of items, or to stop."""
+    for campaign in recipe.campaigns:
+        if campaign.needs_topics:
+            raise PolicyError(
+                "content models, spill-over and joiners need the topics of a simulated world",
+                remedy=f"leave out {option('base')}, or give other {option('campaigns')}",
             )
 
 

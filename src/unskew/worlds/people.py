@@ -6,7 +6,7 @@ items, so that tastes shape single profiles but not the item mix as a whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -17,18 +17,23 @@ from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Floats, Mask, Times
 from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
-from unskew.worlds.recipe import Recipe
+from unskew.worlds.recipe import Campaign, Recipe
 
-ORGANIC, HOLDOUT, CAMPAIGN = 0, 1, 2  # streams of random numbers
+ORGANIC, HOLDOUT, CAMPAIGN, DEMAND, MOVES, EXPLORE, JOINERS, SEASONS, FEATURES = range(
+    9
+)  # streams of random numbers
+_PHASES = 20  # tastes change in so many steps
+_PEAKING = 5  # one in so many topics has the peak of demand
 _MOST_DRAWS = 60  # of an item that the user does not have yet
+_MORE_DRAWS = 5  # times as many if demand varies, since draws of what is less in demand are rejected
 _LARGEST_SCALE = 1e15  # of profile sizes: beyond it nearly all are the largest
 
 
 class Tastes(Protocol):
     """How much people like items that they have not taken."""
 
-    def affinity(self, user: Codes, item: Codes) -> Floats:
-        """A number between 0 and 1 for each pair."""
+    def affinity(self, user: Codes, item: Codes, tick: int | float = 0) -> Floats:
+        """A number between 0 and 1 for each pair, at a time."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +47,8 @@ class Events:
     def __len__(self) -> int:
         return len(self.user)
 
-    def select(self, keep: Mask) -> Events:
-        """Those that the mask keeps."""
+    def select(self, keep: Mask | Codes) -> Events:
+        """Those that a mask keeps, or those at some places."""
         return Events(self.user[keep], self.item[keep], self.time[keep])
 
     def snapshot(self, tick: int | float) -> Snapshot:
@@ -58,6 +63,58 @@ class Events:
 
 
 @dataclass(frozen=True)
+class Items:
+    """The items of a world: everything about them that is random.
+
+    Attributes
+    ----------
+    weight
+        How popular each item is.
+    topic
+        The topic of each item.
+    slope
+        How the demand of new users for each topic moves, between -1 and 1.
+    born
+        The day on which each item appears.
+    phase
+        Where each topic is in its season on day 0, between 0 and 1.
+    peaking
+        The topics whose demand has a peak.
+    """
+
+    weight: Floats
+    topic: Codes
+    slope: Floats
+    born: Codes
+    phase: Floats
+    peaking: Mask
+
+    def draw_related(self, rng: np.random.Generator, item: Codes) -> Codes:
+        """An item of the same topic for each of these, by popularity."""
+        by_topic = np.argsort(self.topic, kind="stable")
+        inside = np.concatenate([[0.0], np.cumsum(self.weight[by_topic])])
+        edge = inside[np.searchsorted(self.topic[by_topic], np.arange(len(self.slope) + 1))]
+        low, high = edge[self.topic[item]], edge[self.topic[item] + 1]
+        place = np.searchsorted(inside, low + rng.random(len(item)) * (high - low), side="right") - 1
+        related: Codes = by_topic[np.minimum(place, len(by_topic) - 1)]
+        return related
+
+    def demand(self, recipe: Recipe, item: Codes, day: Codes) -> Floats:
+        """How much items are in demand on a day, as a share of the largest possible demand of that day."""
+        novelty = np.where(
+            self.born[item] > 0, recipe.novelty * np.exp(-np.maximum(day - self.born[item], 0) / recipe.fade), 0.0
+        )
+        topic = self.topic[item]
+        wave = np.sin(2 * np.pi * (day / recipe.period + self.phase[topic]))
+        start, end = recipe.peak_days
+        outdone = ~self.peaking[topic] & (day >= start) & (day < end)
+        shares: Floats = (
+            (1 + novelty) / (1 + recipe.novelty) * np.exp(recipe.season * (wave - 1) - recipe.peak * outdone)
+        )
+        return shares
+
+
+@dataclass(frozen=True)
 class Topics:
     """Tastes of simulated people: the topic of each item, and the two topics that each user likes.
 
@@ -66,37 +123,107 @@ class Topics:
     of_item
         The topic of each item.
     liked
-        The two topics of each user, the one it likes most first.
+        The two topics of each user, the one it likes most first; one such table, or one for each step of time if
+        tastes move.
     likes
         The affinity to items of the first, of the second, and of any other topic.
+    days
+        How long the time is.
     """
 
     of_item: Codes
     liked: Codes
     likes: tuple[float, float, float]
+    days: int = 1
 
-    def affinity(self, user: Codes, item: Codes) -> Floats:
+    def liked_at(self, user: Codes, day: int | float | Codes) -> Codes:
+        """The two topics that users like on a day."""
+        if self.liked.ndim == 2:
+            return self.liked[user]
+        step = np.asarray(day, dtype=np.int64) * len(self.liked) // self.days
+        liked: Codes = self.liked[np.clip(step, 0, len(self.liked) - 1), user]
+        return liked
+
+    def affinity(self, user: Codes, item: Codes, tick: int | float = 0) -> Floats:
         """1 for the topic liked most, less for the other one, little for the rest."""
         topic = self.of_item[item]
         first, second, rest = self.likes
-        affinity: Floats = np.where(
-            self.liked[user, 0] == topic, first, np.where(self.liked[user, 1] == topic, second, rest)
-        )
+        liked = self.liked_at(user, tick)
+        affinity: Floats = np.where(liked[:, 0] == topic, first, np.where(liked[:, 1] == topic, second, rest))
         return affinity
+
+    def add(self, liked: Codes) -> Topics:
+        """The same with more users, who like these topics."""
+        return replace(self, liked=np.concatenate([self.liked, liked], axis=-2))
+
+
+@dataclass(frozen=True)
+class _People:
+    """What is random about people, whatever the items are."""
+
+    joined: Codes
+    at: Floats  # which topics they like, as quantiles
+    user: Codes
+    time: Codes
 
 
 def simulate_people(recipe: Recipe, seed: int) -> tuple[Events, Topics]:
     """What everyone takes if nothing is recommended; the same whatever campaigns there are."""
+    rng, people, items = _draw_people(recipe, seed)
+    if recipe.item_seed not in (None, seed):
+        items = draw_items(recipe, seed)
+    topics = _draw_topics(recipe, seed, items, people)
+    return _draw_events(recipe, rng, seed, people, items, topics), topics
+
+
+def draw_items(recipe: Recipe, seed: int) -> Items:
+    """The items of a world, without its people."""
+    return _draw_people(recipe, seed if recipe.item_seed is None else recipe.item_seed)[2]
+
+
+def _draw_people(recipe: Recipe, seed: int) -> tuple[np.random.Generator, _People, Items]:
+    """People and items, drawn from one stream, and the stream itself for what they do."""
     rng = np.random.default_rng([seed, ORGANIC])
     joined = _draw_joining_days(recipe, rng)
     weight = rng.permutation((np.arange(recipe.items) + recipe.head) ** -recipe.zipf)
-    topics = _draw_topics(recipe, rng, weight, joined)
+    topic = np.empty(recipe.items, dtype=np.int64)
+    rounds = -(-recipe.items // recipe.topics)  # each topic gets one of the most popular, one of the next, ...
+    dealt = rng.permuted(np.tile(np.arange(recipe.topics), (rounds, 1)), axis=1).ravel()
+    topic[np.argsort(-weight, kind="stable")] = dealt[: recipe.items]
+    slope = rng.permutation(np.linspace(-1, 1, recipe.topics)) if recipe.topics > 1 else np.zeros(1)
+    at = rng.random((recipe.users, 2))
     user, time = _draw_slots(recipe, rng, joined)
     born = np.zeros(recipe.items, dtype=np.int64)
     late = rng.random(recipe.items) < recipe.births
     born[late] = rng.integers(0, recipe.days, int(late.sum()))
+    born = born // recipe.birth_every * recipe.birth_every
     born[np.argmax(weight)] = 0  # there is always something to take
-    return _draw_items(recipe, rng, user, time, weight, born, topics), topics
+    seasons = np.random.default_rng([seed, SEASONS])
+    phase = seasons.random(recipe.topics)
+    peaking = seasons.permutation(recipe.topics) < -(-recipe.topics // _PEAKING)
+    return rng, _People(joined, at, user, time), Items(weight, topic, slope, born, phase, peaking)
+
+
+def simulate_joiners(recipe: Recipe, seed: int, campaigns: list[Campaign]) -> tuple[list[Events], Codes] | None:
+    """What those do by themselves who join because of each campaign, and the topics they like; None for nobody.
+
+    Their codes follow those of everybody else.
+    """
+    sizes = [round(campaign.joiners * recipe.users) for campaign in campaigns]
+    if not sum(sizes):
+        return None
+    rng = np.random.default_rng([seed, JOINERS])
+    wait = np.floor(rng.exponential(np.repeat([campaign.delay for campaign in campaigns], sizes)))
+    days = np.repeat([int(campaign.day) for campaign in campaigns], sizes)  # type: ignore[arg-type]
+    joined = np.minimum(days + wait.astype(np.int64), recipe.days - 1)
+    some = replace(recipe, users=sum(sizes))
+    people = _People(joined, rng.random((some.users, 2)), *_draw_slots(some, rng, joined))
+    items = draw_items(recipe, seed)
+    topics = _draw_topics(some, seed, items, people)
+    events = _draw_events(some, rng, seed, people, items, topics)
+    number = np.repeat(np.arange(len(sizes)), sizes)[events.user]
+    events = replace(events, user=events.user + recipe.users)
+    return [events.select(number == k) for k in range(len(sizes))], topics.liked
 
 
 def _draw_joining_days(recipe: Recipe, rng: np.random.Generator) -> Codes:
@@ -116,26 +243,30 @@ def _truncated_exponential(at: Floats, scale: float, length: npt.ArrayLike) -> F
     return waits
 
 
-def _draw_topics(recipe: Recipe, rng: np.random.Generator, weight: Floats, joined: Codes) -> Topics:
-    of_item = np.empty(recipe.items, dtype=np.int64)
-    rounds = -(-recipe.items // recipe.topics)  # each topic gets one of the most popular, one of the next, ...
-    dealt = rng.permuted(np.tile(np.arange(recipe.topics), (rounds, 1)), axis=1).ravel()
-    of_item[np.argsort(-weight, kind="stable")] = dealt[: recipe.items]
-    mass = np.bincount(of_item, weights=weight, minlength=recipe.topics)
-    slope = rng.permutation(np.linspace(-1, 1, recipe.topics)) if recipe.topics > 1 else np.zeros(1)
-    at = rng.random((recipe.users, 2))
-    if recipe.trend == 0:
-        cumulated = np.cumsum(mass / mass.sum())
-        liked = np.minimum(np.searchsorted(cumulated, at, side="right"), recipe.topics - 1)
-        return Topics(of_item, liked, recipe.affinity)
+def _draw_topics(recipe: Recipe, seed: int, items: Items, people: _People) -> Topics:
+    """The topics that each user likes, by the mass of topics when it joins, and later if tastes move."""
+    mass: Floats = np.bincount(items.topic, weights=items.weight, minlength=recipe.topics).astype(np.float64)
+    phase = people.joined * _PHASES // recipe.days
     liked = np.empty((recipe.users, 2), dtype=np.int64)
-    phase = joined * 20 // recipe.days  # tastes change in twenty steps
-    for k in np.unique(phase):
-        now = mass * np.exp(recipe.trend * slope * k / 20)
-        own = phase == k
-        found = np.searchsorted(np.cumsum(now / now.sum()), at[own], side="right")
-        liked[own] = np.minimum(found, recipe.topics - 1)
-    return Topics(of_item, liked, recipe.affinity)
+    for k in np.unique(phase) if recipe.trend != 0 else [0]:
+        chosen = phase == k if recipe.trend != 0 else np.ones(recipe.users, dtype=bool)
+        liked[chosen] = _choose_topics(recipe, mass, items, people.at[chosen], int(k))
+    if recipe.restless == 0:
+        return Topics(items.topic, liked, recipe.affinity, recipe.days)
+    rng = np.random.default_rng([seed, MOVES])
+    steps = [liked]
+    for k in range(1, _PHASES):
+        moves = (rng.random(recipe.users) < recipe.restless) & (k > phase)
+        renewed = _choose_topics(recipe, mass, items, rng.random((recipe.users, 2)), k)
+        steps.append(np.where(moves[:, None], renewed, steps[-1]))
+    return Topics(items.topic, np.stack(steps), recipe.affinity, recipe.days)
+
+
+def _choose_topics(recipe: Recipe, mass: Floats, items: Items, at: Floats, phase: int) -> Codes:
+    """The topics at quantiles of what is liked in one of the steps of time."""
+    now = mass * np.exp(recipe.trend * items.slope * phase / _PHASES) if recipe.trend != 0 else mass
+    topics: Codes = np.minimum(np.searchsorted(np.cumsum(now / now.sum()), at, side="right"), recipe.topics - 1)
+    return topics
 
 
 def _draw_slots(recipe: Recipe, rng: np.random.Generator, joined: Codes) -> tuple[Codes, Codes]:
@@ -173,34 +304,34 @@ def profile_sizes(at: Floats, mean: float, tail: float, most: int) -> Codes:
     return sizes(high).astype(np.int64)
 
 
-def _draw_items(
-    recipe: Recipe,
-    rng: np.random.Generator,
-    user: Codes,
-    time: Codes,
-    weight: Floats,
-    born: Codes,
-    topics: Topics,
+def _draw_events(
+    recipe: Recipe, rng: np.random.Generator, seed: int, people: _People, items: Items, topics: Topics
 ) -> Events:
-    """Draw an item for each slot; again where the user has it already or it does not exist yet."""
-    by_topic = np.argsort(topics.of_item, kind="stable")
+    """Draw an item for each slot; again if the user has it already, it does not exist yet, or demand is low."""
+    user, time, weight = people.user, people.time, items.weight
+    varies = recipe.novelty > 0 or recipe.season > 0 or recipe.peak > 0
+    demand = np.random.default_rng([seed, DEMAND])
+    by_topic = np.argsort(items.topic, kind="stable")
     inside = np.concatenate([[0.0], np.cumsum(weight[by_topic])])
-    edge = inside[np.searchsorted(topics.of_item[by_topic], np.arange(recipe.topics + 1))]
+    edge = inside[np.searchsorted(items.topic[by_topic], np.arange(recipe.topics + 1))]
     item = np.full(len(user), -1, dtype=np.int64)
     have = np.empty(0, dtype=np.int64)
     waiting = np.arange(len(user))
-    for _ in range(_MOST_DRAWS):
+    for _ in range(_MOST_DRAWS * (_MORE_DRAWS if varies else 1)):
         n = len(waiting)
         how, at = rng.random(n), rng.random(n)
-        topic = topics.liked[user[waiting], np.where(how < recipe.taste * recipe.first, 0, 1)]
+        liked = topics.liked_at(user[waiting], time[waiting])
+        topic = np.where(how < recipe.taste * recipe.first, liked[:, 0], liked[:, 1])
         own = how < recipe.taste
         low, high = np.where(own, edge[topic], 0.0), np.where(own, edge[topic + 1], inside[-1])
         place = np.searchsorted(inside, low + at * (high - low), side="right") - 1
         drawn = by_topic[np.minimum(place, recipe.items - 1)]
         key = user[waiting] * recipe.items + drawn
-        fits = born[drawn] <= time[waiting]
+        fits = items.born[drawn] <= time[waiting]
+        if varies:
+            fits &= demand.random(n) < items.demand(recipe, drawn, time[waiting])
         first = np.zeros(n, dtype=bool)
-        first[np.unique(key, return_index=True)[1]] = True
+        first[np.unique(np.where(fits, key, -1 - np.arange(n)) if varies else key, return_index=True)[1]] = True
         fits &= first & (find_sorted(have, key) < 0)
         item[waiting[fits]] = drawn[fits]
         have = np.union1d(have, key[fits])

@@ -21,6 +21,14 @@ from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 MOST = 10**9
 """Users, items or days of a world, whatever a file says."""
 
+CONTENT = ("content", "content-twin")
+"""What a campaign calls the content models of its world: v1, and its twin v2."""
+
+
+def is_content(spec: Any) -> bool:
+    """Whether a campaign's recommender is a content model of its world."""
+    return isinstance(spec, str) and spec in CONTENT
+
 
 @dataclass(frozen=True)
 class Campaign:
@@ -45,6 +53,22 @@ class Campaign:
         One in so many of these (by popularity at the first campaign) is not recommended; 0 for none.
     delay
         Days until a recommended item is taken, on average.
+    explore
+        Share of the places of each list that are filled with random items of the catalogue.
+    sponsored
+        So many places at the top of each list go to sponsored items: ten of the catalogue, every seventh by
+        popularity at the first campaign.
+    position_bias
+        Acceptance falls with the position in the list like ``position ** -position_bias``.
+    activity_bias
+        Acceptance grows with the size of the user's profile like ``size ** activity_bias``.
+    substitution
+        Probability that an accepted recommendation replaces what the user would have interacted with next.
+    spill_over
+        Probability that an accepted recommendation leads to an interaction with another item of its topic, which
+        was not recommended.
+    joiners
+        Users who join because of the campaign, as a share of all users; they are not in the truth.
     """
 
     day: int | float | str | date
@@ -55,6 +79,13 @@ class Campaign:
     catalogue: float = 0.04
     excluded: int = 60
     delay: float = 4.0
+    explore: float = 0.0
+    sponsored: int = 0
+    position_bias: float = 0.0
+    activity_bias: float = 0.0
+    substitution: float = 0.0
+    spill_over: float = 0.0
+    joiners: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "day", _check_day(self.day))
@@ -63,13 +94,24 @@ class Campaign:
                 f"recommender is {one_line(self.recommender, 200)}",
                 remedy="give the text of a spec, such as 'popular'",
             )
-        recommender(self.recommender)
+        if not is_content(self.recommender):
+            recommender(self.recommender)
         require_number(option("reach"), self.reach, "a share of the users", 0, 1)
         require_whole_number(option("shown"), self.shown, "the length of a list", most=MOST)
         require_number(option("acceptance"), self.acceptance, "a probability", 0, 1)
         require_number("catalogue", self.catalogue, "a share of the items", 0, 1)
         require_whole_number("excluded", self.excluded, "one in so many items", 0)
         require_number("delay", self.delay, "a number of days", 0, MOST)
+        require_whole_number("sponsored", self.sponsored, "a number of places", 0, MOST)
+        for name in ("position_bias", "activity_bias"):
+            require_number(name, getattr(self, name), "an exponent", 0, 10)
+        for name in ("explore", "substitution", "spill_over", "joiners"):
+            require_number(name, getattr(self, name), "a share", 0, 1)
+
+    @property
+    def needs_topics(self) -> bool:
+        """Whether it works only for items whose topics are known, those of a simulated world."""
+        return is_content(self.recommender) or self.spill_over > 0 or self.joiners > 0
 
 
 def _check_day(given: Any) -> Any:
@@ -174,16 +216,37 @@ class Recipe:
         Days within which most of a profile is filled, and the share of it that comes evenly over time instead.
     births
         Share of the items that come into being evenly over the whole time; the others are there at the launch.
+    birth_every
+        New items appear every so many days.
+    novelty, fade
+        New items are in demand: the weight of an item that appears after the launch has the factor
+        ``1 + novelty * exp(-age / fade)``, its age in days.
     trend
         How far the tastes of those who join last differ from those of the first; 0 for not at all.
+    restless
+        Share of the users whose liked topics are drawn anew in each twentieth of the time, following the trend.
+    season, period
+        Demand for a topic goes up and down: its factor is ``exp(season * sin(2 pi (day / period + phase)))``, the
+        phase drawn for each topic.
+    peak, peak_days
+        Demand for a fifth of the topics has the factor ``exp(peak)`` from the first of two days until the second.
     anyway
         Probability that users take what they are shown and would have taken later anyway; None for `acceptance`.
     holdout
         Share of the users who are never shown anything.
+    holdout_bias
+        The chance to be in the holdout group grows with the user's activity like ``items ** holdout_bias``; 0 for
+        a random group.
+    noise
+        How noisy the topic information of the content models is; see `unskew.worlds.content_model`.
     campaigns
         What is recommended when; a recommender that is always on is many small campaigns.
     loop
         What decides the campaigns on the way, or None.
+    stopped_after
+        Also tell what would have happened had nothing been recommended after this day: the table ``stopped``.
+    item_seed
+        Seed of the items, if other people are to be drawn for the items of another world; None for the world's.
     """
 
     users: int = 34_448
@@ -203,11 +266,23 @@ class Recipe:
     pace: float = 40.0
     trickle: float = 0.15
     births: float = 0.0
+    birth_every: int = 1
+    novelty: float = 0.0
+    fade: float = 30.0
     trend: float = 0.0
+    restless: float = 0.0
+    season: float = 0.0
+    period: float = 120.0
+    peak: float = 0.0
+    peak_days: tuple[int, int] = (0, 0)
     anyway: float | None = None
     holdout: float = 0.0
+    holdout_bias: float = 0.0
+    noise: float = 1.0
     campaigns: tuple[Campaign, ...] = ()
     loop: Loop | None = None
+    stopped_after: int | None = None
+    item_seed: int | None = None
 
     def __post_init__(self) -> None:
         require_whole_number(option("users"), self.users, "how many people there are", most=MOST)
@@ -230,8 +305,26 @@ class Recipe:
             )
         for value in self.affinity:
             require_number("affinity", value, "how much a user likes an item", 0, 1)
-        for name in ("taste", "first", "late", "trickle", "births", "holdout"):
+        for name in ("taste", "first", "late", "trickle", "births", "restless", "holdout"):
             require_number(option(name), getattr(self, name), "a share", 0, 1)
+        require_whole_number("birth_every", self.birth_every, "a number of days", most=MOST)
+        for name in ("novelty", "noise"):
+            require_number(name, getattr(self, name), "a factor", 0, 20)
+        for name in ("season", "peak"):
+            require_number(name, getattr(self, name), "the logarithm of a factor", 0, 2)
+        for name in ("fade", "period"):
+            require_number(name, getattr(self, name), "a number of days", 1e-3, MOST)
+        require_number("holdout_bias", self.holdout_bias, "an exponent", 0, 10)
+        object.__setattr__(self, "peak_days", as_tuple("peak_days", self.peak_days))
+        if len(self.peak_days) != 2:
+            raise InputError(
+                f"peak_days is {one_line(self.peak_days, 200)}", remedy="give two days, such as (330, 350)"
+            )
+        for day in self.peak_days:
+            require_whole_number("peak_days", day, "a day since the launch", 0, MOST)
+        for name in ("stopped_after", "item_seed"):
+            if getattr(self, name) is not None:
+                require_whole_number(name, getattr(self, name), "a day or a seed", 0)
         if self.anyway is not None:
             require_number("anyway", self.anyway, "a probability", 0, 1)
         object.__setattr__(self, "campaigns", as_tuple("campaigns", self.campaigns, Campaign))
@@ -270,7 +363,7 @@ def check_recommenders(values: Any) -> None:
     if isinstance(values, Mapping):
         specs = [values.get("recommender"), values.get("incumbent"), *_as_list(values.get("candidates"))]
         for spec in specs:
-            if isinstance(spec, str) and not is_list(spec):
+            if isinstance(spec, str) and not is_list(spec) and not is_content(spec):
                 require_shipped(spec)
     for value in values.values() if isinstance(values, Mapping) else _as_list(values):
         check_recommenders(value)

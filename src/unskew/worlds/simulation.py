@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from unskew.arrays.types import Mask
 from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.closed_loop import run_loop
+from unskew.worlds.content_model import make_production
 from unskew.worlds.injection import inject
 from unskew.worlds.named_worlds import WORLDS
-from unskew.worlds.people import HOLDOUT, Events, simulate_people
+from unskew.worlds.people import HOLDOUT, Events, draw_items, simulate_joiners, simulate_people
 from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, resize
 from unskew.worlds.recipe_json import as_tuple
 from unskew.worlds.world import World, describe_world
+from unskew.worlds.world_files import ROUNDS, STOPPED
 
 
 def simulate(
@@ -110,11 +114,31 @@ def _simulate(name: str, recipe: Recipe, seed: int) -> World:
     campaigns = _sort_campaigns(recipe)
     progress().stage(f"simulating {recipe.users} users")
     events, topics = simulate_people(recipe, seed)
-    holdout = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < recipe.holdout
-    last = recipe.days - 1
-    service = Service(events, topics, recipe.users, recipe.items, holdout, seed, last, anyway=recipe.anyway)
+    joiners = simulate_joiners(recipe, seed, campaigns)
+    n_users = recipe.users
+    if joiners is not None:
+        topics = topics.add(joiners[1])
+        n_users = topics.liked.shape[-2]
+    holdout = np.zeros(n_users, dtype=bool)
+    holdout[: recipe.users] = _draw_holdout(recipe, seed, events)
+    service = Service(
+        events,
+        topics,
+        n_users,
+        recipe.items,
+        holdout,
+        seed,
+        recipe.days - 1,
+        anyway=recipe.anyway,
+        items=draw_items(recipe, seed),
+        joiners=None if joiners is None else joiners[0],
+        make_model=partial(make_production, recipe=recipe, seed=seed),
+    )
+    stopped = service.events
     for campaign in campaigns:
         service.run(campaign, _day(campaign))
+        if recipe.stopped_after is not None and _day(campaign) <= recipe.stopped_after:
+            stopped = service.events
     rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
     tables = {
         "log": _make_table(service.events, service.mark_exposed()),
@@ -123,8 +147,18 @@ def _simulate(name: str, recipe: Recipe, seed: int) -> World:
         "holdout": pa.table({"user": np.flatnonzero(holdout)}),
     }
     if rounds is not None:
-        tables["rounds"] = rounds
+        tables[ROUNDS] = rounds
+    if recipe.stopped_after is not None:
+        tables[STOPPED] = _make_table(stopped)
     return World(tables, describe_world(name, seed, recipe.to_dict()))
+
+
+def _draw_holdout(recipe: Recipe, seed: int, events: Events) -> Mask:
+    """Who is never shown anything: at random, or rather those who do much by themselves."""
+    active = np.bincount(events.user, minlength=recipe.users).astype(np.float64) ** recipe.holdout_bias
+    chance = recipe.holdout * active / active.mean()
+    drawn: Mask = np.random.default_rng([seed, HOLDOUT]).random(recipe.users) < chance
+    return drawn
 
 
 def _sort_campaigns(recipe: Recipe) -> list[Campaign]:

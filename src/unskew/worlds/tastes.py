@@ -51,7 +51,7 @@ class LearnedTastes:
             _normalise_rows(_multiply(left, turn * np.sqrt(squares))), _normalise_rows(_multiply(right, turn))
         )
 
-    def affinity(self, user: Codes, item: Codes) -> Floats:
+    def affinity(self, user: Codes, item: Codes, tick: int | float = 0) -> Floats:
         """The cosine, from a small least value for what is far away to 1."""
         cosine = np.empty(len(user))
         for at in range(0, len(user), _BLOCK):

@@ -14,8 +14,9 @@ import unskew
 from unskew.data.log import Log
 from unskew.errors import InputError, render
 from unskew.reading.reader import read_log
+from unskew.worlds.content_model import ContentModel, make_content_model
 from unskew.worlds.recipe import Recipe
-from unskew.worlds.world_files import ABOUT, ROUNDS, read_world, write_world
+from unskew.worlds.world_files import ABOUT, ROUNDS, STOPPED, read_world, write_world
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -25,7 +26,8 @@ class World:
     Attributes
     ----------
     tables
-        The history as Arrow tables, by name: log, exposures, truth, holdout and, of a closed loop, rounds.
+        The history as Arrow tables, by name: log, exposures, truth, holdout; of a closed loop, rounds; of a world
+        in which something was recommended before the reference date, stopped.
     about
         All parameters, the seed, the version: what `world.json` holds.
     """
@@ -48,6 +50,11 @@ class World:
     def truth(self) -> Log:
         """The log of the same world in which nothing was recommended."""
         return self._read("truth")
+
+    @cached_property
+    def stopped(self) -> Log | None:
+        """The log had recommendations stopped after the recipe's ``stopped_after``; None if it has no such day."""
+        return self._read(STOPPED) if STOPPED in self.tables else None
 
     @property
     def exposures(self) -> pa.Table:
@@ -87,6 +94,18 @@ class World:
             return Recipe.from_dict(self.about["parameters"], from_file=False)  # a file was checked when loaded
         except InputError as error:  # what is wrong there is no option of whoever reads it
             raise type(error)(f"{ABOUT}: {render(error.message)}", remedy=error.remedy) from None
+
+    def content_model(self, twin: int = 0) -> ContentModel:
+        """A recommender that knows the topics of the items, with noise; its twins differ in the noise alone.
+
+        Twin 0 is what campaigns call ``content``, and twin 1 ``content-twin``. In expectation none is better.
+
+        >>> import unskew as us
+        >>> world = us.simulate("twins", users=300, items=120, seed=1)
+        >>> print(world.content_model(), world.content_model(twin=1))
+        content content-twin
+        """
+        return make_content_model(self.recipe, int(self.about["seed"]), twin)
 
     def save(self, folder: str | Path) -> list[Path]:
         """Write the tables (Parquet) and world.json into a folder; returns the paths.

@@ -28,7 +28,8 @@ from unskew.worlds.recipe import Campaign, Recipe, check_recommenders
 from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
 TABLES = ("log", "exposures", "truth", "holdout")
-ROUNDS = "rounds"
+ROUNDS, STOPPED = "rounds", "stopped"
+_SOMETIMES = (ROUNDS, STOPPED)  # tables that not every world has
 ABOUT = "world.json"
 
 _SUMS = "checksums"  # an entry of world.json
@@ -38,6 +39,7 @@ _COLUMNS = {
     "log": ("exposed",),
     "exposures": ("campaign", "position"),
     "truth": (),
+    STOPPED: (),
     ROUNDS: ("round", "at", "candidate", "score_of", "score", "rank", "chosen", "truth"),
 }
 """The columns of tables, behind those of users, items and times where they have these."""
@@ -46,7 +48,7 @@ _COLUMNS = {
 def write_world(tables: Mapping[str, pa.Table], about: Mapping[str, Any], folder: Path) -> list[Path]:
     """Write the tables as Parquet, and world.json; returns the paths."""
     check_folder(folder)
-    chosen = {name: tables[name] for name in (*TABLES, ROUNDS) if name in tables}
+    chosen = {name: tables[name] for name in (*TABLES, *_SOMETIMES) if name in tables}
     with replace_folder(folder, owns=own_names().__contains__, last=[ABOUT]) as new:
         for name, table in chosen.items():
             write_parquet(new / f"{name}.parquet", table, _kind(name), {})
@@ -64,8 +66,13 @@ def read_world(folder: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
     except UnskewError as error:  # what is wrong there is no option of whoever reads it
         raise type(error)(f"{folder / ABOUT}: {render(error.message)}", remedy=error.remedy) from None
     sums = about.pop(_SUMS, None)  # files of older versions have none
-    with_rounds = ROUNDS in sums if isinstance(sums, dict) else (folder / f"{ROUNDS}.parquet").exists()
-    tables = {name: _read_table(folder, name) for name in (*TABLES, *([ROUNDS] if with_rounds else []))}
+    known = sums if isinstance(sums, dict) else None
+    more = [
+        name
+        for name in _SOMETIMES
+        if (name in known if known is not None else (folder / f"{name}.parquet").exists())
+    ]
+    tables = {name: _read_table(folder, name) for name in (*TABLES, *more)}
     if sums is not None and sums != _sum_up(tables, about):
         raise damage_error(folder, "its tables and world.json are not those that were written", _MAKE_AGAIN)
     with report_damage(folder, _MAKE_AGAIN):
@@ -79,7 +86,7 @@ def check_folder(folder: str | Path) -> None:
     check_folder_writable(folder)
     if (folder / ABOUT).exists():
         _read_about(folder)
-    for name in (*TABLES, ROUNDS):
+    for name in (*TABLES, *_SOMETIMES):
         path = folder / f"{name}.parquet"
         if path.exists() and _read_kind(path) != _kind(name):
             raise FileError(
@@ -90,7 +97,7 @@ def check_folder(folder: str | Path) -> None:
 
 def own_names() -> frozenset[str]:
     """What the files of a world are called."""
-    return frozenset([*(f"{name}.parquet" for name in (*TABLES, ROUNDS)), ABOUT])
+    return frozenset([*(f"{name}.parquet" for name in (*TABLES, *_SOMETIMES)), ABOUT])
 
 
 def _sum_up(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, int]:
@@ -150,8 +157,8 @@ def _check_tables(tables: Mapping[str, pa.Table]) -> None:
         raise ValueError("holdout must be one column of users")
     if not pa.types.is_boolean(tables["log"].schema.types[3]):
         raise ValueError("exposed must be true or false")
-    for name in ("log", "truth"):
-        if len(tables[name]) == 0:
+    for name in ("log", "truth", STOPPED):
+        if name in tables and len(tables[name]) == 0:
             raise ValueError(f"{name} has no rows")
     for name, table in tables.items():
         empty = [column for column in table.column_names if table.column(column).null_count]
