@@ -38,7 +38,7 @@ def test_the_excess_is_the_share_that_was_shown(holdout: float) -> None:
     found = us.excess(world.log, COOCCURRENCE, campaigns=DATES, repeats=100, **group)
     true = exposed_share(world, [(330, 350), (430, 450)])
     assert found.low <= found.value <= found.high
-    assert found.value == pytest.approx(true, abs=0.05 if holdout else 0.08)  # others than production rank by dates
+    assert found.value == pytest.approx(true, abs=0.05 if holdout else 0.08)  # cross-fitted by dates
     assert found.production == COOCCURRENCE
     assert str(found).startswith(f"recommendations caused about {100 * found.value:.0f} %")
     ranked = [one for one in found.strata if one.name != "users without a profile"]

@@ -14,6 +14,6 @@ cell (`strata`, `item_push`) and counts (`tally`); `rates` says how much is usua
 `thinning` draws (`keep_draws`), and `cross_fitted` measures the excess, from which `placebo` takes out what the
 same comparison finds before anything was recommended.
 
-Scores of a view count as free of bias only if it dropped something and passed its test on this log: a placebo test,
-a holdout group that was like the others, and no sign of recommendations in what is left (`leftover`).
+Scores of a view count as free of bias only if it dropped something and passed its test on this log: a placebo
+test, a holdout group that was like the others, and no sign of recommendations in what is left (`leftover`).
 """

@@ -3,8 +3,8 @@
 By dates alone, interactions are compared with those of earlier, quiet windows. Tastes move, users change, and
 models may rank later interactions higher for reasons of their own: all of that looks like recommendations. So the
 same comparison is made for several windows of about the same length before the first campaign window. What it
-finds there is taken out of the estimate, its interval widens that of the estimate, and if it is too noisy to exclude
-`LIMIT`, the estimate counts as not tested.
+finds there is taken out of the estimate, its interval widens that of the estimate, and if it is too noisy to
+exclude `LIMIT`, the estimate counts as not tested.
 
 A placebo of P means that the usual rate is estimated as 1 - P of what it is, so that an induced share E becomes::
 
