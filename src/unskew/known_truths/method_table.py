@@ -6,7 +6,7 @@ A new view or weighting is one line here, and a line in `METHODS` for each way t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from unskew.checks import require_instance
@@ -17,11 +17,7 @@ from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case
 from unskew.methods import keep_users, require_method
 from unskew.text import did_you_mean
-from unskew.views.kept import plan_kept
-from unskew.views.organic import organic
-from unskew.views.outside import outside
-from unskew.views.thinned import plan_thinned
-from unskew.views.thinning import Thinning
+from unskew.views.take_view import take_draws
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.production_agreement import Agreement
 
@@ -108,41 +104,38 @@ class Method:
 ALL = View("all", lambda case: [case.log])
 ALL_AS_THEN = View("all", lambda case: [case.log], at_reference=True)
 HELD_OUT_ALONE = View("hold-out", lambda case: [keep_users(case.log, case.holdout or ())], ("hold-out",))
-ORGANIC = View("organic", lambda case: [organic(case.log)], ("exposures",))
-OUTSIDE = View("outside", lambda case: [outside(case.log, case.windows)], ("dates",))
 
 
-def _thin_by_dates(production: str | None = None) -> Callable[[Case], list[Log]]:
-    """Thinning to what is usual in quiet windows, with the true model of production or another in its place."""
-    return lambda case: _draw(
-        plan_thinned(
-            case.log, production or case.require_production(), campaigns=case.windows, until=case.now.label
-        ),
-        case,
-    )
+def _take_view(
+    view: str, *, production: str | None = None, dates: bool = False, group: bool = False, exposures: bool = False
+) -> Callable[[Case], list[Log]]:
+    """A view made from these facts alone, tested as for a user; the true production unless another is named."""
+
+    def make(case: Case) -> list[Log]:
+        needs_production = view in ("thinned", "kept")
+        return take_draws(
+            case.log if exposures else replace(case.log, exposed=None),
+            draws=DRAWS,
+            view=view,
+            campaigns=case.windows if dates else (),
+            holdout=case.holdout if group else None,
+            production=(production or case.require_production()) if needs_production else None,
+            since=case.before.label,
+            until=case.now.label,
+            candidates=tuple(case.models.values()),
+            seed=case.seed,
+        )
+
+    return make
 
 
-def _thin_by_holdout(production: str | None = None) -> Callable[[Case], list[Log]]:
-    """Thinning to what a hold-out group took."""
-    return lambda case: _draw(
-        plan_thinned(case.log, production or case.require_production(), **case.contrast_with_holdout()), case
-    )
-
-
-def _keep(case: Case) -> list[Log]:
-    """What was exposed, kept as often as a hold-out group took it."""
-    return _draw(plan_kept(case.log, case.require_production(), **case.contrast_with_holdout()), case)
-
-
-def _draw(plan: Thinning, case: Case) -> list[Log]:
-    return [plan.draw(case.seed, draw) for draw in range(DRAWS)]
-
-
-THINNED_BY_DATES = View("thinned", _thin_by_dates(), ("dates", "production"))
-THINNED_BY_DATES_ALONE = View("thinned", _thin_by_dates("auto"), ("dates",))
-THINNED_BY_HOLDOUT = View("thinned", _thin_by_holdout(), ("production", "hold-out"))
-THINNED_BY_HOLDOUT_ALONE = View("thinned", _thin_by_holdout("auto"), ("hold-out",))
-KEPT = View("kept", _keep, ("production", "hold-out", "exposures"))
+ORGANIC = View("organic", _take_view("organic", exposures=True), ("exposures",))
+OUTSIDE = View("outside", _take_view("outside", dates=True), ("dates",))
+THINNED_BY_DATES = View("thinned", _take_view("thinned", dates=True), ("dates", "production"))
+THINNED_BY_DATES_ALONE = View("thinned", _take_view("thinned", production="auto", dates=True), ("dates",))
+THINNED_BY_HOLDOUT = View("thinned", _take_view("thinned", group=True), ("production", "hold-out"))
+THINNED_BY_HOLDOUT_ALONE = View("thinned", _take_view("thinned", production="auto", group=True), ("hold-out",))
+KEPT = View("kept", _take_view("kept", group=True, exposures=True), ("production", "hold-out", "exposures"))
 
 RAW = PairWeights("raw", lambda now, before, case: None)
 WEIGHTED = PairWeights("weighted", lambda now, before, case: fit_weights(now, before))
@@ -190,6 +183,7 @@ METHODS: dict[str, Method] = {
         Method("outside + weights", OUTSIDE, WEIGHTED),
         Method("thinned by dates", THINNED_BY_DATES, RAW),
         Method("thinned by dates + weights", THINNED_BY_DATES, WEIGHTED),
+        Method("thinned by dates, auto", THINNED_BY_DATES_ALONE, RAW),
         Method("thinned by dates, auto + weights", THINNED_BY_DATES_ALONE, WEIGHTED),
         Method("hold-out-users", ALL, HELD_OUT_USERS),
         Method("hold-out-alone", HELD_OUT_ALONE, RAW),

@@ -17,6 +17,7 @@ from typing import Any
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
+from unskew.data.view_report import ViewReport
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.evaluation.independent_units import Difference
 from unskew.evaluation.quality import Quality
@@ -47,6 +48,7 @@ class ScoredCase:
         self._before = self._rank(case.truth, case.before)
         self._truth = ScoredLog(case.truth, case, self._rank(case.truth, case.now), self._before)
         self._views: dict[View, list[ScoredLog]] = {}
+        self._reports: dict[View, ViewReport | None] = {}
         self._orders: dict[tuple[Quality, PairWeights], list[Pair]] = {}
 
     def find_truth(self, name: str, quality: Quality, weights: PairWeights) -> Finding:
@@ -76,11 +78,17 @@ class ScoredCase:
         """How long an estimate took, all of its draws, with what it shares with others."""
         return sum(one.seconds(name, method.weights) for one in self._make_view(method.view))
 
+    def find_report(self, view: View) -> ViewReport | None:
+        """What a view says about itself; None for the log as it is."""
+        self._make_view(view)
+        return self._reports[view]
+
     def _make_view(self, view: View) -> list[ScoredLog]:
         """Each draw of a view, made once."""
         if view not in self._views:
             began = time.perf_counter()
             logs = view.make(self.case)
+            self._reports[view] = logs[0].view_report
             took = (time.perf_counter() - began) / len(logs)
             moment = self.case.before if view.at_reference else self.case.now
             self._views[view] = [
@@ -181,6 +189,7 @@ def _rank_recommenders(scored: ScoredCase, method: Method, quality: Quality, row
     ordered = scored.order(quality, method.weights)
     choice = choose_by(estimates, truths)
     gains = [row["gain"] for row in rows]
+    view = scored.find_report(method.view)
     return {
         **_identify(scored, method),
         "quality": quality.name,
@@ -192,6 +201,8 @@ def _rank_recommenders(scored: ScoredCase, method: Method, quality: Quality, row
         "regret_share": choice.regret_share,
         "chosen": choice.chosen,
         "best": choice.best,
+        "trusted": None if view is None else view.trusted,
+        "placebo": None if view is None or view.placebo is None else view.placebo["value"],
         "gains": sum(gains),
         "gains_seen": sum(row["gain"] and row["gain_seen"] for row in rows),
         "gains_false": sum(row["gain_seen"] and not row["gain"] for row in rows),

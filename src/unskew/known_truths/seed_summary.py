@@ -71,6 +71,8 @@ def summarise_rankings(rankings: Iterable[Row]) -> list[Row]:
         tau, tau_se = mean_and_error([row["tau"] for row in own])
         regret, regret_se = mean_and_error([row["regret"] for row in own])
         regret_share, regret_share_se = mean_and_error([row["regret_share"] for row in own])
+        trusted, trusted_se = mean_and_error([row["trusted"] for row in own])
+        placebo, placebo_se = mean_and_error([row["placebo"] for row in own])
         counts = {key: sum(row[key] for row in own) for key in ("gains", "gains_seen", "gains_false")}
         found.append(
             dict(zip(_METHOD, name, strict=True))
@@ -83,6 +85,10 @@ def summarise_rankings(rankings: Iterable[Row]) -> list[Row]:
                 "regret_se": regret_se,
                 "regret_share": regret_share,
                 "regret_share_se": regret_share_se,
+                "trusted": trusted,
+                "trusted_se": trusted_se,
+                "placebo": placebo,
+                "placebo_se": placebo_se,
                 **counts,
             }
         )

@@ -48,6 +48,7 @@ RANKING = pa.schema(
         "tau_se": _NUMBER,
         "pairs": _COUNT,
         **dict.fromkeys(("regret", "regret_se", "regret_share", "regret_share_se"), _NUMBER),
+        **dict.fromkeys(("trusted", "trusted_se", "placebo", "placebo_se"), _NUMBER),
         **dict.fromkeys(("gains", "gains_seen", "gains_false"), _COUNT),
         **dict.fromkeys(("covered", "covered_se"), _NUMBER),
     }

@@ -21,8 +21,9 @@ class WorldTables:
     world, quality
         What they are about.
     errors
-        The mean error of each recommender, Kendall's tau, the regret, how many of the true gains were seen and how
-        many that were none, and how often intervals cover.
+        The mean error of each recommender, Kendall's tau, the regret, in how many logs the view was trusted, what
+        its placebo found, how many of the true gains were seen and how many that were none, and how often
+        intervals cover.
     removed
         The share of the raw bias removed, of each recommender.
     """
@@ -52,13 +53,17 @@ def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row]) -> 
         own = [by_name[one["method"], who] for who in recommenders]
         return [one["method"], one["knows"], *map(show, own)]
 
-    errors = [["method", "knows", *recommenders, "tau", "regret", "gains", "false", "covered"]]
+    errors = [
+        ["method", "knows", *recommenders, "tau", "regret", "trusted", "placebo", "gains", "false", "covered"]
+    ]
     for one in ranking:
         errors.append(
             [
                 *fill(one, lambda row: format_error(row["error"], row["error_se"])),
                 _format_tau(one["tau"], one["tau_se"]),
                 format_share(one["regret_share"], one["regret_share_se"]),
+                format_share(one["trusted"]),
+                format_share(one["placebo"], one["placebo_se"]),
                 f"{one['gains_seen']} of {one['gains']}",
                 str(one["gains_false"]),
                 format_share(one["covered"], one["covered_se"]),

@@ -28,11 +28,14 @@ def split_blocks(blocks: int, seed: int) -> list[Mask]:
     return [rng.permutation(blocks) < blocks // 2 for _ in range(_SPLITS)]
 
 
-def measure_excess(counted: Sequence[Tally], halves: Sequence[Mask], times: Floats | None = None) -> float:
-    """The share of what was taken in the windows that came from recommendations.
+def measure_excess(
+    counted: Sequence[Tally], halves: Sequence[Mask], times: Floats | None = None, *, two_sided: bool = False
+) -> float:
+    """The share of the interactions in the windows that recommendations caused.
 
     Of several models, the one that separates best on one half is used on the other. `times` says how often each
-    block of users counts.
+    block of users counts. With `two_sided`, strata with fewer interactions than usual count as well: what is
+    missing is negative.
     """
     even = np.arange(counted[0].blocks) % 2 == 0
 
@@ -42,7 +45,7 @@ def measure_excess(counted: Sequence[Tally], halves: Sequence[Mask], times: Floa
             found = [_separate(one, chosen_on * even, chosen_on * ~even) for one in counted]
             best = int(np.argmax(found))
         first, second = (find_rates(counted[best], some) for some in (chosen_on, measured_on))
-        more = first.excess > 0
+        more = (first.excess > 0) | two_sided
         return _share(second.excess[more & _KNOWN].sum(), second)
 
     return _average(measure, counted[0].blocks, halves, times)
@@ -58,13 +61,18 @@ def measure_separation(counted: Tally, halves: Sequence[Mask], times: Floats | N
     return _average(lambda one, other: _separate(counted, one, other), counted.blocks, halves, times)
 
 
-def resample_excess(counted: Sequence[Tally], halves: Sequence[Mask], repeats: int, seed: int) -> Floats:
-    """The share that came from recommendations for samples of blocks, drawn with repetition."""
+def resample_excess(
+    counted: Sequence[Tally], halves: Sequence[Mask], repeats: int, seed: int, *, two_sided: bool = False
+) -> Floats:
+    """The share that recommendations caused for samples of blocks, drawn with repetition."""
     rng = np.random.default_rng([seed, _STREAM, 1])
     blocks = counted[0].blocks
     each = np.full(blocks, 1 / blocks)
     return np.array(
-        [measure_excess(counted, halves, rng.multinomial(blocks, each).astype(np.float64)) for _ in range(repeats)]
+        [
+            measure_excess(counted, halves, rng.multinomial(blocks, each).astype(float), two_sided=two_sided)
+            for _ in range(repeats)
+        ]
     )
 
 

@@ -123,13 +123,23 @@ class InducedShare:
 
 
 def measure_induced_share(
-    contrast: Contrast, production: Production, *, level: float = 0.95, repeats: int = _REPEATS, seed: int = 0
+    contrast: Contrast,
+    production: Production,
+    *,
+    level: float = 0.95,
+    repeats: int = _REPEATS,
+    seed: int = 0,
+    two_sided: bool = False,
 ) -> InducedShare:
-    """The induced share of the windows of a contrast; by dates, with several placebos before them."""
-    value, low, high = _measure(production.tallies, level, repeats, seed)
+    """The induced share of the windows of a contrast; by dates, with several placebos before them.
+
+    With `two_sided`, interactions that are missing count as well, so that a log from which too much was dropped
+    has a negative share.
+    """
+    value, low, high = _measure(production.tallies, level, repeats, seed, two_sided)
     if contrast.quiet is None:
         return InducedShare(value, low, high, level, value)
-    placebo = measure_placebo(contrast, production, level=level, seed=seed)
+    placebo = measure_placebo(contrast, production, level=level, seed=seed, two_sided=two_sided)
     if placebo is None:
         return InducedShare(value, low, high, level, value)
     return _correct(InducedShare(value, low, high, level, value, placebo), placebo)
@@ -150,7 +160,7 @@ def _log_rest(share: float) -> float:
 
 
 def measure_placebo(
-    contrast: Contrast, production: Production, *, level: float = 0.95, seed: int = 0
+    contrast: Contrast, production: Production, *, level: float = 0.95, seed: int = 0, two_sided: bool = False
 ) -> Placebo | None:
     """The induced share of windows before the first one.
 
@@ -161,7 +171,7 @@ def measure_placebo(
     if not contrasts:
         return None
     z = critical_value(level)
-    limits = [_measure([production.count(each, seed)], level, _REPEATS, seed) for each in contrasts]
+    limits = [_measure([production.count(each, seed)], level, _REPEATS, seed, two_sided) for each in contrasts]
     values = [value for value, _, _ in limits]
     variance = float(np.mean([((high - low) / (2 * z)) ** 2 for _, low, high in limits]))
     if len(values) > 1:
@@ -193,12 +203,14 @@ def find_contrast_since(log: Log, windows: Sequence[TimeWindow], until: int | fl
     return Contrast(log, tuple(busy), None, taken, quiet, taken.inside, ())
 
 
-def _measure(counted: Sequence[Tally], level: float, repeats: int, seed: int) -> tuple[float, float, float]:
+def _measure(
+    counted: Sequence[Tally], level: float, repeats: int, seed: int, two_sided: bool
+) -> tuple[float, float, float]:
     """The induced share, not corrected, with its interval; without repeats, that is unknown."""
     halves = split_blocks(counted[0].blocks, seed)
-    value = measure_excess(counted, halves)
+    value = measure_excess(counted, halves, two_sided=two_sided)
     if not repeats:
         return value, math.nan, math.nan
-    shares = resample_excess(counted, halves, repeats, seed)
+    shares = resample_excess(counted, halves, repeats, seed, two_sided=two_sided)
     low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2])
     return value, float(low), float(high)

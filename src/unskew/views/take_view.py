@@ -20,7 +20,7 @@ from unskew.recommend.specs import AnyRecommender
 from unskew.text import percent
 from unskew.views.holdout_group import find_holdout
 from unskew.views.kept import plan_kept
-from unskew.views.leftover import find_leftover
+from unskew.views.leftover import find_leftover, find_loss
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
 from unskew.views.reporting import describe_view
@@ -305,6 +305,8 @@ class _Known:
             production="auto" if self.production is None else self.production,
             candidates=self.candidates,
         )
+        if passed and view == "outside":
+            passed, sentence = find_loss(self.log, self.windows, self._find_last())
         return {"tested": passed, "test": sentence}
 
     def _find_first(self) -> int | float:
