@@ -120,7 +120,7 @@ def check(
     ran = check_specs([baseline], qualities) if scored and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
-    compared = [*models.values(), *(ran or {}).values()] if models is not None else None
+    compared = {**(ran or {}), **models} if models is not None else None
     views = source.take_draws(
         log, since=reference, until=at, draws=draws if scored else 1, seed=chosen.seed, compared=compared
     )

@@ -88,7 +88,7 @@ def evaluate(
     fitted = None if weights is None else ItemWeights.load(weights)
     since = reference if fitted is None else fitted.reference
     log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
-    compared = [*models.values(), *(ran or {}).values()]
+    compared = {**(ran or {}), **models}
     views = source.take_draws(log, since=since, until=at, draws=draws, seed=chosen.seed, compared=compared)
     found = report(
         views,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -106,7 +106,7 @@ class KnownOptions:
         draws: int = 1,
         seed: int = 0,
         drop_nulls: bool = False,
-        compared: Iterable[Any] | None = None,
+        compared: Mapping[str, Any] | None = None,
     ) -> list[Log]:
         """Draws of the best view that is possible, or of the one that is insisted on.
 
@@ -124,7 +124,7 @@ class KnownOptions:
             view=self.view,
             since=since,
             until=until,
-            candidates=compared or (),
+            candidates=compared or {},
             test=compared is not None,
             seed=seed,
             draws=draws,
@@ -201,3 +201,5 @@ def _describe(report: ViewReport) -> Iterator[str]:
     if report.test:
         status = "Trusted" if report.trusted else "Not trusted"
         yield f"{status}: {report.test}. The view assumes that {report.assumption}."
+    for test in report.recommender_tests:
+        yield f"{'Trusted' if test.passed else 'Not trusted'} for {test.name}: {test.test}."

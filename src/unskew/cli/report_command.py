@@ -146,7 +146,7 @@ def report(
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
     log = source.read()
-    compared = [*models.values(), *(ran or {}).values()]
+    compared = {**(ran or {}), **models}
     views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed, compared=compared)
     found = make_log_page(
         views,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -399,7 +399,7 @@ class LogOptions:
         until: Any,
         draws: int = 1,
         seed: int = 0,
-        compared: Iterable[Any] | None = None,
+        compared: Mapping[str, Any] | None = None,
     ) -> list[Log]:
         """The best view of the log that what is known allows; several draws of it, where chance decides.
 

@@ -279,10 +279,9 @@ class Log(DatedLog):
         left = keep_rows(self, np.asarray(keep, dtype=np.bool_), repeats)
         return replace(left, view=self.view if view is None else view, cut=self.edges)
 
-    @property
-    def is_debiased(self) -> bool:
-        """Whether this is a view that dropped what recommendations did to the log, and passed its test."""
-        return self.view_report is not None and self.view_report.trusted
+    def is_debiased_for(self, recommender: str) -> bool:
+        """Whether this is a view in which, by its tests, nothing recommended shows to a recommender any more."""
+        return self.view_report is not None and self.view_report.is_trusted_for(recommender)
 
     def entry_users(self) -> Codes:
         """Whose each entry is, as a code."""

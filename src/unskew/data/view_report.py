@@ -38,6 +38,15 @@ class Stratum:
 
 
 @dataclass(frozen=True)
+class RecommenderTest:
+    """Whether a recommender that is scored on a view still finds recommendations in it, and that in a sentence."""
+
+    name: str
+    passed: bool
+    test: str
+
+
+@dataclass(frozen=True)
 class ViewReport:
     """What a view left out, and why it was taken.
 
@@ -66,6 +75,8 @@ class ViewReport:
         The test in a sentence.
     placebo
         Of views by dates: what the same comparison finds before anything was recommended.
+    recommender_tests
+        Of each recommender that is compared on the view: whether it still finds recommendations in it.
     """
 
     view: str
@@ -81,6 +92,7 @@ class ViewReport:
     tested: bool = False
     test: str = ""
     placebo: dict[str, Any] | None = None
+    recommender_tests: tuple[RecommenderTest, ...] = ()
 
     @property
     def drops_enough(self) -> bool:
@@ -94,8 +106,12 @@ class ViewReport:
 
     @property
     def trusted(self) -> bool:
-        """Whether scores of the view count as free of bias: it drops something, and its test was passed."""
+        """Whether the view counts as free of bias: it drops something, and its test was passed."""
         return self.drops_enough and self.tested
+
+    def is_trusted_for(self, recommender: str) -> bool:
+        """Whether scores of a recommender on the view count as free of bias: it passed a test of its own too."""
+        return self.trusted and any(test.passed and test.name == recommender for test in self.recommender_tests)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -120,11 +120,6 @@ class SparkLog(DatedLog):
         policy = Policy(p_item=describe_item_prior(p_item), view=self.view)
         return SparkSnapshot(self, moment.label, moment.tick, policy, SnapshotRule(self.rule, moment, p_item))
 
-    @property
-    def is_debiased(self) -> bool:
-        """Whether a view passed its test, as `unskew.Log` has it; on Spark none is tested."""
-        return self.view_report is not None and self.view_report.trusted
-
     def take_view(self, step: ViewStep, name: str, reason: str, details: str = "") -> SparkLog:
         """A view of the log, which every worker takes of its blocks."""
         rule = replace(self.rule, views=(*self.rule.views, step))

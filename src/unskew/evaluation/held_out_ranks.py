@@ -104,10 +104,10 @@ class HeldOutRanks:
         """Whether the bias of the log can be in scores.
 
         Item weights remove it from constant lists alone; a view removes it if it dropped something and passed its
-        test on this log.
+        tests on this log, one of which is about this recommender.
         """
         freed = weighting.frees_constant_lists and self.constant
-        return not self.snapshot.log.is_debiased and not freed
+        return not freed and not self.snapshot.log.is_debiased_for(self.recommender)
 
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair; one of users is the same for all pairs that were sought in one list."""

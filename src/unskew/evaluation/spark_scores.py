@@ -110,7 +110,7 @@ class SparkRanks:
             self._pair_sums[self.weightings.index(weighting)],
             self.left_out,
             users=weighting.users.n_users,
-            biased=not self.snapshot.log.is_debiased and not freed,
+            biased=not freed,  # no view is tested on Spark,
             users_left_out=weighting.users.left_out(),
             users_without_profile=Share(),
             users_below_min_items=self.snapshot.below_min_items,

@@ -5,7 +5,7 @@ A new view or weighting is one line here, and a line in `METHODS` for each way t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from unskew.data.weighting import Weights
 from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case
 from unskew.methods import keep_users, require_method
+from unskew.recommend.contract import Recommender
 from unskew.text import did_you_mean
 from unskew.views.take_view import take_draws
 from unskew.weights.fit_weights import fit_weights
@@ -34,7 +35,8 @@ class View:
     name
         What results call it.
     make
-        The view from a case; where chance decides, several draws of it, over which results are averaged.
+        The view from a case and the recommenders that are compared on it; if chance decides, several draws of it,
+        over which results are averaged.
     needs
         What has to be known: some of `FACTS`.
     at_reference
@@ -42,7 +44,7 @@ class View:
     """
 
     name: str
-    make: Callable[[Case], Sequence[Log]]
+    make: Callable[[Case, Mapping[str, Recommender]], Sequence[Log]]
     needs: tuple[str, ...] = ()
     at_reference: bool = False
 
@@ -101,17 +103,17 @@ class Method:
         return " + ".join(fact for fact in FACTS if fact in self.needs) or "the log"
 
 
-ALL = View("all", lambda case: [case.log])
-ALL_AS_THEN = View("all", lambda case: [case.log], at_reference=True)
-HELD_OUT_ALONE = View("hold-out", lambda case: [keep_users(case.log, case.holdout or ())], ("hold-out",))
+ALL = View("all", lambda case, _: [case.log])
+ALL_AS_THEN = View("all", lambda case, _: [case.log], at_reference=True)
+HELD_OUT_ALONE = View("hold-out", lambda case, _: [keep_users(case.log, case.holdout or ())], ("hold-out",))
 
 
 def _take_view(
     view: str, *, production: str | None = None, dates: bool = False, group: bool = False, exposures: bool = False
-) -> Callable[[Case], list[Log]]:
+) -> Callable[[Case, Mapping[str, Recommender]], list[Log]]:
     """A view made from these facts alone, tested as for a user; the true production unless another is named."""
 
-    def make(case: Case) -> list[Log]:
+    def make(case: Case, compared: Mapping[str, Recommender]) -> list[Log]:
         needs_production = view in ("thinned", "kept")
         return take_draws(
             case.log if exposures else replace(case.log, exposed=None),
@@ -122,7 +124,7 @@ def _take_view(
             production=(production or case.require_production()) if needs_production else None,
             since=case.before.label,
             until=case.now.label,
-            candidates=tuple(case.models.values()),
+            candidates=compared,
             seed=case.seed,
         )
 

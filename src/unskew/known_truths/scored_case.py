@@ -87,7 +87,7 @@ class ScoredCase:
         """Each draw of a view, made once."""
         if view not in self._views:
             began = time.perf_counter()
-            logs = view.make(self.case)
+            logs = view.make(self.case, self.models)
             self._reports[view] = logs[0].view_report
             took = (time.perf_counter() - began) / len(logs)
             moment = self.case.before if view.at_reference else self.case.now
@@ -148,6 +148,7 @@ def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, nam
     estimate = scored.find_estimate(name, quality, method)
     raw = scored.find_estimate(name, quality, Method("raw", ALL, RAW))
     truth = scored.find_truth(name, quality, method.weights)
+    view = scored.find_report(method.view)
     return {
         **_identify(scored, method),
         "recommender": name,
@@ -164,6 +165,7 @@ def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, nam
         "error": estimate.value / truth.value - 1 if truth.value != 0 else None,
         "bias_removed": find_bias_removed(estimate.value, raw, truth.value),
         "effective_pairs": estimate.effective_pairs,
+        "trusted": None if view is None else view.is_trusted_for(name),
         "draws": estimate.draws,
         "spread": estimate.spread,
         "change": estimate.change,

@@ -26,6 +26,7 @@ def _summarise(rows: Sequence[Row]) -> Row:
     error, error_se = mean_and_error([row["error"] for row in rows])
     removed, removed_se = find_share_removed(rows)
     covered, covered_se = mean_and_error([row["covered"] for row in rows])
+    trusted, trusted_se = mean_and_error([row["trusted"] for row in rows])
     estimate, estimate_se = mean_and_error([row["estimate"] for row in rows])
     truth, truth_se = mean_and_error([row["truth"] for row in rows])
     size, size_se = mean_and_error([None if row["error"] is None else abs(row["error"]) for row in rows])
@@ -43,6 +44,8 @@ def _summarise(rows: Sequence[Row]) -> Row:
         "bias_removed_se": removed_se,
         "covered": covered,
         "covered_se": covered_se,
+        "trusted": trusted,
+        "trusted_se": trusted_se,
         "effective_pairs": float(np.mean([row["effective_pairs"] for row in rows])),
         "seconds": float(np.mean([row["seconds"] for row in rows])),
     }

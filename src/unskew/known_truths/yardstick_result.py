@@ -28,6 +28,7 @@ ROWS = pa.schema(
         **dict.fromkeys(("estimate", "raw", "truth", "error", "bias_removed"), _NUMBER),
         "covered": _FLAG,
         **dict.fromkeys(("low", "high", "raw_low", "raw_high", "mean_truth", "effective_pairs"), _NUMBER),
+        "trusted": _FLAG,
         "draws": _COUNT,
         "spread": _NUMBER,
         **dict.fromkeys(("change", "change_low", "change_high", "true_change"), _NUMBER),
@@ -66,7 +67,8 @@ SUMMARY = pa.schema(
             (
                 *("estimate", "estimate_se", "truth", "truth_se"),
                 *("error", "error_se", "error_size", "error_size_se"),
-                *("bias_removed", "bias_removed_se", "covered", "covered_se", "effective_pairs", "seconds"),
+                *("bias_removed", "bias_removed_se", "covered", "covered_se", "trusted", "trusted_se"),
+                *("effective_pairs", "seconds"),
             ),
             _NUMBER,
         ),

@@ -26,7 +26,7 @@ from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_me
 from unskew.recommend.specs import AnyRecommenders
 
 _MOST_WORLDS = POPULATION
-_FORMAT = 2  # of the files of single cases
+_FORMAT = 3  # of the files of single cases
 
 
 @dataclass(frozen=True)

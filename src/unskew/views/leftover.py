@@ -9,17 +9,25 @@ much left means that recommendations still show; too little, that the view dropp
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, mark_inside
-from unskew.errors import UnskewError
-from unskew.recommend.specs import AnyRecommender
+from unskew.errors import UnskewError, UnskewWarning
+from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import percent
 from unskew.views.contrast import set_up_contrast
-from unskew.views.placebo import LIMIT, find_contrast_since, measure_induced_share
-from unskew.views.production_choice import CANDIDATES, choose_production
+from unskew.views.placebo import LIMIT, InducedShare, find_contrast_since, measure_induced_share
+from unskew.views.production_choice import (
+    CANDIDATES,
+    FEW_FOLDS,
+    FEW_WINDOWS,
+    choose_production,
+    is_cheap,
+    take_for_production,
+)
 
 _CHEAP = CANDIDATES[:3]
 _LARGEST = 0.05  # difference of what is left from the time before
@@ -28,15 +36,9 @@ _COVERED = 0.9  # of the time since the first recommendation: windows that cover
 
 
 def find_leftover(
-    view: Log,
-    windows: Sequence[TimeWindow],
-    since: int | float,
-    until: int | float,
-    *,
-    production: AnyRecommender = "auto",
-    candidates: Iterable[AnyRecommender] = (),
+    view: Log, windows: Sequence[TimeWindow], since: int | float, until: int | float
 ) -> tuple[bool, str]:
-    """Whether a view passed the test that neither too much nor too little is left, and the test in a sentence.
+    """Whether a view leaves neither too much nor too little outside its windows, and that in a sentence.
 
     Parameters
     ----------
@@ -46,36 +48,83 @@ def find_leftover(
         Time that counts as free of recommendations already; none for a view by exposures.
     since, until
         From which tick something may have been recommended, and up to which the log is used.
-    production, candidates
-        What made the recommendations or ``"auto"``, and models that compete then.
     """
     first = view.axis.show(since)
     times = _list_outside(windows, since, until)
-    uncovered = sum(time.end - time.start for time in times)
-    if uncovered <= (1 - _COVERED) * (until - since):
+    if sum(time.end - time.start for time in times) <= (1 - _COVERED) * (until - since):
         return True, f"the windows cover the time since {first}"
-    try:
+
+    def measure() -> InducedShare:
         contrast = find_contrast_since(view, times, until)
-        if not (contrast.taken.known & contrast.taken.inside).any():
-            return (
-                False,
-                f"not tested: nobody with a profile interacted with anything outside the windows since {first}",
-            )
-        stand_in = choose_production(contrast, production, candidates, family=_CHEAP)
-        share = measure_induced_share(contrast, stand_in, two_sided=True)
-    except UnskewError:  # there is no quiet time, or too little of it
-        return False, f"not tested: the log has too little quiet time before {first}"
-    if share.placebo is None:
-        return False, f"not tested: the log has too little quiet time before {first}"
-    if not share.placebo.is_passed:
-        return False, f"not tested: {share.placebo}"
-    limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
-    if share.is_sign:
-        return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
+        stand_in = choose_production(contrast, "auto", family=_CHEAP)
+        return measure_induced_share(contrast, stand_in, two_sided=True)
+
+    share, problem = _try(measure, first)
+    if share is None:
+        return False, problem
     if share.high < 0:
         missing = f"{percent(-share.value, 0)} [{-100 * share.high:.0f}, {-100 * share.low:.0f}]"
         return False, f"failed: about {missing} of what people did by themselves since {first} was dropped too"
-    if max(share.high, -share.low) >= LIMIT or abs(share.value) > _LARGEST:
+    return _judge(share, first, abs(share.value) <= _LARGEST and share.low > -LIMIT)
+
+
+def find_leftover_of(
+    model: Recommender,
+    view: Log,
+    windows: Sequence[TimeWindow],
+    since: int | float,
+    until: int | float,
+    *,
+    group: Any = None,
+) -> tuple[bool, str]:
+    """Whether a recommender that is scored on a view still finds recommendations in it, and that in a sentence.
+
+    A view that was made with another stand-in for production leaves what only this recommender would have
+    recommended. Its ranks of the interactions since the first recommendation are compared with those before or, if
+    there is one, with those of the holdout group.
+    """
+    first = view.axis.show(since)
+    if traits_of(model).made_elsewhere:
+        return False, "not tested: its lists are external"
+    if not is_cheap(model, view):
+        return False, "not tested: it takes too long to fit it once for each window"
+
+    def measure() -> InducedShare:
+        times = _list_outside(windows, since, until)
+        if group is None:
+            contrast = find_contrast_since(view, times, until)
+        else:
+            contrast = set_up_contrast(view, campaigns=times, holdout=group, until=view.axis.show(until))
+        contrast = contrast.take_some(FEW_WINDOWS)
+        return measure_induced_share(contrast, take_for_production(contrast, model, folds=FEW_FOLDS))
+
+    share, problem = _try(measure, first, needs_placebo=group is None)
+    return (False, problem) if share is None else _judge(share, first, True)
+
+
+def _try(
+    measure: Callable[[], InducedShare], first: Any, *, needs_placebo: bool = True
+) -> tuple[InducedShare | None, str]:
+    """An induced share, or None and why there is none that could be trusted."""
+    nothing = f"not tested: the log has too little time or too few interactions before {first}"
+    try:
+        with warnings.catch_warnings():  # what a test warns of was said when the view was made
+            warnings.simplefilter("ignore", UnskewWarning)
+            share = measure()
+    except UnskewError:
+        return None, nothing
+    if math.isnan(share.value) or (needs_placebo and share.placebo is None):
+        return None, nothing
+    if share.placebo is not None and not share.placebo.is_passed:
+        return None, f"not tested: {share.placebo}"
+    return share, ""
+
+
+def _judge(share: InducedShare, first: Any, is_small: bool) -> tuple[bool, str]:
+    limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    if share.is_sign:
+        return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
+    if share.high >= LIMIT or not is_small:
         noisy = f"too noisy to exclude {percent(LIMIT, 0)}"
         return False, f"not tested: what is left since {first} differs by {limits} from the time before, {noisy}"
     return True, f"what is left since {first} differs by {limits} from the time before"

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 
+import numpy as np
+
+from unskew.data.log import Log
 from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import enumerate_words, percent
 from unskew.views.contrast import Contrast
 from unskew.views.cross_fitted import measure_separation, split_blocks
+from unskew.views.production_ranks import FOLDS
 from unskew.views.ranked_contrast import Ranks, combine_ranks, count_ranked, find_ranks
 from unskew.views.tally import Tally
 
@@ -28,10 +33,14 @@ CANDIDATES = (
 )
 """The models that compete, besides those that are compared."""
 
-_MOST_ITEMS_OF_EASE = 3_000  # it needs a dense matrix of items by items, once for each window and fold
+_MOST_SECONDS = 3.0  # for one fit, of which there is one for each window and fold
 _WORTH = 0.01  # by which two models together must be better than the better one
-_WINDOWS = 4  # of each kind are enough to compare models
-_FOLDS = 2  # of users are enough for that too
+
+FEW_WINDOWS = 4
+"""Windows of each kind that are enough to compare models, or to test one."""
+
+FEW_FOLDS = 2
+"""Folds of users that are enough to compare models, or to test one."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +59,8 @@ class Production:
         If several models competed: the same for each, on the few windows on which all of them were tried.
     tallies
         The counts of the best candidates, or of the one model that was named.
+    folds
+        Into how many folds users are dealt if models are cross-fitted.
     """
 
     models: tuple[Recommender, ...]
@@ -57,6 +68,7 @@ class Production:
     explains: float
     candidates: Mapping[str, float] = field(default_factory=dict)
     tallies: tuple[Tally, ...] = ()
+    folds: int = FOLDS
 
     @property
     def is_silent(self) -> bool:
@@ -82,7 +94,8 @@ class Production:
 
     def count(self, contrast: Contrast, seed: int = 0) -> Tally:
         """The counts of another contrast, ranked by the same models."""
-        return _count(contrast, combine_ranks([find_ranks(contrast, model) for model in self.models]), seed)
+        ranks = [find_ranks(contrast, model, folds=self.folds) for model in self.models]
+        return _count(contrast, combine_ranks(ranks), seed)
 
 
 def is_auto(production: Any) -> bool:
@@ -103,13 +116,10 @@ def choose_production(
     `candidates` are models that compete besides the `family` of unskew: the ones that are compared.
     """
     if not is_auto(production):
-        model = recommender(production)
-        ranks = find_ranks(contrast, model)
-        tallies = (_count(contrast, ranks, seed),)
-        return Production((model,), ranks, _explain(tallies[0], seed), tallies=tallies)
-    some = contrast.take_some(_WINDOWS)
+        return take_for_production(contrast, recommender(production), seed=seed)
+    some = contrast.take_some(FEW_WINDOWS)
     models = _list_candidates(contrast, family, candidates)
-    ranked = {name: find_ranks(some, model, folds=_FOLDS) for name, model in models.items()}
+    ranked = {name: find_ranks(some, model, folds=FEW_FOLDS) for name, model in models.items()}
     shares = {name: _explain(_count(some, ranks, seed), seed) for name, ranks in ranked.items()}
     best = sorted(shares, key=lambda name: -shares[name])[:2]
     finalists: list[tuple[str, ...]] = [(name,) for name in best]
@@ -132,6 +142,21 @@ def choose_production(
     )
 
 
+def take_for_production(
+    contrast: Contrast, model: Recommender, *, folds: int = FOLDS, seed: int = 0
+) -> Production:
+    """One model that stands for production."""
+    ranks = find_ranks(contrast, model, folds=folds)
+    counted = _count(contrast, ranks, seed)
+    return Production((model,), ranks, _explain(counted, seed), tallies=(counted,), folds=folds)
+
+
+def is_cheap(model: Recommender, log: Log) -> bool:
+    """Whether a model can be fitted once for each window and fold, by a count of the work."""
+    size = LogSize(len(log.items), len(log), float((np.diff(log.start.astype(np.int64)).astype(float) ** 2).sum()))
+    return estimate_cost([model], size).fit <= _MOST_SECONDS
+
+
 def _explain(counted: Tally, seed: int) -> float:
     """How much of the interactions in the windows the strata of a model tell apart."""
     return measure_separation(counted, split_blocks(counted.blocks, seed))
@@ -149,18 +174,13 @@ def _list_candidates(
     Models that are compared compete as well, unless everybody gets the same list from them or their lists are
     external and may lack the dates of the windows.
     """
-    excluded = []
-    if find_spec("implicit") is None:
-        excluded.append("als")
-    if len(contrast.log.items) > _MOST_ITEMS_OF_EASE:
-        excluded.append("ease?exact=false")
-    models = {str(model): model for model in (recommender(spec) for spec in family if spec not in excluded)}
-    for given in compared:
-        model = recommender(given)
+    specs = [spec for spec in family if spec != "als" or find_spec("implicit") is not None]
+    models = {str(model): model for model in map(recommender, specs)}
+    for model in map(recommender, compared):
         traits = traits_of(model)
         if not traits.made_elsewhere and not traits.constant and not _is_alike(str(model), models):
             models[str(model)] = model
-    return models
+    return {name: model for name, model in models.items() if is_cheap(model, contrast.log)}
 
 
 def _is_alike(name: str, models: Iterable[str]) -> bool:

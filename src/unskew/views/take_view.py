@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -12,15 +12,16 @@ from unskew.arrays.types import Mask
 from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows
-from unskew.data.view_report import ViewReport
+from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
 from unskew.errors import PolicyError, option
 from unskew.reading.exposures import mark_exposed
-from unskew.recommend.specs import AnyRecommender
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import percent
 from unskew.views.holdout_group import find_holdout
 from unskew.views.kept import plan_kept
-from unskew.views.leftover import find_leftover, find_loss
+from unskew.views.leftover import find_leftover, find_leftover_of, find_loss
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
 from unskew.views.reporting import describe_view
@@ -45,7 +46,7 @@ def take_view(
     view: str | None = None,
     since: Any = None,
     until: Any = None,
-    candidates: Iterable[AnyRecommender] = (),
+    candidates: AnyRecommenders = (),
     test: bool = True,
     seed: int = 0,
 ) -> Log:
@@ -82,11 +83,13 @@ def take_view(
         With a hold-out group and no dates: recommendations were made after `since` and up to `until`, which are
         the two dates that are compared.
     candidates
-        With a production of ``"auto"``, models that compete as stand-ins besides those of unskew.
+        The recommenders that you will compare on the view, by name or not. With a production of ``"auto"`` they
+        compete as stand-ins, and each is tested on the view.
     test
         Whether to test the assumption of the view on this log, which takes a few fits of models: whether
-        recommendations still show in what is left since the first of them, or since `since` if that is earlier.
-        Scores count as free of bias only if the view passed (``view_report.trusted``).
+        recommendations still show in what is left since the first of them, or since `since` if that is earlier,
+        also to each of the `candidates`. A score counts as free of bias only if both tests were passed
+        (``view_report.is_trusted_for(name)``).
     seed
         Of views in which chance decides.
 
@@ -129,7 +132,7 @@ def take_draws(
     view: str | None = None,
     since: Any = None,
     until: Any = None,
-    candidates: Iterable[AnyRecommender] = (),
+    candidates: AnyRecommenders = (),
     test: bool = True,
     seed: int = 0,
 ) -> list[Log]:
@@ -155,7 +158,7 @@ def take_draws(
         production=production,
         since=since,
         until=until,
-        candidates=tuple(candidates),
+        candidates=name_recommenders(candidates) if candidates else {},
     )
     chosen, reason = known.choose() if view is None else known.require(view)
     details = known.detail(chosen, within)
@@ -163,6 +166,8 @@ def take_draws(
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
     if test and not is_on_spark(log):
         changes |= known.test(chosen, made[0])
+        if changes.get("tested", made[0].view_report is not None and made[0].view_report.trusted):
+            changes["recommender_tests"] = known.test_recommenders(chosen, made[0])
     return [
         replace(view, view_details=details, view_report=replace(view.view_report, **changes))
         for view in made
@@ -192,7 +197,7 @@ class _Known:
     production: AnyRecommender | None
     since: Any
     until: Any
-    candidates: tuple[AnyRecommender, ...] = ()
+    candidates: Mapping[str, Recommender] = field(default_factory=dict)
 
     @property
     def exposures(self) -> bool:
@@ -268,7 +273,7 @@ class _Known:
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
         plan = plan_thinned if view == "thinned" else plan_kept
-        plan_of_draws = plan(self.log, self.production, candidates=self.candidates, **more)
+        plan_of_draws = plan(self.log, self.production, candidates=self.candidates.values(), **more)
         return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
 
     def assume(self, view: str) -> str:
@@ -297,17 +302,23 @@ class _Known:
         if view == "thinned" and not report.tested:
             return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
         windows = () if view == "organic" else self.windows
-        passed, sentence = find_leftover(
-            left,
-            windows,
-            self._find_first(),
-            self._find_last(),
-            production="auto" if self.production is None else self.production,
-            candidates=self.candidates,
-        )
+        passed, sentence = find_leftover(left, windows, self._find_first(), self._find_last())
         if passed and view == "outside":
             passed, sentence = find_loss(self.log, self.windows, self._find_last())
         return {"tested": passed, "test": sentence}
+
+    def test_recommenders(self, view: str, left: Log) -> tuple[RecommenderTest, ...]:
+        """Whether each recommender that is compared still finds recommendations in a view."""
+        group = None
+        if self.holdout is not None and view in ("thinned", "kept"):
+            group = self.log.users.take(np.flatnonzero(self.holdout))
+        windows = self.windows if view == "outside" else ()
+        span = self._find_first(), self._find_last()
+        return tuple(
+            RecommenderTest(name, *find_leftover_of(model, left, windows, *span, group=group))
+            for name, model in self.candidates.items()
+            if not traits_of(model).constant
+        )
 
     def _find_first(self) -> int | float:
         """The first tick at which something may have been recommended: after the reference date, or earlier."""
