@@ -99,7 +99,11 @@ def find_leftover_of(
         return measure_induced_share(contrast, take_for_production(contrast, model, folds=FEW_FOLDS))
 
     share, problem = _try(measure, first, needs_placebo=group is None)
-    return (False, problem) if share is None else _judge(share, first, True)
+    if share is None:
+        return False, problem
+    if group is not None and not share.is_sign:
+        return True, f"beside the holdout group, no sign of recommendations is left since {first}"
+    return _judge(share, first, True)
 
 
 def _try(
