@@ -65,6 +65,10 @@ class Excess:
         How many short windows there were.
     compared_with
         Where nothing was shown, in words.
+    explains
+        How much of the interactions in the windows the stand-in tells apart, from 0 to 1.
+    is_sign
+        Whether the share is above 0 by more than chance, given how many stand-ins were tried.
     strata
         The same by the rank that production gave to what was taken.
     notes
@@ -84,11 +88,12 @@ class Excess:
     notes: tuple[str, ...] = ()
     uncorrected: float = float("nan")
     explains: float = 0.0
+    is_sign: bool = True
     placebo: Placebo | None = None
 
     def __str__(self) -> str:
         share = f"{100 * max(self.value, 0.0):.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
-        if self.low <= 0:
+        if not self.is_sign:
             return f"no sign of recommendations: they caused {share} of the interactions in these windows"
         return f"recommendations caused about {share} of the interactions in these windows"
 
@@ -185,6 +190,7 @@ def excess(
         notes=(*contrast.notes, *ranked.notes),
         uncorrected=induced.uncorrected,
         explains=chosen.explains,
+        is_sign=induced.is_sign,
         placebo=induced.placebo,
     )
 

@@ -134,17 +134,16 @@ def _judge(share: InducedShare, first: Any, is_small: bool) -> tuple[bool, str]:
     return True, f"what is left since {first} differs by {limits} from the time before"
 
 
-def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float) -> tuple[bool, str]:
-    """Whether dropping whole windows loses little of what people did by themselves, and that in a sentence."""
-    inside = mark_inside(windows, log.time) & (log.time <= until)
-    share = float(inside.sum()) / max(len(log), 1)
+def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float, dropped: int) -> tuple[bool, str]:
+    """Whether a view that drops so much in windows loses little of what people did by themselves."""
+    inside = int((mark_inside(windows, log.time) & (log.time <= until)).sum())
     try:
         contrast = set_up_contrast(log, campaigns=windows, until=log.axis.show(until))
         induced = measure_induced_share(contrast, choose_production(contrast, "auto", family=_CHEAP))
-        caused = min(max(induced.low, 0.0), 1.0)
+        caused = max(induced.low, 0.0) * inside
     except UnskewError:  # there is no quiet time to compare with
         caused = 0.0
-    lost = share * (1 - caused)
+    lost = max(dropped - caused, 0.0) / max(len(log), 1)
     return lost <= _MOST_LOST, f"up to {percent(lost)} of the log is dropped that people did by themselves"
 
 

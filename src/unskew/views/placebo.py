@@ -8,7 +8,10 @@ exclude `LIMIT`, the estimate counts as not tested.
 
 A placebo of P means that the usual rate is estimated as 1 - P of what it is, so that an induced share E becomes::
 
-    E' = 1 - (1 - E) / (1 - P)        about E - P if both are small
+    E' = 1 - (1 - E) / (1 - P) ** r        about E - r P if both are small
+
+Drift grows with time: r is how much further the campaign windows are from their quiet windows, on average, than the
+placebo campaigns from theirs.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -54,6 +58,8 @@ class Placebo:
         Of each placebo campaign, the latest first.
     windows
         How many short windows each of them has.
+    reach
+        How much further the campaign windows are from their quiet windows than placebo campaigns from theirs.
     """
 
     value: float
@@ -62,6 +68,7 @@ class Placebo:
     level: float
     values: tuple[float, ...]
     windows: int
+    reach: float = 1.0
 
     @property
     def spread(self) -> float | None:
@@ -91,6 +98,7 @@ class Placebo:
             "spread": self.spread,
             "campaigns": len(self.values),
             "windows": self.windows,
+            "reach": self.reach,
             "passed": self.is_passed,
         }
 
@@ -107,6 +115,8 @@ class InducedShare:
         Before.
     placebo
         None with a holdout group, which needs none, or if there is too little time before the windows.
+    candidates
+        How many stand-ins for production were tried: the best of several finds something by chance alone.
     """
 
     value: float
@@ -115,11 +125,13 @@ class InducedShare:
     level: float
     uncorrected: float
     placebo: Placebo | None = None
+    candidates: int = 1
 
     @property
     def is_sign(self) -> bool:
-        """Whether it is above 0 by more than chance."""
-        return self.low > 0
+        """Whether it is above 0 by more than chance, which has as many tries as there were candidates."""
+        z, corrected = critical_value(self.level), critical_value(1 - (1 - self.level) / self.candidates)
+        return self.value - (self.value - self.low) * corrected / z > 0
 
 
 def measure_induced_share(
@@ -137,20 +149,21 @@ def measure_induced_share(
     has a negative share.
     """
     value, low, high = _measure(production.tallies, level, repeats, seed, two_sided)
-    if contrast.quiet is None:
-        return InducedShare(value, low, high, level, value)
-    placebo = measure_placebo(contrast, production, level=level, seed=seed, two_sided=two_sided)
-    if placebo is None:
-        return InducedShare(value, low, high, level, value)
-    return _correct(InducedShare(value, low, high, level, value, placebo), placebo)
+    tries = max(len(production.candidates), 1)
+    share = InducedShare(value, low, high, level, value, candidates=tries)
+    placebo = None
+    if contrast.quiet is not None:
+        placebo = measure_placebo(contrast, production, level=level, seed=seed, two_sided=two_sided)
+    return share if placebo is None else _correct(replace(share, placebo=placebo), placebo)
 
 
 def _correct(share: InducedShare, placebo: Placebo) -> InducedShare:
     """Take a placebo out of an induced share; their errors add up as those of log(1 - E) and log(1 - P)."""
-    own, found = ([_log_rest(x) for x in (each.value, each.low, each.high)] for each in (share, placebo))
-    middle = own[0] - found[0]
-    wider = math.hypot(own[1] - own[0], found[2] - found[0])
-    narrower = math.hypot(own[2] - own[0], found[1] - found[0])
+    own = [_log_rest(limit) for limit in (share.value, share.low, share.high)]
+    drift = [placebo.reach * _log_rest(limit) for limit in (placebo.value, placebo.low, placebo.high)]
+    middle = own[0] - drift[0]
+    wider = math.hypot(own[1] - own[0], drift[2] - drift[0])
+    narrower = math.hypot(own[2] - own[0], drift[1] - drift[0])
     value, low, high = (-math.expm1(rest) for rest in (middle, middle + wider, middle - narrower))
     return replace(share, value=value, low=low, high=high)
 
@@ -177,7 +190,17 @@ def measure_placebo(
     if len(values) > 1:
         variance = max(variance, float(np.var(values, ddof=1)))
     half, mean = z * math.sqrt(variance / len(values)), float(np.mean(values))
-    return Placebo(mean, mean - half, mean + half, level, tuple(values), len(contrasts[0].windows))
+    reach = max(1.0, _distance(contrast) / fmean(map(_distance, contrasts)))
+    return Placebo(mean, mean - half, mean + half, level, tuple(values), len(contrasts[0].windows), reach)
+
+
+def _distance(contrast: Contrast) -> float:
+    """How long after the quiet windows the others are, on average."""
+    middles = (
+        fmean((float(window.start) + float(window.end)) / 2 for window in windows)
+        for windows in (contrast.windows, contrast.quiet_windows)
+    )
+    return next(middles) - next(middles)
 
 
 def list_placebos(contrast: Contrast) -> list[Contrast]:

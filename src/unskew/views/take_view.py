@@ -24,6 +24,7 @@ from unskew.views.kept import plan_kept
 from unskew.views.leftover import find_leftover, find_leftover_of, find_loss
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
+from unskew.views.production_choice import AUTO
 from unskew.views.reporting import describe_view
 from unskew.views.short_windows import tick_after
 from unskew.views.thinned import plan_thinned
@@ -32,7 +33,7 @@ VIEWS = ("all", "organic", "outside", "thinned", "kept")
 """The views, by name."""
 
 LONG = 0.15
-"""Windows that cover more of the time than this are thinned, where that is possible, instead of dropped."""
+"""Windows that cover more of the time than this are thinned instead of dropped, whatever stands for production."""
 
 
 def take_view(
@@ -56,8 +57,9 @@ def take_view(
     known                                      view
     =========================================  ===================================================================
     nothing, or a model of production alone    ``all``: the log as it is
-    when campaigns were                        ``outside``: without what was taken then
-    that, and a model of production            ``thinned``, where the windows are long; else ``outside``
+    when short campaigns were                  ``outside``: without what happened then
+    when long ones were, or since when         ``thinned``: to what is usual in quiet times, by a stand-in
+    dates, and a model of production           ``thinned``: the same by that model
     a hold-out group, a model of production    ``thinned``: at the rates of those who were shown nothing
     exposures                                  ``organic``: without what was exposed
     exposures, hold-out group, production      ``kept``: of what was exposed, what would have been taken anyway
@@ -212,11 +214,13 @@ class _Known:
         if self.holdout is not None and self.production is not None:
             return "thinned", "a hold-out group and a model of production are known"
         covered = self._covered()
-        if self.windows and self.production is not None and covered > LONG:
-            why = (
-                f"it is known when something was recommended (in {percent(covered)} of the time) and by what model"
+        if self.windows and self.production is not None:
+            return "thinned", "it is known when something was recommended, and a model of production is given"
+        if covered > LONG and not is_on_spark(self.log):
+            return (
+                "thinned",
+                f"something was recommended in {percent(covered)} of the time, too much to drop it all",
             )
-            return "thinned", why
         if self.windows:
             return "outside", "it is known when something was recommended"
         known = [("a hold-out group", self.holdout), ("a model of production", self.production)]
@@ -238,7 +242,7 @@ class _Known:
         parts = {
             "windows": ", ".join(map(str, self.windows)) if view in ("outside", "thinned", "kept") else "",
             "exposures": f"within {within}" if within is not None and view in ("organic", "kept") else "",
-            "production": str(self.production) if view in ("thinned", "kept") else "",
+            "production": str(self.production or AUTO) if view in ("thinned", "kept") else "",
             "hold-out": "given" if self.holdout is not None and view in ("thinned", "kept") else "",
         }
         return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
@@ -266,14 +270,14 @@ class _Known:
             return [outside(self.log, self.windows)]
         if view == "all":
             return [self.log]
-        assert self.production is not None
         if not self._begins_in_time():
             return [replace(self.log, view=view)]  # nothing had been recommended by then
         more: Any = {"since": self.since, "until": self.until}
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
         plan = plan_thinned if view == "thinned" else plan_kept
-        plan_of_draws = plan(self.log, self.production, candidates=self.candidates.values(), **more)
+        production = AUTO if self.production is None else self.production
+        plan_of_draws = plan(self.log, production, candidates=self.candidates.values(), **more)
         return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
 
     def assume(self, view: str) -> str:
@@ -303,8 +307,9 @@ class _Known:
             return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
         windows = () if view == "organic" else self.windows
         passed, sentence = find_leftover(left, windows, self._find_first(), self._find_last())
-        if passed and view == "outside":
-            passed, sentence = find_loss(self.log, self.windows, self._find_last())
+        if passed and view in ("outside", "organic"):
+            windows = windows or (TimeWindow(self._find_first(), np.inf, ""),)
+            passed, sentence = find_loss(self.log, windows, self._find_last(), report.dropped_pairs)
         return {"tested": passed, "test": sentence}
 
     def test_recommenders(self, view: str, left: Log) -> tuple[RecommenderTest, ...]:
@@ -358,11 +363,8 @@ class _Known:
             )
         if view == "all" and self.holdout is not None:
             yield "a model of production (or 'auto') would allow using the hold-out group"
-        if view == "outside" and self._covered() > LONG and self.production is None:
-            yield (
-                f"these windows cover {percent(self._covered())} of the time; a model of production would allow "
-                "keeping what people usually take in them"
-            )
+        if view == "outside" and self.production is None:
+            yield "a model of production (or 'auto') would allow keeping what people usually do in these windows"
         if view == "organic" and self.holdout is None:
             yield (
                 "a hold-out group (users who are never shown anything) and a model of production would tell how "

@@ -1,0 +1,130 @@
+"""The tables of evidence in the documentation, generated from one results file.
+
+``python -m tools.evidence collect DIR...`` gathers folders of ``unskew yardstick -o`` in
+benchmarks/results/yardstick.json; ``python -m tools.evidence write`` puts the tables into docs/which-method.md,
+between their markers.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+Row = dict[str, Any]
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "yardstick.json"
+PAGE = ROOT / "docs" / "which-method.md"
+LISTS = ("g1", "g2")
+_ROWS = ("world", "seed", "method", "recommender", "error", "trusted", "estimate", "truth")
+_RANKING = (
+    *("world", "method", "knows", "seeds", "tau", "tau_se", "regret_share", "regret_share_se", "trusted"),
+    *("placebo", "placebo_se"),
+)
+
+
+def collect(folders: Iterable[str]) -> None:
+    """Gather what several runs found."""
+    import pyarrow.parquet as pq
+
+    results: dict[str, list[Row]] = {"rows": [], "ranking": []}
+    for folder in map(Path, folders):
+        for name, columns in (("rows", _ROWS), ("ranking", _RANKING)):
+            for row in pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist():
+                results[name].append({key: _round(value) for key, value in row.items()})
+    RESULTS.write_text("{\n" + ",\n".join(f'"{name}": {_dump(rows)}' for name, rows in results.items()) + "\n}\n")
+
+
+def _round(value: Any) -> Any:
+    return round(value, 5) if isinstance(value, float) else value
+
+
+def _dump(rows: list[Row]) -> str:
+    return "[\n" + ",\n".join(json.dumps(row) for row in rows) + "\n]"
+
+
+def mean_with_error(values: list[float]) -> tuple[float, float]:
+    """The mean over seeds, and its standard error."""
+    return fmean(values), stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
+
+
+def find_errors(rows: list[Row], world: str, method: str, only: Callable[[Row], bool]) -> list[float]:
+    """Of each seed, the mean absolute error over the recommenders that learn."""
+    by_seed: dict[int, list[float]] = {}
+    for row in rows:
+        if (row["world"], row["method"]) == (world, method) and row["recommender"] not in LISTS and only(row):
+            by_seed.setdefault(row["seed"], []).append(abs(row["error"]))
+    return [fmean(errors) for errors in by_seed.values()]
+
+
+def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
+    """All tables by name, as Markdown: worlds by methods."""
+    rows, ranking = results["rows"], results["ranking"]
+    worlds, methods = (list(dict.fromkeys(row[key] for row in ranking)) for key in ("world", "method"))
+    by_name = {(row["world"], row["method"]): row for row in ranking}
+
+    def errors(world: str, method: str) -> str:
+        values = find_errors(rows, world, method, lambda row: True)
+        return _show_percent(*mean_with_error(values)) if values else ""
+
+    def trusted(world: str, method: str) -> str:
+        scores = [row for row in rows if (row["world"], row["method"]) == (world, method) and row["trusted"]]
+        scores = [row for row in scores if row["recommender"] not in LISTS]
+        if (world, method) not in by_name or method in ("raw", "item weights"):
+            return ""
+        return f"{len(scores)}: {100 * fmean(abs(row['error']) for row in scores):.0f} %" if scores else "0"
+
+    def figure(key: str, show: Callable[[float, float], str]) -> Callable[[str, str], str]:
+        def cell(world: str, method: str) -> str:
+            row = by_name.get((world, method), {})
+            return "" if row.get(key) is None else show(row[key], row[f"{key}_se"] or math.nan)
+
+        return cell
+
+    views = [name for name in methods if name not in ("raw", "item weights")]
+    dated = [name for name in methods if "by dates" in name]
+    return {
+        "errors": _tabulate(worlds, methods, errors),
+        "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: f"{value:.2f} ±{error:.2f}")),
+        "regret": _tabulate(worlds, methods, figure("regret_share", _show_percent)),
+        "trusted": _tabulate(worlds, views, trusted),
+        "placebo": _tabulate(worlds, dated, figure("placebo", _show_percent)),
+    }
+
+
+def _show_percent(value: float, error: float) -> str:
+    return f"{100 * value:.0f} ±{100 * error:.0f} %"
+
+
+def _tabulate(worlds: list[str], methods: list[str], cell: Callable[[str, str], str]) -> str:
+    head = f"| world | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 1)}"
+    lines = [[f"`{world}`", *(cell(world, method) for method in methods)] for world in worlds]
+    return "\n".join([head, *("| " + " | ".join(line) + " |" for line in lines if any(line[1:]))])
+
+
+def fill(page: str, tables: dict[str, str]) -> str:
+    """A page with every table between its markers."""
+    for name, table in tables.items():
+        start, end = f"<!-- evidence: {name} -->", "<!-- end of evidence -->"
+        page = re.sub(re.escape(start) + ".*?" + re.escape(end), f"{start}\n\n{table}\n\n{end}", page, flags=re.S)
+    return page
+
+
+def write() -> None:
+    """Put the tables into the documentation."""
+    PAGE.write_text(fill(PAGE.read_text(), make_tables(json.loads(RESULTS.read_text()))))
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["collect"]:
+        collect(sys.argv[2:])
+    elif sys.argv[1:] == ["write"]:
+        write()
+    else:
+        sys.exit(__doc__)
