@@ -2,7 +2,7 @@
 
 ``python -m benchmarks [NAME...] [--size N]... [--repeats R]`` measures comparisons, writes their results to
 ``benchmarks/results/`` and makes docs/benchmarks.md of all that is there. ``python -m benchmarks page`` only makes
-the page; ``quick`` runs the guards, which count and need no clock. Studies (coverage, views, folds, margins,
+the page; ``quick`` runs the guards, which count and need no clock. Studies (coverage, placebo, folds, margins,
 detect, cluster) print what they find; numbers after the name of one are its samples, seeds or sizes.
 """
 
@@ -35,7 +35,7 @@ COMPARISONS: dict[str, ModuleType] = {
 }
 """Each has `comparisons(sizes)`, `SIZES` and `LIBRARIES`."""
 
-STUDIES = ("coverage", "views", "folds", "margins", "detect", "cluster")
+STUDIES = ("coverage", "placebo", "folds", "margins", "detect", "cluster")
 REPEATS = 5
 
 
@@ -88,11 +88,11 @@ def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console
 
 
 def _find_study(name: str) -> Callable[[list[int], Console], None]:
-    from benchmarks import cluster, coverage, detect, folds, margins, views
+    from benchmarks import cluster, coverage, detect, folds, margins, placebo
 
     return {
         "coverage": lambda numbers, console: coverage.run(numbers[0] if numbers else coverage.SAMPLES, console),
-        "views": views.run,
+        "placebo": lambda _, console: placebo.run(console),
         "folds": lambda _, console: folds.run(console),
         "margins": lambda _, console: margins.run(console),
         "detect": lambda _, console: detect.run(console),

@@ -194,7 +194,7 @@ BAD: list[tuple[list[str], str]] = [
     (["--exposures", "exposures.parquet", "--within", "soon"], "'soon' is not a step"),
     (["--campaign", "330"], "--campaign '330' is not a window of time"),
     (["--campaign", "350:330"], "ends at its start or before it"),
-    (["--campaign", "0:"], "nothing is left outside"),
+    (["--campaign", "0:"], "the log has no quiet time"),
     (["--campaign", "2024-01-01:"], "plain numbers"),
     (["--holdout", "nowhere.parquet"], "nowhere.parquet"),
     (["--holdout", "exposures.parquet", "--production", "nothing"], "nothing"),

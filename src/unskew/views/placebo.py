@@ -10,8 +10,8 @@ A placebo of P means that the usual rate is estimated as 1 - P of what it is, so
 
     E' = 1 - (1 - E) / (1 - P) ** r        about E - r P if both are small
 
-Drift grows with time: r is how much further the campaign windows are from their quiet windows, on average, than the
-placebo campaigns from theirs.
+Drift grows with time: r is how much further the campaign windows are from their quiet windows, on average, than
+the placebo campaigns from theirs.
 """
 
 from __future__ import annotations
