@@ -283,7 +283,9 @@ def test_irrelevant_knowledge_silences_nothing_in_json(run: Run, name: str) -> N
 @pytest.mark.parametrize("name", IRRELEVANT)
 def test_irrelevant_knowledge_silences_nothing_in_print(run: Run, name: str) -> None:
     lines = run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name]).stdout
-    weighted = [line for line in lines.splitlines() if " weighted " in line and line.startswith(("knn", "popular"))]
+    weighted = [
+        line for line in lines.splitlines() if " weighted " in line and line.startswith(("knn", "popular"))
+    ]
     starred = [line for line in weighted if "*" in line]
     assert len(starred) >= 2
     text = " ".join(lines.split())
@@ -353,7 +355,13 @@ def contrast_of(log: us.Log, campaigns: str | list[str] = "40:") -> Contrast:
 
 
 def rank_popular(
-    events: Sequence[tuple[str, str, int]], learned: set[str], start: int, user: str, item: str, now: int, exists: set[str]
+    events: Sequence[tuple[str, str, int]],
+    learned: set[str],
+    start: int,
+    user: str,
+    item: str,
+    now: int,
+    exists: set[str],
 ) -> int:
     """The rank of an item among those that exist and the user lacks, by how many of the others have them."""
     counts: dict[str, int] = {}
@@ -361,7 +369,9 @@ def rank_popular(
         if other in learned and day < start:
             counts[its] = counts.get(its, 0) + 1
     has = {its for who, its, day in events if who == user and day < now}
-    order = [its for its in sorted(counts, key=lambda its: (-counts[its], its)) if its in exists and its not in has]
+    order = [
+        its for its in sorted(counts, key=lambda its: (-counts[its], its)) if its in exists and its not in has
+    ]
     depth = max(1, min(200, len(counts) // 5))
     return order.index(item) + 1 if item in order[:depth] else 0
 
@@ -429,9 +439,7 @@ def make_placebo(value: float, low: float, high: float, values: tuple[float, ...
 @given(share=st.floats(-0.5, 0.95), placebo=st.floats(-0.5, 0.5), widths=st.tuples(*[st.floats(0, 0.04)] * 4))
 def test_a_placebo_is_taken_out_by_its_formula(share: float, placebo: float, widths: tuple[float, ...]) -> None:
     a, b, c, d = widths
-    corrected = _correct(
-        make_share(share, share - a, share + b), make_placebo(placebo, placebo - c, placebo + d)
-    )
+    corrected = _correct(make_share(share, share - a, share + b), make_placebo(placebo, placebo - c, placebo + d))
     assert corrected.value == pytest.approx(1 - (1 - share) / (1 - placebo))
     assert corrected.uncorrected == share
     # each limit: how far log(1 - E) and log(1 - P) are from their middle, as if independent
@@ -488,8 +496,8 @@ def test_placebos_are_campaigns_of_the_same_kind_before_the_first_window(campaig
     windows = sorted(window for placebo in placebos for window in windows_of(placebo))
     assert all(end <= first for _, end in windows)
     assert all(end <= start for (_, end), (start, _) in zip(windows, windows[1:], strict=False))
-    assert {end - start for start, end in windows} == {pytest.approx(length, abs=1)}
-    assert len({end - start for start, end in windows}) == 1
+    [own_length] = {end - start for start, end in windows}
+    assert own_length == pytest.approx(length, abs=1)
     assert len({len(placebo.windows) for placebo in placebos}) == 1
     for placebo in placebos:  # what is usual comes from before each
         assert placebo.quiet_windows
@@ -511,13 +519,10 @@ def test_placebos_depend_neither_on_exposure_marks_nor_on_the_order_of_rows() ->
 
 def test_without_time_before_the_first_window_there_is_no_placebo_and_nothing_is_trusted() -> None:
     log = read_plain(make_world("steady", users=600, items=250, seed=2))
-    view = us.take_view(
-        log, campaigns=["150:180", "300:330"], production="popular", view="thinned", candidates=["knn"]
-    )
     early = us.take_view(log, campaigns="0:30", production="popular", view="thinned", candidates=["knn"])
     assert report_of(early).placebo is None
     assert not report_of(early).trusted
-    assert report_of(view).to_dict()["trusted"] == report_of(view).trusted
+    assert not report_of(early).to_dict()["trusted"]
 
 
 # Shares that count what is missing.
