@@ -137,10 +137,14 @@ def thin_steady() -> us.Log:
     return us.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=MODELS[:3])
 
 
+@functools.cache
+def measure_steady() -> us.Excess:
+    return us.excess(read_plain(steady_world()), COOCCURRENCE, campaigns=SINCE, repeats=50)
+
+
 def test_the_induced_share_is_the_true_one() -> None:
-    world = steady_world()
-    share = us.excess(read_plain(world), COOCCURRENCE, campaigns=SINCE, repeats=50)
-    assert share.value == pytest.approx(true_share(world, 320), abs=0.10)
+    share = measure_steady()
+    assert share.value == pytest.approx(true_share(steady_world(), 320), abs=0.10)
     assert 0 < share.low < share.value < share.high
     assert share.placebo is not None
     assert share.placebo.is_passed
@@ -160,7 +164,7 @@ def test_thinned_scores_are_close_to_the_truth() -> None:
 def test_not_more_is_dropped_than_recommendations_caused() -> None:
     report = report_of(thin_steady())
     log = read_plain(steady_world())
-    share = us.excess(log, COOCCURRENCE, campaigns=SINCE, repeats=0)
+    share = measure_steady()
     window = int((log.time >= 320).sum())
     known = share.pairs
     assert report.dropped_pairs <= share.value * known + (window - known)
@@ -228,6 +232,16 @@ def test_a_view_made_with_the_wrong_model_is_not_trusted_for_the_right_one() -> 
     answer = us.report(view, versions(), at=490, reference=300)
     assert {score.recommender for score in answer.scores if score.biased} >= {"v1"}
     assert all(comparison.biased for comparison in answer.comparisons)
+
+
+def test_a_test_by_a_holdout_group_names_the_group() -> None:
+    world = make_world("steady", users=600, items=250, seed=2, holdout=0.3)
+    known: dict[str, Any] = {"holdout": world.holdout, "production": COOCCURRENCE, "view": "thinned", "since": 300}
+    report = report_of(us.take_view(read_plain(world), **known, candidates=["knn"]))
+    assert report.tested
+    [test] = report.recommender_tests
+    assert "the time before" not in test.test
+    assert "from the holdout group" in test.test or test.test.startswith("failed: recommendations caused")
 
 
 # Knowledge that has nothing to do with the log.

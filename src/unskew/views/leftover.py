@@ -99,7 +99,8 @@ def find_leftover_of(
         return measure_induced_share(contrast, take_for_production(contrast, model, folds=FEW_FOLDS))
 
     share, problem = _try(measure, first, needs_placebo=group is None)
-    return (False, problem) if share is None else _judge(share, first, True)
+    usual = "the time before" if group is None else "the holdout group"
+    return (False, problem) if share is None else _judge(share, first, True, usual)
 
 
 def _try(
@@ -120,14 +121,14 @@ def _try(
     return share, ""
 
 
-def _judge(share: InducedShare, first: Any, is_small: bool) -> tuple[bool, str]:
+def _judge(share: InducedShare, first: Any, is_small: bool, usual: str = "the time before") -> tuple[bool, str]:
     limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     if share.is_sign:
         return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
     if share.high >= LIMIT or not is_small:
         noisy = f"too noisy to exclude {percent(LIMIT, 0)}"
-        return False, f"not tested: what is left since {first} differs by {limits} from the time before, {noisy}"
-    return True, f"what is left since {first} differs by {limits} from the time before"
+        return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {noisy}"
+    return True, f"what is left since {first} differs by {limits} from {usual}"
 
 
 def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float) -> tuple[bool, str]:
