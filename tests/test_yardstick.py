@@ -388,7 +388,7 @@ def test_draws_of_a_view_are_averaged(world: us.World) -> None:
     own = us.yardstick(
         "paper",
         seeds=1,
-        methods=[Method("dropped", View("dropped", lambda case: [drop(case.log, k) for k in range(3)]), RAW)],
+        methods=[Method("dropped", View("dropped", lambda case, _: [drop(case.log, k) for k in range(3)]), RAW)],
         recommenders=["popular"],
         truth_seeds=0,
         **SIZE,
