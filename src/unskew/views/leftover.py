@@ -101,9 +101,9 @@ def find_leftover_of(
     share, problem = _try(measure, first, needs_placebo=group is None)
     if share is None:
         return False, problem
-    if group is not None and not share.is_sign:
-        return True, f"beside the holdout group, no sign of recommendations is left since {first}"
-    return _judge(share, first, True)
+    if group is None:
+        return _judge(share, first, True)
+    return _judge(share, first, True, "the holdout group", needs_power=False)
 
 
 def _try(
@@ -124,14 +124,17 @@ def _try(
     return share, ""
 
 
-def _judge(share: InducedShare, first: Any, is_small: bool) -> tuple[bool, str]:
+def _judge(
+    share: InducedShare, first: Any, is_small: bool, usual: str = "the time before", *, needs_power: bool = True
+) -> tuple[bool, str]:
+    """Whether an induced share of what is left is no sign of recommendations and, if needed, small for certain."""
     limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     if share.is_sign:
         return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
-    if share.high >= LIMIT or not is_small:
+    if needs_power and (share.high >= LIMIT or not is_small):
         noisy = f"too noisy to exclude {percent(LIMIT, 0)}"
-        return False, f"not tested: what is left since {first} differs by {limits} from the time before, {noisy}"
-    return True, f"what is left since {first} differs by {limits} from the time before"
+        return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {noisy}"
+    return True, f"what is left since {first} differs by {limits} from {usual}"
 
 
 def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float, dropped: int) -> tuple[bool, str]:
