@@ -83,7 +83,8 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
     def figure(key: str, show: Callable[[float, float], str]) -> Callable[[str, str], str]:
         def cell(world: str, method: str) -> str:
             row = by_name.get((world, method), {})
-            return "" if row.get(key) is None else show(row[key], row[f"{key}_se"] or math.nan)
+            error = row.get(f"{key}_se")
+            return "" if row.get(key) is None else show(row[key], math.nan if error is None else error)
 
         return cell
 
@@ -91,7 +92,7 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
     dated = [name for name in methods if "by dates" in name]
     return {
         "errors": _tabulate(worlds, methods, errors),
-        "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: f"{value:.2f} ±{error:.2f}")),
+        "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: _with_error(value, error, 2))),
         "regret": _tabulate(worlds, methods, figure("regret_share", _show_percent)),
         "trusted": _tabulate(worlds, views, trusted),
         "placebo": _tabulate(worlds, dated, figure("placebo", _show_percent)),
@@ -99,7 +100,11 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
 
 
 def _show_percent(value: float, error: float) -> str:
-    return f"{100 * value:.0f} ±{100 * error:.0f} %"
+    return f"{_with_error(100 * value, 100 * error, 0)} %"
+
+
+def _with_error(value: float, error: float, digits: int) -> str:
+    return f"{value:z.{digits}f}" + ("" if math.isnan(error) else f" ±{error:.{digits}f}")
 
 
 def _tabulate(worlds: list[str], methods: list[str], cell: Callable[[str, str], str]) -> str:
