@@ -73,13 +73,6 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
         values = find_errors(rows, world, method, lambda row: True)
         return _show_percent(*mean_with_error(values)) if values else ""
 
-    def trusted(world: str, method: str) -> str:
-        scores = [row for row in rows if (row["world"], row["method"]) == (world, method) and row["trusted"]]
-        scores = [row for row in scores if row["recommender"] not in LISTS]
-        if (world, method) not in by_name or method in ("raw", "item weights"):
-            return ""
-        return f"{len(scores)}: {100 * fmean(abs(row['error']) for row in scores):.0f} %" if scores else "0"
-
     def figure(key: str, show: Callable[[float, float], str]) -> Callable[[str, str], str]:
         def cell(world: str, method: str) -> str:
             row = by_name.get((world, method), {})
@@ -88,13 +81,11 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
 
         return cell
 
-    views = [name for name in methods if name not in ("raw", "item weights")]
     dated = [name for name in methods if "by dates" in name]
     return {
         "errors": _tabulate(worlds, methods, errors),
         "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: _with_error(value, error, 2))),
         "regret": _tabulate(worlds, methods, figure("regret_share", _show_percent)),
-        "trusted": _tabulate(worlds, views, trusted),
         "placebo": _tabulate(worlds, dated, figure("placebo", _show_percent)),
     }
 

@@ -80,7 +80,11 @@ def _show(found: Excess) -> None:
             percent(found.value, 1),
             f"[{percent(found.low, 1)}, {percent(found.high, 1)}] at a level of {percent(found.level, 0)}",
         ),
-        ("production", found.production, f"fitted anew for each of {found.windows} short windows"),
+        (
+            "production",
+            found.production,
+            f"explains {percent(max(found.explains, 0.0), 0)}, {found.windows} windows",
+        ),
         ("compared with", found.compared_with, ""),
     ]
     print_figures("What came from recommendations", figures)
@@ -94,5 +98,5 @@ def _show(found: Excess) -> None:
             ["model of production", "tells"], [[name, f"{share:.3f}"] for name, share in found.candidates.items()]
         )
     print_line(f"{str(found)[0].upper()}{str(found)[1:]}.")
-    for note in found.notes:
+    for note in (*([] if found.placebo is None else [str(found.placebo)]), *found.notes):
         print_line(f"{note[0].upper()}{note[1:]}.")

@@ -279,9 +279,15 @@ class Log(DatedLog):
         left = keep_rows(self, np.asarray(keep, dtype=np.bool_), repeats)
         return replace(left, view=self.view if view is None else view, cut=self.edges)
 
-    def is_debiased_for(self, recommender: str) -> bool:
-        """Whether this is a view in which, by its tests, nothing recommended shows to a recommender any more."""
-        return self.view_report is not None and self.view_report.is_trusted_for(recommender)
+    def is_debiased_for(self, recommender: str, model: str, *, constant: bool = False) -> bool:
+        """Whether this is a view in which, by its tests, nothing recommended shows to a recommender any more.
+
+        A constant list learns nothing, so that the test of the view is enough.
+        """
+        report = self.view_report
+        if report is None:
+            return False
+        return report.trusted if constant else report.is_trusted_for(recommender, model)
 
     def entry_users(self) -> Codes:
         """Whose each entry is, as a code."""

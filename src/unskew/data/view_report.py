@@ -39,9 +39,13 @@ class Stratum:
 
 @dataclass(frozen=True)
 class RecommenderTest:
-    """Whether a recommender that is scored on a view still finds recommendations in it, and that in a sentence."""
+    """Whether a recommender that is scored on a view still finds recommendations in it, and that in a sentence.
+
+    It is known by the name that it has in results, and by what the model calls itself.
+    """
 
     name: str
+    model: str
     passed: bool
     test: str
 
@@ -75,6 +79,8 @@ class ViewReport:
         The test in a sentence.
     placebo
         Of views by dates: what the same comparison finds before anything was recommended.
+    production
+        The models that stood for production when the view was made.
     recommender_tests
         Of each recommender that is compared on the view: whether it still finds recommendations in it.
     """
@@ -92,6 +98,7 @@ class ViewReport:
     tested: bool = False
     test: str = ""
     placebo: dict[str, Any] | None = None
+    production: tuple[str, ...] = ()
     recommender_tests: tuple[RecommenderTest, ...] = ()
 
     @property
@@ -109,9 +116,15 @@ class ViewReport:
         """Whether the view counts as free of bias: it drops something, and its test was passed."""
         return self.drops_enough and self.tested
 
-    def is_trusted_for(self, recommender: str) -> bool:
-        """Whether scores of a recommender on the view count as free of bias: it passed a test of its own too."""
-        return self.trusted and any(test.passed and test.name == recommender for test in self.recommender_tests)
+    def is_trusted_for(self, recommender: str, model: str | None = None) -> bool:
+        """Whether scores of a recommender on the view count as free of bias: it passed a test of its own too.
+
+        If `model` is given, what a recommender calls itself, it must be the one that was tested under this name.
+        """
+        return self.trusted and any(
+            test.passed and test.name == recommender and model in (None, test.model)
+            for test in self.recommender_tests
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

@@ -350,11 +350,7 @@ def explain_split(
         method=units["all_now"].method if again is None else "bootstrap",
         repeats=0 if again is None else len(again),
         view=now.snapshot.policy.view,
-        biased=not all(
-            ranks.snapshot.log.is_debiased_for(ranks.recommender)
-            for ranks in (now, one.baseline)
-            if ranks is not None
-        ),
+        biased=not all(ranks.is_debiased for ranks in (now, one.baseline) if ranks is not None),
     )
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from unskew.checks import require_instance
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import Weighting, Weights
-from unskew.errors import PolicyError
+from unskew.errors import PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
 from unskew.evaluation.intervals import holm
@@ -108,7 +108,7 @@ class Comparison:
                 f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
                 f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
             )
-            + ("" if self._is_about_lists else f"; {self.caveat}")
+            + self._describe_caveats()
             + (f"; {self._describe_others()}" if self.with_profile is not None else "")
         )
 
@@ -117,7 +117,8 @@ class Comparison:
         others = self.with_profile
         assert others is not None
         also = ", and the algorithm part of the change" if of_change else ""
-        shown = f"{self.difference:+z.4f} on all users and {others.difference:+z.4f} on the others"
+        rest = "there are no others" if others.users == 0 else f"{others.difference:+z.4f} on the others"
+        shown = f"{self.difference:+z.4f} on all users; {rest}"
         return (
             f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.quality}: {shown})"
         )
@@ -131,7 +132,7 @@ class Comparison:
             return f"{self._describe_empty()}: there are no other users"
         if others.min_items is None:
             return f"{self._describe_empty()}: where both return something the difference is {shown}"
-        least = f"(--min-items {others.min_items})"
+        least = f"({option('min_items', others.min_items)})"
         return f"{self._describe_empty()}: on the other users the difference is {shown} {least}"
 
     def _describe_empty(self) -> str:
@@ -150,10 +151,10 @@ class Comparison:
             f"held out{whom}"
         )
 
-    @property
-    def _is_about_lists(self) -> bool:
-        """Whether fixed lists are compared under weights that match the reference date: no view is needed."""
-        return not self.biased and self.caveat == NO_VIEW
+    def _describe_caveats(self) -> str:
+        """What p takes for granted; nothing if fixed lists are compared under weights of the reference date."""
+        caveats = [self.caveat] if self.caveat != NO_VIEW else []
+        return "".join(f"; {caveat}" for caveat in (*caveats, *([NO_VIEW] if self.biased else [])))
 
     def _explain_difference(self) -> str:
         told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))

@@ -56,6 +56,8 @@ class HeldOutRanks:
         Whether the recommender returned nothing for the profile of each pair; None if it does not say.
     personal
         Whether what is recommended depends on the profile.
+    model
+        What the model calls itself, whatever its name in results is.
     """
 
     recommender: str
@@ -67,6 +69,7 @@ class HeldOutRanks:
     constant: bool = False
     empty: Mask | None = None
     personal: bool = True
+    model: str = ""
 
     @property
     def snapshot(self) -> Slice:
@@ -107,7 +110,12 @@ class HeldOutRanks:
         tests on this log, one of which is about this recommender.
         """
         freed = weighting.frees_constant_lists and self.constant
-        return not freed and not self.snapshot.log.is_debiased_for(self.recommender)
+        return not freed and not self.is_debiased
+
+    @property
+    def is_debiased(self) -> bool:
+        """Whether these are ranks on a view that earned the trust for this recommender."""
+        return self.snapshot.log.is_debiased_for(self.recommender, self.model, constant=self.constant)
 
     def values(self, quality: AnyQuality) -> Floats:
         """The quality of each pair; one of users is the same for all pairs that were sought in one list."""

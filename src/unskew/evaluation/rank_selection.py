@@ -52,6 +52,7 @@ def rank_selection(
         traits.constant,
         empty=ranked.empty,
         personal=traits.personal,
+        model=str(model),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -92,7 +93,9 @@ class Excess:
     placebo: Placebo | None = None
 
     def __str__(self) -> str:
-        share = f"{100 * max(self.value, 0.0):.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
+        if math.isnan(self.low):
+            return f"recommendations caused about {100 * self.value:.0f} % of the interactions in these windows"
+        share = f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         if not self.is_sign:
             return f"no sign of recommendations: they caused {share} of the interactions in these windows"
         return f"recommendations caused about {share} of the interactions in these windows"

@@ -15,11 +15,11 @@ from typing import Any
 
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, mark_inside
-from unskew.errors import UnskewError, UnskewWarning
+from unskew.errors import EmptyError, InputError, UnskewError, UnskewWarning
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.text import percent
-from unskew.views.contrast import set_up_contrast
-from unskew.views.placebo import LIMIT, InducedShare, find_contrast_since, measure_induced_share
+from unskew.text import first_line, percent
+from unskew.views.contrast import Contrast, set_up_contrast
+from unskew.views.placebo import LEAST_PAIRS, LIMIT, InducedShare, find_contrast_since, measure_induced_share
 from unskew.views.production_choice import (
     CANDIDATES,
     FEW_FOLDS,
@@ -52,10 +52,11 @@ def find_leftover(
     first = view.axis.show(since)
     times = _list_outside(windows, since, until)
     if sum(time.end - time.start for time in times) <= (1 - _COVERED) * (until - since):
-        return True, f"the windows cover the time since {first}"
+        return False, f"not tested: the windows leave too little of the time since {first}"
 
     def measure() -> InducedShare:
         contrast = find_contrast_since(view, times, until)
+        _check_new_items(contrast)
         stand_in = choose_production(contrast, "auto", family=_CHEAP)
         return measure_induced_share(contrast, stand_in, two_sided=True)
 
@@ -101,9 +102,22 @@ def find_leftover_of(
     share, problem = _try(measure, first, needs_placebo=group is None)
     if share is None:
         return False, problem
-    if group is None:
-        return _judge(share, first, True)
-    return _judge(share, first, True, "the holdout group", needs_power=False)
+    return _judge(share, first, True, "the time before" if group is None else "the holdout group")
+
+
+def _check_new_items(contrast: Contrast) -> None:
+    """Refuse a contrast in which interactions with items that nobody had before are more than they were.
+
+    No model ranks these, so that nothing tells whether they were recommended.
+    """
+    shares = []
+    for pairs in (contrast.taken, contrast.quiet):
+        assert pairs is not None
+        known = pairs.known & pairs.inside
+        shares.append(float((pairs.holders[known] == 0).mean()) if known.any() else 0.0)
+    if shares[0] > shares[1] + _LARGEST:
+        now, before = (percent(share, 0) for share in shares)
+        raise InputError(f"{now} of the interactions are with items that nobody had before, and were {before}")
 
 
 def _try(
@@ -115,24 +129,24 @@ def _try(
         with warnings.catch_warnings():  # what a test warns of was said when the view was made
             warnings.simplefilter("ignore", UnskewWarning)
             share = measure()
-    except UnskewError:
+    except EmptyError:
         return None, nothing
-    if math.isnan(share.value) or (needs_placebo and share.placebo is None):
+    except UnskewError as error:
+        return None, f"not tested: {first_line(error)}"
+    if math.isnan(share.low) or share.pairs < LEAST_PAIRS or (needs_placebo and share.placebo is None):
         return None, nothing
     if share.placebo is not None and not share.placebo.is_passed:
         return None, f"not tested: {share.placebo}"
     return share, ""
 
 
-def _judge(
-    share: InducedShare, first: Any, is_small: bool, usual: str = "the time before", *, needs_power: bool = True
-) -> tuple[bool, str]:
-    """Whether an induced share of what is left is no sign of recommendations and, if needed, small for certain."""
+def _judge(share: InducedShare, first: Any, is_small: bool, usual: str = "the time before") -> tuple[bool, str]:
+    """Whether an induced share of what is left is no sign of recommendations, and small for certain."""
     limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     if share.is_sign:
         return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
-    if needs_power and (share.high >= LIMIT or not is_small):
-        noisy = f"too noisy to exclude {percent(LIMIT, 0)}"
+    if share.high >= LIMIT or not is_small:
+        noisy = f"too noisy to exclude {percent(LIMIT, 0)}" if share.high >= LIMIT else "too much to be sure"
         return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {noisy}"
     return True, f"what is left since {first} differs by {limits} from {usual}"
 
@@ -141,9 +155,12 @@ def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float, dropp
     """Whether a view that drops so much in windows loses little of what people did by themselves."""
     inside = int((mark_inside(windows, log.time) & (log.time <= until)).sum())
     try:
-        contrast = set_up_contrast(log, campaigns=windows, until=log.axis.show(until))
-        induced = measure_induced_share(contrast, choose_production(contrast, "auto", family=_CHEAP))
-        caused = max(induced.low, 0.0) * inside
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnskewWarning)
+            contrast = set_up_contrast(log, campaigns=windows, until=log.axis.show(until))
+            induced = measure_induced_share(contrast, choose_production(contrast, "auto", family=_CHEAP))
+        passed = induced.placebo is not None and induced.placebo.is_passed
+        caused = max(induced.low, 0.0) * inside if passed else 0.0
     except UnskewError:  # there is no quiet time to compare with
         caused = 0.0
     lost = max(dropped - caused, 0.0) / max(len(log), 1)

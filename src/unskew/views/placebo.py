@@ -26,6 +26,7 @@ import numpy as np
 
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
+from unskew.errors import EmptyError, option
 from unskew.evaluation.intervals import critical_value
 from unskew.text import percent
 from unskew.views.contrast import Contrast
@@ -33,11 +34,15 @@ from unskew.views.cross_fitted import measure_excess, resample_excess, split_blo
 from unskew.views.production_choice import Production
 from unskew.views.quiet_windows import find_quiet, list_windows_before
 from unskew.views.short_windows import cut_windows
+from unskew.views.strata import BEYOND, RANK_OF
 from unskew.views.taken_pairs import find_taken
 from unskew.views.tally import Tally
 
 LIMIT = 0.10
 """A placebo test that cannot exclude an induced share of this size tests nothing."""
+
+LEAST_PAIRS = 100
+"""Interactions that models must have ranked: of fewer, no share can be told."""
 
 _CAMPAIGNS = 3  # before the first window, at most
 _PART = 4  # of the windows before the first one are a placebo campaign
@@ -60,6 +65,8 @@ class Placebo:
         How many short windows each of them has.
     reach
         How much further the campaign windows are from their quiet windows than placebo campaigns from theirs.
+    pairs
+        How many interactions the models ranked, in all placebo campaigns or in their quiet windows, if fewer.
     """
 
     value: float
@@ -69,6 +76,7 @@ class Placebo:
     values: tuple[float, ...]
     windows: int
     reach: float = 1.0
+    pairs: int = LEAST_PAIRS
 
     @property
     def spread(self) -> float | None:
@@ -77,14 +85,16 @@ class Placebo:
 
     @property
     def is_passed(self) -> bool:
-        """Whether its interval excludes `LIMIT` on both sides."""
-        return self.low > -LIMIT and self.high < LIMIT
+        """Whether its interval excludes `LIMIT` on both sides, and rests on enough interactions."""
+        return self.low > -LIMIT and self.high < LIMIT and self.pairs >= LEAST_PAIRS
 
     def __str__(self) -> str:
         share = f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         where = f"before the first window ({len(self.values)} placebo campaigns)"
         if self.is_passed:
             return f"placebo test passed: {share} {where}, taken out"
+        if self.pairs < LEAST_PAIRS:
+            return f"placebo test impossible: the models rank only {self.pairs} interactions {where}"
         if self.low >= LIMIT or self.high <= -LIMIT:
             return f"placebo test failed: {share} {where}, when nothing was recommended"
         return f"placebo test too noisy: {share} {where}, which cannot exclude {percent(LIMIT, 0)}"
@@ -99,6 +109,7 @@ class Placebo:
             "campaigns": len(self.values),
             "windows": self.windows,
             "reach": self.reach,
+            "pairs": self.pairs,
             "passed": self.is_passed,
         }
 
@@ -117,6 +128,8 @@ class InducedShare:
         None with a holdout group, which needs none, or if there is too little time before the windows.
     candidates
         How many stand-ins for production were tried: the best of several finds something by chance alone.
+    pairs
+        How many interactions the models ranked, in the windows or where nothing was shown, if fewer.
     """
 
     value: float
@@ -126,12 +139,18 @@ class InducedShare:
     uncorrected: float
     placebo: Placebo | None = None
     candidates: int = 1
+    pairs: int = LEAST_PAIRS
 
     @property
     def is_sign(self) -> bool:
         """Whether it is above 0 by more than chance, which has as many tries as there were candidates."""
         z, corrected = critical_value(self.level), critical_value(1 - (1 - self.level) / self.candidates)
         return self.value - (self.value - self.low) * corrected / z > 0
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether it rests on enough interactions, and is known to within `LIMIT`."""
+        return self.pairs >= LEAST_PAIRS and self.high - self.low < 2 * LIMIT
 
 
 def measure_induced_share(
@@ -150,7 +169,7 @@ def measure_induced_share(
     """
     value, low, high = _measure(production.tallies, level, repeats, seed, two_sided)
     tries = max(len(production.candidates), 1)
-    share = InducedShare(value, low, high, level, value, candidates=tries)
+    share = InducedShare(value, low, high, level, value, candidates=tries, pairs=_count_ranked(production.tallies))
     placebo = None
     if contrast.quiet is not None:
         placebo = measure_placebo(contrast, production, level=level, seed=seed, two_sided=two_sided)
@@ -184,14 +203,23 @@ def measure_placebo(
     if not contrasts:
         return None
     z = critical_value(level)
-    limits = [_measure([production.count(each, seed)], level, _REPEATS, seed, two_sided) for each in contrasts]
+    counted = [production.count(each, seed) for each in contrasts]
+    limits = [_measure([each], level, _REPEATS, seed, two_sided) for each in counted]
     values = [value for value, _, _ in limits]
     variance = float(np.mean([((high - low) / (2 * z)) ** 2 for _, low, high in limits]))
     if len(values) > 1:
         variance = max(variance, float(np.var(values, ddof=1)))
     half, mean = z * math.sqrt(variance / len(values)), float(np.mean(values))
     reach = max(1.0, _distance(contrast) / fmean(map(_distance, contrasts)))
-    return Placebo(mean, mean - half, mean + half, level, tuple(values), len(contrasts[0].windows), reach)
+    length, pairs = len(contrasts[0].windows), sum(_count_ranked([each]) for each in counted)
+    return Placebo(mean, mean - half, mean + half, level, tuple(values), length, reach, pairs)
+
+
+def _count_ranked(counted: Sequence[Tally]) -> int:
+    """How many interactions the best model ranked, in the windows or where nothing was shown, if fewer."""
+    best, within = counted[0], RANK_OF < BEYOND
+    shown = float((best.suspect + best.others)[:, within].sum())
+    return int(min(shown, float(best.quiet_pairs[:, within].sum()) / best.models))
 
 
 def _distance(contrast: Contrast) -> float:
@@ -221,6 +249,8 @@ def list_placebos(contrast: Contrast) -> list[Contrast]:
 def find_contrast_since(log: Log, windows: Sequence[TimeWindow], until: int | float) -> Contrast:
     """What was interacted with in some windows, compared with quiet windows before the first of them only."""
     busy = cut_windows(log, windows, until)
+    if not busy:
+        raise EmptyError("no time is left to compare", remedy=f"check {option('campaigns')} and {option('until')}")
     taken = find_taken(log, busy)
     quiet = find_taken(log, find_quiet(log, busy, busy[0].start))
     return Contrast(log, tuple(busy), None, taken, quiet, taken.inside, ())

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from unskew.data.log import Log
+from unskew.errors import UnskewError
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommender, recommender
@@ -119,7 +120,14 @@ def choose_production(
         return take_for_production(contrast, recommender(production), seed=seed)
     some = contrast.take_some(FEW_WINDOWS)
     models = _list_candidates(contrast, family, candidates)
-    ranked = {name: find_ranks(some, model, folds=FEW_FOLDS) for name, model in models.items()}
+    ranked: dict[str, Ranks] = {}
+    for name, model in list(models.items()):
+        try:
+            ranked[name] = find_ranks(some, model, folds=FEW_FOLDS)
+        except UnskewError:  # a model that is compared need not know users to whom it was not fitted
+            if name in map(str, map(recommender, family)):
+                raise
+            del models[name]
     shares = {name: _explain(_count(some, ranks, seed), seed) for name, ranks in ranked.items()}
     best = sorted(shares, key=lambda name: -shares[name])[:2]
     finalists: list[tuple[str, ...]] = [(name,) for name in best]

@@ -115,9 +115,9 @@ def _profiles_of(log: Log, window: ShortWindow) -> Snapshot | None:
 
 
 def _mark_existing(log: Log, window: ShortWindow) -> Mask:
-    """Items that somebody had by the end of a window: others cannot have been chosen in it."""
+    """Items that somebody had before a window: a model of that time knows no others."""
     exists = np.zeros(len(log.items), dtype=np.bool_)
-    exists[log.item[log.time < window.end]] = True
+    exists[log.item[log.time < window.start]] = True
     return exists
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from unskew.arrays.types import Mask
 from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow, Windows
+from unskew.data.time_windows import TimeWindow, Windows, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
 from unskew.errors import PolicyError, option
@@ -306,11 +306,21 @@ class _Known:
         if view == "thinned" and not report.tested:
             return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
         windows = () if view == "organic" else self.windows
-        passed, sentence = find_leftover(left, windows, self._find_first(), self._find_last())
+        first, last = self._find_first(), self._find_last()
+        if view == "thinned" and not self._leaves_time(first, last):
+            return {"test": next(note for note in report.notes if "placebo test" in note)}
+        passed, sentence = find_leftover(left, windows, first, last)
         if passed and view in ("outside", "organic"):
-            windows = windows or (TimeWindow(self._find_first(), np.inf, ""),)
-            passed, sentence = find_loss(self.log, windows, self._find_last(), report.dropped_pairs)
+            windows = windows or (TimeWindow(first, np.inf, ""),)
+            passed, loss = find_loss(self.log, windows, last, report.dropped_pairs)
+            sentence = f"{sentence}; {loss}"
         return {"tested": passed, "test": sentence}
+
+    def _leaves_time(self, first: int | float, last: int | float) -> bool:
+        """Whether campaign windows leave some of the time since the first recommendation to be tested."""
+        inside = mark_inside(self.windows, self.log.time)
+        since = (self.log.time >= first) & (self.log.time <= last)
+        return bool((since & ~inside).sum() > 0.1 * since.sum())
 
     def test_recommenders(self, view: str, left: Log) -> tuple[RecommenderTest, ...]:
         """Whether each recommender that is compared still finds recommendations in a view."""
@@ -319,8 +329,18 @@ class _Known:
             group = self.log.users.take(np.flatnonzero(self.holdout))
         windows = self.windows if view == "outside" else ()
         span = self._find_first(), self._find_last()
+        stand_ins = () if left.view_report is None else left.view_report.production
+
+        def test(model: Recommender) -> tuple[bool, str]:
+            if str(model) in stand_ins:
+                return (
+                    False,
+                    "it stands for production, and what is left of that cannot be told from its own gains",
+                )
+            return find_leftover_of(model, left, windows, *span, group=group)
+
         return tuple(
-            RecommenderTest(name, *find_leftover_of(model, left, windows, *span, group=group))
+            RecommenderTest(name, str(model), *test(model))
             for name, model in self.candidates.items()
             if not traits_of(model).constant
         )

@@ -44,6 +44,8 @@ class Thinning:
         The share of the suspect pairs that recommendations caused.
     tested
         Whether what the view assumes passed its test on this log.
+    production
+        The models that stand for production.
     besides
         Entries that are dropped in any case, if any.
     again
@@ -59,6 +61,7 @@ class Thinning:
     reason: str
     induced: InducedShare
     tested: bool
+    production: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
     besides: Mask | None = None
@@ -77,7 +80,10 @@ class Thinning:
         strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))
         report = describe_view(self.log, result, self.reason, strata=strata, notes=self.notes, advice=self.advice)
         placebo = None if self.induced.placebo is None else self.induced.placebo.to_dict()
-        return replace(result, view_report=replace(report, tested=self.tested, placebo=placebo))
+        return replace(
+            result,
+            view_report=replace(report, tested=self.tested, placebo=placebo, production=self.production),
+        )
 
 
 def plan_thinning(
@@ -114,6 +120,7 @@ def plan_thinning(
         reason=reason,
         induced=induced,
         tested=_is_tested(contrast, induced),
+        production=tuple(map(str, production.models)),
         notes=(*notes, *contrast.notes, *ranked.notes),
         advice=tuple(advice),
         besides=besides,
@@ -130,10 +137,10 @@ def _limit(keep: Floats, induced: InducedShare, known: Mask) -> Floats:
 
 
 def _is_tested(contrast: Contrast, induced: InducedShare) -> bool:
-    """Whether the holdout group was like the others, or the placebo test was passed."""
+    """Whether the holdout group was like the others or the placebo test was passed, and the share is precise."""
     if contrast.quiet is None:
-        return contrast.group_passed
-    return induced.placebo is not None and induced.placebo.is_passed
+        return contrast.group_passed and induced.is_precise
+    return induced.placebo is not None and induced.placebo.is_passed and induced.is_precise
 
 
 def _describe_test(induced: InducedShare) -> str:
