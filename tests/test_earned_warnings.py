@@ -679,3 +679,18 @@ def test_the_model_that_stands_for_production_is_not_trusted() -> None:
     )
     assert view.view_report is not None
     assert not view.view_report.is_trusted_for("knn?similarity=cooccurrence")
+
+
+@pytest.mark.usefixtures("few_stand_ins")
+@pytest.mark.parametrize("name", ["steady-quiet", "exploring", "content"])
+def test_a_start_date_alone_is_not_worse_than_the_log_as_it_is(name: str) -> None:
+    world = make_world(name, users=1500, items=500, seed=2)
+    view = us.take_view(read_plain(world), campaigns=[SINCE], since=300, test=False)
+    models = MODELS[:3]
+    truth, raw, thinned = ([score(model, log) for model in models] for log in (world.truth, world.log, view))
+
+    def error(scores: list[float]) -> float:
+        return float(np.mean(np.abs(np.divide(scores, truth) - 1)))
+
+    assert view.view == "thinned"
+    assert error(thinned) <= error(raw) + 0.02
