@@ -88,7 +88,7 @@ def test_the_sentence_of_a_comparison_shows_both_populations(log: us.Log) -> Non
         "; 75 % of this score is on users whose profile is empty once the item is held out, for whom "
         "knn returns nothing: on the other users the difference is +"
     ) in str(comparison)
-    assert str(comparison).endswith("(--min-items 2)")
+    assert str(comparison).endswith("(with at least 2 items)")
     [note] = found.notes
     assert note.startswith("75 % of this score is on users whose profile is empty")
     assert "which may decide knn against popular (hit@5: -" in note
@@ -423,7 +423,7 @@ def test_evaluate_takes_min_items_with_and_without_a_reference_date(path: str, t
 def test_evaluate_says_that_users_without_a_profile_decide(path: str) -> None:
     told = " ".join(call("evaluate", path, "--at", "9", "-r", "knn", "-r", "popular").split())
     assert "whose profile is empty once the item is held out" in told
-    assert "(--min-items 2)" in told
+    assert "(with at least 2 items)" in told
     assert "Note: 75 % of this score is on users" in told
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from unskew.checks import require_instance
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import Weighting, Weights
-from unskew.errors import PolicyError, option
+from unskew.errors import PolicyError
 from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
 from unskew.evaluation.intervals import holm
@@ -132,7 +132,7 @@ class Comparison:
             return f"{self._describe_empty()}: there are no other users"
         if others.min_items is None:
             return f"{self._describe_empty()}: where both return something the difference is {shown}"
-        least = f"({option('min_items', others.min_items)})"
+        least = f"(with at least {others.min_items} items)"
         return f"{self._describe_empty()}: on the other users the difference is {shown} {least}"
 
     def _describe_empty(self) -> str:

@@ -408,9 +408,8 @@ def _name_baseline(
 
 def choose_population(fit: FitOptions, chosen: SelectionKeywords) -> tuple[FitOptions, SelectionOptions]:
     """How weights are fitted and pairs are chosen, of the same users: with the `min_items` of either."""
-    selection = SelectionOptions(**chosen)
-    if "min_items" not in chosen:
-        selection = replace(selection, min_items=fit.min_items)
+    keywords: SelectionKeywords = {"min_items": fit.min_items, **chosen}
+    selection = SelectionOptions(**keywords)
     return replace(fit, min_items=selection.min_items), selection
 
 

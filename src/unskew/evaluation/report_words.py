@@ -23,8 +23,8 @@ TOO_FEW_HITS = (
 )
 BIASED = (
     "* Not a constant list: item weights do not remove from such a score what recommendations did to the log, and "
-    "can even reverse an order. It is no verdict; exposures, the dates of campaigns or a hold-out group would "
-    "remove the bias."
+    "can even reverse an order. It is no verdict; exposures, the dates of campaigns or a holdout group remove the "
+    "bias, if the view of the log that they allow passes its tests."
 )
 INTERVALS = {
     "users": "users are the independent units, weights and models taken as given",
