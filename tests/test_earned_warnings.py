@@ -39,6 +39,7 @@ from unskew.worlds.recipe import Recipe
 
 COOCCURRENCE = "knn?similarity=cooccurrence"
 MODELS = ("popular", "knn", COOCCURRENCE, "ease?exact=false")
+TESTED = ("knn", "knn?neighbours=30", COOCCURRENCE)
 SINCE = "320:"
 """When production went on in the worlds that have one."""
 
@@ -63,7 +64,7 @@ def quiet_log(seed: int) -> us.Log:
 
 
 def steady_world() -> us.World:
-    return make_world("steady", users=2000, items=700, seed=1)
+    return make_world("steady", users=4000, items=700, seed=2)
 
 
 def report_of(log: us.Log) -> ViewReport:
@@ -135,7 +136,7 @@ def true_share(world: us.World, start: int) -> float:
 @functools.cache
 def thin_steady() -> us.Log:
     log = read_plain(steady_world())
-    return us.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=MODELS[:3])
+    return us.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=TESTED)
 
 
 @functools.cache
@@ -177,13 +178,17 @@ def test_a_warning_is_earned_recommender_by_recommender() -> None:
     report = report_of(view)
     assert report.trusted
     passed = {test.name for test in report.recommender_tests if test.passed}
-    assert passed == {"popular", "knn"}  # and not co-occurrence, which stands for production
+    assert passed == {"knn", "knn?neighbours=30"}  # and not co-occurrence, which stands for production
     now = view.at(view.last)
-    ranks = {model: us.rank_held_out(model, now) for model in ("popular", "knn", "knn?neighbours=20")}
+    ranks = {model: us.rank_held_out(model, now) for model in ("knn", "knn?neighbours=30", "knn?neighbours=20")}
     scores = {model: each.score().biased for model, each in ranks.items()}
-    assert scores == {"popular": False, "knn": False, "knn?neighbours=20": True}  # the last was not tested
-    [tested] = us.compare(ranks["popular"], ranks["knn"])
-    [untested] = us.compare(ranks["popular"], ranks["knn?neighbours=20"])
+    assert scores == {
+        "knn": False,
+        "knn?neighbours=30": False,
+        "knn?neighbours=20": True,
+    }  # the last was not tested
+    [tested] = us.compare(ranks["knn"], ranks["knn?neighbours=30"])
+    [untested] = us.compare(ranks["knn"], ranks["knn?neighbours=20"])
     assert (tested.biased, untested.biased) == (False, True)
     for comparison in (tested, untested):
         assert "p assumes that nothing was recommended outside these windows" in str(comparison)
@@ -442,40 +447,50 @@ def test_induced_shares_do_not_depend_on_the_number_of_threads(monkeypatch: pyte
 # Placebo campaigns.
 
 
-def make_share(value: float, low: float, high: float) -> InducedShare:
-    return InducedShare(value, low, high, 0.95, value)
+def make_share(samples: np.ndarray, value: float) -> InducedShare:
+    low, high = np.quantile(samples, [0.025, 0.975])
+    return InducedShare(value, min(low, value), max(high, value), 0.95, value)
 
 
 def make_placebo(value: float, low: float, high: float, values: tuple[float, ...] = ()) -> Placebo:
     return Placebo(value, low, high, 0.95, values or (value,), 1)
 
 
+samples_near = st.builds(
+    lambda middle, width, seed: middle + width * np.random.default_rng(seed).standard_normal(50),
+    *(st.floats(-0.5, 0.5), st.floats(0, 0.04), st.integers(0, 99)),
+)
+
+
 @settings(max_examples=100, deadline=None)
-@given(share=st.floats(-0.5, 0.95), placebo=st.floats(-0.5, 0.5), widths=st.tuples(*[st.floats(0, 0.04)] * 4))
-def test_a_placebo_is_taken_out_by_its_formula(share: float, placebo: float, widths: tuple[float, ...]) -> None:
-    a, b, c, d = widths
-    corrected = _correct(make_share(share, share - a, share + b), make_placebo(placebo, placebo - c, placebo + d))
-    assert corrected.value == pytest.approx(1 - (1 - share) / (1 - placebo))
+@given(shares=samples_near, drifts=samples_near)
+def test_a_placebo_is_taken_out_by_its_formula_in_each_sample(shares: np.ndarray, drifts: np.ndarray) -> None:
+    share, drift = float(shares.mean()), float(drifts.mean())
+    corrected = _correct(make_share(shares, share), shares, make_placebo(drift, drift, drift), drifts)
+    assert corrected.value == pytest.approx(1 - (1 - share) / (1 - drift))
     assert corrected.uncorrected == share
-    # each limit: how far log(1 - E) and log(1 - P) are from their middle, as if independent
-    lower = math.hypot(math.log((1 - share + a) / (1 - share)), math.log((1 - placebo) / (1 - placebo - d)))
-    upper = math.hypot(math.log((1 - share) / (1 - share - b)), math.log((1 - placebo + c) / (1 - placebo)))
-    assert corrected.low == pytest.approx(1 - (1 - share) / (1 - placebo) * math.exp(lower))
-    assert corrected.high == pytest.approx(1 - (1 - share) / (1 - placebo) * math.exp(-upper))
+    each = [1 - (1 - one) / (1 - other) for one, other in zip(shares, drifts, strict=True)]
+    low, high = np.quantile(each, [0.025, 0.975])
+    before = np.quantile(shares, [0.025, 0.975]) - share
+    assert corrected.low == pytest.approx(corrected.value + min(low - corrected.value, before[0], 0))
+    assert corrected.high == pytest.approx(corrected.value + max(high - corrected.value, before[1], 0))
 
 
 def test_a_placebo_of_nothing_changes_nothing() -> None:
-    share = make_share(0.3, 0.2, 0.4)
-    corrected = _correct(share, make_placebo(0.0, 0.0, 0.0))
+    shares = np.linspace(0.2, 0.4, 51)
+    share = make_share(shares, 0.3)
+    corrected = _correct(share, shares, make_placebo(0.0, 0.0, 0.0), np.zeros(51))
     limits = [(each.value, each.low, each.high) for each in (corrected, share)]
     assert limits[0] == pytest.approx(limits[1])
 
 
-def test_a_correction_widens_the_interval() -> None:
-    share = make_share(0.3, 0.2, 0.4)
-    corrected = _correct(share, make_placebo(0.0, -0.05, 0.05))
-    assert corrected.low < share.low
-    assert corrected.high > share.high
+def test_campaigns_that_differ_widen_the_interval() -> None:
+    shares = np.linspace(0.2, 0.4, 51)
+    share = make_share(shares, 0.3)
+    placebo = make_placebo(0.0, -0.06, 0.06, (-0.05, 0.0, 0.05))
+    corrected = _correct(share, shares, placebo, np.zeros(51))
+    half = math.hypot(share.high - 0.3, 1.96 * 0.05 / math.sqrt(3))
+    assert (corrected.low, corrected.high) == pytest.approx((0.3 - half, 0.3 + half), abs=1e-4)
 
 
 @pytest.mark.parametrize(

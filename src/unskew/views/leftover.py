@@ -23,7 +23,6 @@ from unskew.views.placebo import LEAST_PAIRS, LIMIT, InducedShare, find_contrast
 from unskew.views.production_choice import (
     CANDIDATES,
     FEW_FOLDS,
-    FEW_WINDOWS,
     choose_production,
     is_cheap,
     take_for_production,
@@ -63,10 +62,7 @@ def find_leftover(
     share, problem = _try(measure, first)
     if share is None:
         return False, problem
-    if share.high < 0:
-        missing = f"{percent(-share.value, 0)} [{-100 * share.high:.0f}, {-100 * share.low:.0f}]"
-        return False, f"failed: about {missing} of what people did by themselves since {first} was dropped too"
-    return _judge(share, first, abs(share.value) <= _LARGEST and share.low > -LIMIT)
+    return _judge(share, first)
 
 
 def find_leftover_of(
@@ -96,13 +92,13 @@ def find_leftover_of(
             contrast = find_contrast_since(view, times, until)
         else:
             contrast = set_up_contrast(view, campaigns=times, holdout=group, until=view.axis.show(until))
-        contrast = contrast.take_some(FEW_WINDOWS)
-        return measure_induced_share(contrast, take_for_production(contrast, model, folds=FEW_FOLDS))
+        stand_in = take_for_production(contrast, model, folds=FEW_FOLDS)
+        return measure_induced_share(contrast, stand_in, two_sided=True)
 
     share, problem = _try(measure, first, needs_placebo=group is None)
     if share is None:
         return False, problem
-    return _judge(share, first, True, "the time before" if group is None else "the holdout group")
+    return _judge(share, first, "the time before" if group is None else "the holdout group")
 
 
 def _check_new_items(contrast: Contrast) -> None:
@@ -140,14 +136,18 @@ def _try(
     return share, ""
 
 
-def _judge(share: InducedShare, first: Any, is_small: bool, usual: str = "the time before") -> tuple[bool, str]:
-    """Whether an induced share of what is left is no sign of recommendations, and small for certain."""
+def _judge(share: InducedShare, first: Any, usual: str = "the time before") -> tuple[bool, str]:
+    """Whether what is left has neither too much nor too little of what was recommended, and that for certain."""
     limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     if share.is_sign:
         return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
-    if share.high >= LIMIT or not is_small:
-        noisy = f"too noisy to exclude {percent(LIMIT, 0)}" if share.high >= LIMIT else "too much to be sure"
-        return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {noisy}"
+    if share.high < 0:
+        missing = f"{percent(-share.value, 0)} [{-100 * share.high:.0f}, {-100 * share.low:.0f}]"
+        return False, f"failed: about {missing} of what people did by themselves since {first} was dropped too"
+    is_noisy = share.high >= LIMIT or share.low <= -LIMIT
+    if is_noisy or abs(share.value) > _LARGEST:
+        problem = f"too noisy to exclude {percent(LIMIT, 0)}" if is_noisy else "too much to be sure"
+        return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {problem}"
     return True, f"what is left since {first} differs by {limits} from {usual}"
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from unskew.arrays.types import Floats
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.errors import EmptyError, option
@@ -57,8 +58,8 @@ class Placebo:
     Attributes
     ----------
     value, low, high, level
-        The mean over the placebo campaigns, with its interval: users are resampled, and the spread over the
-        campaigns counts if it is larger.
+        The mean over the placebo campaigns, with its interval: users are resampled, the same for all
+        campaigns, and the standard error over campaigns counts if it is larger.
     values
         Of each placebo campaign, the latest first.
     windows
@@ -167,28 +168,19 @@ def measure_induced_share(
     With `two_sided`, interactions that are missing count as well, so that a log from which too much was dropped
     has a negative share.
     """
-    value, low, high = _measure(production.tallies, level, repeats, seed, two_sided)
-    tries = max(len(production.candidates), 1)
-    share = InducedShare(value, low, high, level, value, candidates=tries, pairs=_count_ranked(production.tallies))
-    placebo = None
-    if contrast.quiet is not None:
-        placebo = measure_placebo(contrast, production, level=level, seed=seed, two_sided=two_sided)
-    return share if placebo is None else _correct(replace(share, placebo=placebo), placebo)
-
-
-def _correct(share: InducedShare, placebo: Placebo) -> InducedShare:
-    """Take a placebo out of an induced share; their errors add up as those of log(1 - E) and log(1 - P)."""
-    own = [_log_rest(limit) for limit in (share.value, share.low, share.high)]
-    drift = [placebo.reach * _log_rest(limit) for limit in (placebo.value, placebo.low, placebo.high)]
-    middle = own[0] - drift[0]
-    wider = math.hypot(own[1] - own[0], drift[2] - drift[0])
-    narrower = math.hypot(own[2] - own[0], drift[1] - drift[0])
-    value, low, high = (-math.expm1(rest) for rest in (middle, middle + wider, middle - narrower))
-    return replace(share, value=value, low=low, high=high)
-
-
-def _log_rest(share: float) -> float:
-    return math.log(max(1.0 - share, 1e-9)) if not math.isnan(share) else math.nan
+    value, samples = _measure(production.tallies, repeats, seed, two_sided)
+    share = InducedShare(
+        value,
+        *_find_limits(value, samples, level),
+        level,
+        value,
+        candidates=max(len(production.candidates), 1),
+        pairs=_count_ranked(production.tallies),
+    )
+    if contrast.quiet is None:
+        return share
+    placebo, drifts = _measure_placebo(contrast, production, level, repeats, seed, two_sided)
+    return share if placebo is None else _correct(share, samples, placebo, drifts)
 
 
 def measure_placebo(
@@ -199,20 +191,48 @@ def measure_placebo(
     None if there is too little time before it, or if the lists of production are external: those of earlier dates
     were made by nobody.
     """
+    return _measure_placebo(contrast, production, level, _REPEATS, seed, two_sided)[0]
+
+
+def _measure_placebo(
+    contrast: Contrast, production: Production, level: float, repeats: int, seed: int, two_sided: bool
+) -> tuple[Placebo | None, Floats]:
+    """A placebo, and its mean over the campaigns for samples of users, the same ones for each."""
     contrasts = [] if production.ranks.elsewhere else list_placebos(contrast)
     if not contrasts:
-        return None
-    z = critical_value(level)
-    counted = [production.count(each, seed) for each in contrasts]
-    limits = [_measure([each], level, _REPEATS, seed, two_sided) for each in counted]
-    values = [value for value, _, _ in limits]
-    variance = float(np.mean([((high - low) / (2 * z)) ** 2 for _, low, high in limits]))
-    if len(values) > 1:
-        variance = max(variance, float(np.var(values, ddof=1)))
-    half, mean = z * math.sqrt(variance / len(values)), float(np.mean(values))
+        return None, np.empty(0)
+    tallies = [production.count(each, seed) for each in contrasts]
+    campaigns = [_measure([each], repeats or _REPEATS, seed, two_sided) for each in tallies]
+    values = tuple(value for value, _ in campaigns)
+    drifts: Floats = np.mean([samples for _, samples in campaigns], axis=0)
+    error, mean = max(float(np.std(drifts, ddof=1)), _standard_error(values)), fmean(values)
+    half = critical_value(level) * error
     reach = max(1.0, _distance(contrast) / fmean(map(_distance, contrasts)))
-    length, pairs = len(contrasts[0].windows), sum(_count_ranked([each]) for each in counted)
-    return Placebo(mean, mean - half, mean + half, level, tuple(values), length, reach, pairs)
+    length, pairs = len(contrasts[0].windows), sum(_count_ranked([each]) for each in tallies)
+    return Placebo(mean, mean - half, mean + half, level, values, length, reach, pairs), drifts
+
+
+def _correct(share: InducedShare, samples: Floats, placebo: Placebo, drifts: Floats) -> InducedShare:
+    """Take a placebo out of an induced share, in all users and in each sample of them.
+
+    The interval becomes no narrower, and wider if the campaigns differ by more than samples of users do.
+    """
+    value = float(_take_out(share.value, placebo.value, placebo.reach))
+    corrected = _take_out(samples, drifts, placebo.reach) if len(samples) else samples
+    low, high = _find_limits(value, corrected, share.level)
+    surplus = max(_standard_error(placebo.values) ** 2 - float(np.var(drifts, ddof=1)), 0.0)
+    wider = critical_value(share.level) * math.sqrt(surplus) * placebo.reach
+    below = math.hypot(max(value - low, share.value - share.low), wider)
+    above = math.hypot(max(high - value, share.high - share.value), wider)
+    return replace(share, value=value, low=value - below, high=value + above, placebo=placebo)
+
+
+def _take_out(share: Any, drift: Any, reach: float) -> Any:
+    return 1.0 - (1.0 - share) / np.maximum(1.0 - drift, 1e-9) ** reach
+
+
+def _standard_error(values: Sequence[float]) -> float:
+    return float(np.std(values, ddof=1)) / math.sqrt(len(values)) if len(values) > 1 else 0.0
 
 
 def _count_ranked(counted: Sequence[Tally]) -> int:
@@ -256,14 +276,16 @@ def find_contrast_since(log: Log, windows: Sequence[TimeWindow], until: int | fl
     return Contrast(log, tuple(busy), None, taken, quiet, taken.inside, ())
 
 
-def _measure(
-    counted: Sequence[Tally], level: float, repeats: int, seed: int, two_sided: bool
-) -> tuple[float, float, float]:
-    """The induced share, not corrected, with its interval; without repeats, that is unknown."""
+def _measure(counted: Sequence[Tally], repeats: int, seed: int, two_sided: bool) -> tuple[float, Floats]:
+    """The induced share, not corrected, and the same for samples of users."""
     halves = split_blocks(counted[0].blocks, seed)
     value = measure_excess(counted, halves, two_sided=two_sided)
-    if not repeats:
-        return value, math.nan, math.nan
-    shares = resample_excess(counted, halves, repeats, seed, two_sided=two_sided)
-    low, high = np.quantile(shares, [(1 - level) / 2, (1 + level) / 2])
-    return value, float(low), float(high)
+    return value, resample_excess(counted, halves, repeats, seed, two_sided=two_sided)
+
+
+def _find_limits(value: float, samples: Floats, level: float) -> tuple[float, float]:
+    """The interval of a value, which it is always in; unknown without samples."""
+    if not len(samples):
+        return math.nan, math.nan
+    low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
+    return min(float(low), value), max(float(high), value)

@@ -16,6 +16,7 @@ from unskew.checks import require_whole_number
 from unskew.data.log import Log
 from unskew.data.view_report import Stratum
 from unskew.errors import EmptyError, option
+from unskew.text import percent
 from unskew.views.contrast import Contrast
 from unskew.views.keep_draws import draw_kept
 from unskew.views.placebo import InducedShare, measure_induced_share
@@ -146,9 +147,12 @@ def _is_tested(contrast: Contrast, induced: InducedShare) -> bool:
 def _describe_test(induced: InducedShare) -> str:
     if induced.placebo is None:
         return "no placebo test: there is too little time before the first window"
-    if induced.is_sign:
+    if not induced.is_sign:
+        return f"{induced.placebo}; no sign of recommendations remains, so that nothing is dropped"
+    if induced.is_precise:
         return str(induced.placebo)
-    return f"{induced.placebo}; no sign of recommendations remains, so that nothing is dropped"
+    limits = f"between {percent(induced.low, 0)} and {percent(induced.high, 0)}"
+    return f"{induced.placebo}; the induced share is {limits}, too uncertain to trust"
 
 
 def _weigh(log: Log, entries: Codes) -> Floats:
