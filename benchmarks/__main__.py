@@ -22,14 +22,14 @@ from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import Bystanders, describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
 from benchmarks.frame.results_page import render_table, write_page
-from benchmarks.speed import fits, growth, growth_chart, passes, qualities, ranking, reading, timelines
+from benchmarks.speed import fits, growth, growth_chart, metrics, passes, ranking, reading, timelines
 
 COMPARISONS: dict[str, ModuleType] = {
     "reading": reading,
     "pass": passes,
     "fit": fits,
     "ranking": ranking,
-    "qualities": qualities,
+    "metrics": metrics,
     "timeline": timelines,
     "growth": growth,
 }

@@ -222,7 +222,7 @@ class _Lists:
 
 def count_batches() -> float:
     lists, now = _Lists(), _last()
-    us.rank_held_out(lists, now, qualities=["hit@10"])
+    us.rank_held_out(lists, now, metric=["hit@10"])
     return lists.batches
 
 

@@ -1,7 +1,7 @@
 """``python -m benchmarks coverage [SAMPLES]``: how often intervals hold the truth, where hits are rare and uneven.
 
 Samples of users are drawn from a law whose truth is known, on a grid of hit rates, numbers of users, weights
-P(u) and what a user's quality is the mean of; an interval of level 95 % should hold the truth in 95 % of them.
+P(u) and what a user's metric is the mean of; an interval of level 95 % should hold the truth in 95 % of them.
 The same for differences of two recommenders that mostly agree. Cells with 5 effective expected hits or more
 should each be covered in 93 % or more, and in 94 to 96 % on average; below that, where scores are marked as
 having too few hits, in 95 % or more.
@@ -87,7 +87,7 @@ class Design(NamedTuple):
         return f"lognormal, sigma {self.sigma:g}" if self.sigma else "equal"
 
     @property
-    def quality(self) -> str:
+    def metric(self) -> str:
         if self.graded:
             return "1 / rank"
         if self.pairs == 1:
@@ -127,9 +127,9 @@ class Drawn(NamedTuple):
     grade: npt.NDArray[np.float32]
 
     def total(self, found: npt.NDArray[np.bool_]) -> Array:
-        """Each user's share times quality."""
-        quality = np.einsum("rup,rup,rup->ru", self.inside, self.grade, found.astype(np.float32))
-        return np.asarray(self.share * np.clip(quality.astype(np.float64), 0.0, 1.0))
+        """Each user's share times metric."""
+        metric = np.einsum("rup,rup,rup->ru", self.inside, self.grade, found.astype(np.float32))
+        return np.asarray(self.share * np.clip(metric.astype(np.float64), 0.0, 1.0))
 
     def effective_pairs(self) -> Array:
         """``1 / sum p^2`` over the pairs, with their grades: how many equal hits or misses tell as much."""
@@ -238,7 +238,7 @@ def look_twice(study: Study, design: Design, samples: int, seed: int) -> list[Ce
 def _tabulate(title: str, cells: list[Cell], samples: int) -> Table:
     error = math.sqrt(LEVEL * (1 - LEVEL) / samples)
     table = Table(
-        "quality of a user",
+        "metric of a user",
         "P(u)",
         title=f"Coverage of intervals of level 95 %, in %: {title}. {samples} samples a cell, a quarter of it for "
         f"{USERS[-1]} users; Monte Carlo error {100 * error:.1f}, twice there. {FEW:g} effective expected hits "
@@ -246,8 +246,8 @@ def _tabulate(title: str, cells: list[Cell], samples: int) -> Table:
     )
     for head in ("cells", "mean", "least", "Student", "least", "cells, fewer", "mean", "least", "Student: least"):
         table.add_column(head, justify="right")
-    for (quality, weights), group in _group(cells):
-        table.add_row(quality, weights, *_summarise(group))
+    for (metric, weights), group in _group(cells):
+        table.add_row(metric, weights, *_summarise(group))
     table.add_section()
     table.add_row("all", "all", *_summarise(cells))
     return table
@@ -256,7 +256,7 @@ def _tabulate(title: str, cells: list[Cell], samples: int) -> Table:
 def _group(cells: Iterable[Cell]) -> Iterator[tuple[tuple[str, str], list[Cell]]]:
     groups: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
-        groups.setdefault((cell.design.quality, cell.design.weights), []).append(cell)
+        groups.setdefault((cell.design.metric, cell.design.weights), []).append(cell)
     yield from groups.items()
 
 

@@ -51,7 +51,7 @@ def by_users(seed: int) -> Found:
     raw, weighted, before = _truths(people, "own")
     uneven = sample.ranked("own", sample.now_uneven).score(HIT)
     segment = own.by_segment(sample.now.profiles.item < SEGMENT, HIT)[1]
-    moved = explain_change(own, sample.ranked("own", sample.before), weights, quality=HIT, refit=0)
+    moved = explain_change(own, sample.ranked("own", sample.before), weights, metric=HIT, refit=0)
     found = {
         "raw": _holds(own.score(HIT).interval, raw),
         "raw, P(u) not uniform": _holds(uneven.interval, people.score("own", NOW, uniform=False)),
@@ -59,10 +59,10 @@ def by_users(seed: int) -> Found:
         "weighted, weights given": _holds(own.score(HIT, weights).interval, weighted),
         "raw change": _covers(moved.change, raw - before),
         "item mix, weights given": _covers(moved.item_mix, raw - weighted),
-        "change not explained, weights given": _covers(moved.rest, weighted - before),
+        "change unexplained, weights given": _covers(moved.unexplained, weighted - before),
     }
     for name, given in (("raw", None), ("weights given", weights)):
-        [c] = compare(own, other, quality=HIT, weights=given)
+        [c] = compare(own, other, metric=HIT, weights=given)
         true, of_other = (people.score(r, NOW, weighted=given is not None) for r in ("own", "other"))
         found[f"difference of two, {name}"] = _holds((c.low, c.high), true - of_other)
     return found
@@ -77,14 +77,14 @@ def by_draws(seed: int) -> Found:
     own, other, then = (sample.ranked(name, at) for name, at in cases)
     some, some_other, some_then = (sample.ranked(name, at, sample=DRAWS, seed=seed) for name, at in cases)
     moved, moved_true = (
-        explain_change(a, b, weights, quality=HIT, refit=0) for a, b in ((some, some_then), (own, then))
+        explain_change(a, b, weights, metric=HIT, refit=0) for a, b in ((some, some_then), (own, then))
     )
-    [c], [c_true] = (compare(a, b, quality=HIT) for a, b in ((some, some_other), (own, other)))
+    [c], [c_true] = (compare(a, b, metric=HIT) for a, b in ((some, some_other), (own, other)))
     found = {
         f"sampled {name}": _holds(some.score(q, weights).interval, own.score(q, weights).value)
         for name, q in (("hits", HIT), ("reciprocal ranks", RECIPROCAL))
     }
-    found["sampled, change not explained"] = _covers(moved.rest, moved_true.rest.value)
+    found["sampled, change unexplained"] = _covers(moved.unexplained, moved_true.unexplained.value)
     found["sampled, difference of two"] = _holds((c.low, c.high), c_true.difference)
     return found
 
@@ -109,7 +109,7 @@ def by_refit(seed: int, *, trapped: bool = False, repeats: int = REPEATS) -> Fou
     # of the constant list no change is left unexplained
     raw, weighted, before = _truths(people, "own")
     moved = explain_split(Split(now[0], then[0]), weights, HIT, 0.95, again)
-    found[f"change not explained, bootstrap{where}"] = _covers(moved.rest, weighted - before)
+    found[f"change unexplained, bootstrap{where}"] = _covers(moved.unexplained, weighted - before)
     found[f"raw change, bootstrap{where}"] = _covers(moved.change, raw - before)
     found[f"item mix, bootstrap{where}"] = _covers(moved.item_mix, raw - weighted)
     return found

@@ -121,7 +121,7 @@ def _compare_excess(log: us.Log, found: us.Bursts) -> float:
 
 def _errors(log: us.Log, truth: us.Log) -> list[float]:
     def score(some: us.Log, spec: str) -> float:
-        return us.evaluate(spec, some.at(truth.last), quality="hit@5").value
+        return us.evaluate(spec, some.at(truth.last), metric="hit@5").value
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", us.UnskewWarning)  # a view may end before the log does

@@ -18,14 +18,14 @@ import unskew as us
 from benchmarks.worlds import movietweetings
 
 FOLDS = (5, 10, 20, 50)
-QUALITY = "hit@5"
+METRIC = "hit@5"
 
 
 def run(console: Console) -> None:
     """Score every recommender in every way, on each log."""
     for name, snapshot, specs in _cases():
         began = time.perf_counter()
-        title = f"{QUALITY} in percent, {name}: {len(snapshot):,} pairs, {snapshot.n_items:,} items"
+        title = f"{METRIC} in percent, {name}: {len(snapshot):,} pairs, {snapshot.n_items:,} items"
         table = Table("recommender", "profile only", "exact", *(f"{k} folds" for k in FOLDS), title=title)
         with threadpool_limits(1):  # small matrices, many times: more threads only wait for each other
             for exact, leaking in specs:
@@ -50,9 +50,9 @@ def _specs(ease: str, als: str) -> list[tuple[str | None, str]]:
 
 
 def _score_all(snapshot: us.Snapshot, exact: str | None, leaking: str) -> Iterator[str]:
-    yield f"{100 * us.evaluate(leaking, snapshot, quality=QUALITY).value:.2f}"
-    right = None if exact is None else us.evaluate(exact, snapshot, quality=QUALITY).value
+    yield f"{100 * us.evaluate(leaking, snapshot, metric=METRIC).value:.2f}"
+    right = None if exact is None else us.evaluate(exact, snapshot, metric=METRIC).value
     yield "" if right is None else f"{100 * right:.2f}"
     for k in FOLDS:
-        value = us.evaluate(leaking, snapshot, quality=QUALITY, folds=k).value
+        value = us.evaluate(leaking, snapshot, metric=METRIC, folds=k).value
         yield f"{100 * value:.2f}" + ("" if right is None else f" ({100 * (value - right):+.2f})")

@@ -26,16 +26,16 @@ PRODUCTION = MODELS["co-occurrence"]
 SEEDS = range(200, 205)
 USERS, ITEMS = 6000, 2500
 THEN, NOW = 300, 500
-_QUALITY = "hit@5"
+_METRIC = "hit@5"
 
 
 def run(console: Console, seeds: range = SEEDS) -> None:
     """Print both tables."""
     rows = [_estimate(us.simulate(users=USERS, items=ITEMS, seed=seed)) for seed in seeds]
-    _show(console, f"paper: error of {_QUALITY} against the truth, mean of {len(rows)} seeds", rows)
+    _show(console, f"paper: error of {_METRIC} against the truth, mean of {len(rows)} seeds", rows)
     quiet = [us.simulate("quiet", users=USERS, items=ITEMS, seed=seed).log for seed in seeds]
     kept = [_keep(log) for log in quiet]
-    _show(console, f"quiet: change of {_QUALITY} since day {THEN}, mean of {len(kept)} seeds", kept)
+    _show(console, f"quiet: change of {_METRIC} since day {THEN}, mean of {len(kept)} seeds", kept)
 
 
 def _weigh(log: us.Log) -> dict[str, us.ItemWeights | None]:
@@ -48,7 +48,7 @@ def _weigh(log: us.Log) -> dict[str, us.ItemWeights | None]:
 
 
 def _score(log: us.Log, weights: us.ItemWeights | None, spec: str) -> float:
-    return us.evaluate(spec, log.at(NOW), weights=weights, quality=_QUALITY).value
+    return us.evaluate(spec, log.at(NOW), weights=weights, metric=_METRIC).value
 
 
 def _estimate(world: us.World) -> dict[tuple[str, str], float]:
@@ -64,7 +64,7 @@ def _estimate(world: us.World) -> dict[tuple[str, str], float]:
 
 def _keep(log: us.Log) -> dict[tuple[str, str], float]:
     """Relative changes since the reference date by way and model."""
-    then = {name: us.evaluate(spec, log.at(THEN), quality=_QUALITY).value for name, spec in MODELS.items()}
+    then = {name: us.evaluate(spec, log.at(THEN), metric=_METRIC).value for name, spec in MODELS.items()}
     return {
         (way, name): _score(log, weights, spec) / then[name] - 1
         for way, weights in _weigh(log).items()

@@ -44,7 +44,7 @@ def describe_log(log: us.Log) -> Figures:
     if len(mix) == len(log.items):
         code = int(np.argmax(np.bincount(log.item)))
         item = log.items[code]
-        value = _try(lambda: us.evaluate(us.Constant([item]), now, quality="hit@1").value)
+        value = _try(lambda: us.evaluate(us.Constant([item]), now, metric="hit@1").value)
         found["constant"] = None if value is None else [show_id(item), value]
     weights = _try(lambda: us.fit_weights(now, then, tol=1e-3))
     if weights is not None:
@@ -80,7 +80,7 @@ def examine_saved_log(path: Path) -> Any:
 def examine_weights(folder: Path) -> Any:
     """Scores under saved weights, and pairs drawn with them."""
     log, weights = read_small_log(), us.ItemWeights.load(folder / "weights.parquet")
-    scores = us.report(log, ["popular"], at=90, weights=weights, qualities="hit@2").to_dict()
+    scores = us.report(log, ["popular"], at=90, weights=weights, metric="hit@2").to_dict()
     drawn = us.sample_pairs(log.at(90), weights, sample=20, seed=1).to_arrow().to_pylist()
     return drop_volatile([scores, weights.to_dict(), drawn])
 
@@ -150,7 +150,7 @@ def examine_exposures(folder: Path, file: str) -> Any:
 
 
 def examine_holdout(folder: Path, file: str) -> Any:
-    """The users of a log who are in a hold-out group."""
+    """The users of a log who are in a holdout group."""
     from unskew.views.holdout_group import find_holdout
 
     log = read_small_log()
@@ -158,9 +158,9 @@ def examine_holdout(folder: Path, file: str) -> Any:
 
 
 def examine_lists(folder: Path, file: str) -> Any:
-    """The score of lists that were made elsewhere."""
+    """The score of lists that were external."""
     log = read_small_log()
-    return us.evaluate(f"table:{folder / file}", log.at(log.last), quality="hit@2").value
+    return us.evaluate(f"table:{folder / file}", log.at(log.last), metric="hit@2").value
 
 
 def examine_names(folder: Path, file: str) -> Any:

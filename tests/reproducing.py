@@ -124,7 +124,7 @@ def algorithms_table() -> pa.Table:
     """Estimates of three algorithms against the truths of two questions."""
     rows = []
     for question, factor in (("comparable with day 300", 1.04), ("free of the campaigns", 1.0)):
-        for quality, part in (("hit@5", 1.0), ("mrr@10", 0.61)):
+        for metric, part in (("hit@5", 1.0), ("mrr@10", 0.61)):
             for name, seen in SEEN.items():
                 truth = TRUE[name, "hit@5"] * part * factor
                 for estimate, off in {**seen, "truth": 1.0}.items():
@@ -133,7 +133,7 @@ def algorithms_table() -> pa.Table:
                     rows.append(
                         {
                             "recommender": name,
-                            "quality": quality,
+                            "metric": metric,
                             "question": question,
                             "estimate": estimate,
                             "value": value,

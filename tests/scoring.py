@@ -99,11 +99,11 @@ def place(listed: Sequence[Any], item: Any) -> int:
 
 
 def score_by_hand(
-    profiles: Profiles, recommend: Lists, quality: Callable[[int], float], k: int, shares: Mapping[Pair, float]
+    profiles: Profiles, recommend: Lists, metric: Callable[[int], float], k: int, shares: Mapping[Pair, float]
 ) -> float:
     """``sum_ui P(u) P(i|u,w) l(g(u minus i), i)``, one pair after the other."""
     return sum(
-        share * quality(place(recommend([j for j in profiles[u] if j != i], k), i))
+        share * metric(place(recommend([j for j in profiles[u] if j != i], k), i))
         for (u, i), share in shares.items()
     )
 

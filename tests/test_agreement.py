@@ -62,7 +62,7 @@ def test_the_group_of_a_pair_is_that_of_its_rank_among_held_out_items(
     now = log.at(480)
     part = SplitRule(protocol.get("after"), protocol.get("leave_last_out", False)).split(now).pairs
     groups = us.Agreement(model).groups(part)
-    ranks = us.rank_held_out(model, now, qualities=["rank<=1,200"], **protocol)
+    ranks = us.rank_held_out(model, now, metric=["rank<=1,200"], **protocol)
     found = [groups.names[code] for code in groups.codes[ranks.entries]]
     assert found == [expected_group(int(rank)) for rank in ranks.ranks]
     assert len(set(found)) > 3
@@ -77,13 +77,13 @@ def test_scores_of_the_model_itself_come_back_to_those_of_the_reference_date(log
     """Its hit rates are sums of groups: at the agreement of then, they are those of then."""
     before, now = log.at(300), log.at(480)
     weights = us.fit_weights(now, before, margins=[us.Agreement("popular")])
-    then = us.evaluate("popular", before, quality="hit@5").value
+    then = us.evaluate("popular", before, metric="hit@5").value
     margin = weights.report.margins[0]
-    assert us.evaluate("popular", now, quality="hit@5", weights=weights).value == pytest.approx(
+    assert us.evaluate("popular", now, metric="hit@5", weights=weights).value == pytest.approx(
         then, abs=margin.bound + 1e-9
     )
     assert margin.bound < 0.2 * margin.bound_before
-    assert abs(us.evaluate("popular", now, quality="hit@5").value - then) > 5 * margin.bound
+    assert abs(us.evaluate("popular", now, metric="hit@5").value - then) > 5 * margin.bound
 
 
 def test_the_pair_is_left_out_of_the_model_whatever_the_spec_says(log: us.Log) -> None:

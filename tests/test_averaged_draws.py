@@ -47,7 +47,7 @@ def draws() -> list[us.Log]:
 
 
 def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: list[us.Log]) -> None:
-    options: Any = {"at": 480, "reference": 300, "qualities": ["hit@5", "mrr@5"]}
+    options: Any = {"at": 480, "reference": 300, "metric": ["hit@5", "mrr@5"]}
     alone = [us.report(draw, ["popular", "constant:1,3,5"], **options) for draw in draws]
     found = us.report(draws, ["popular", "constant:1,3,5"], **options)
     assert len(found.scores) == len(alone[0].scores)
@@ -59,7 +59,7 @@ def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: 
         assert score.low <= score.value <= score.high
     for k, change in enumerate(found.changes):
         assert change.change.value == pytest.approx(mean(report.changes[k].change.value for report in alone))
-        parts = change.users_left_out.value + change.item_mix.value + change.rest.value
+        parts = change.users_excluded.value + change.item_mix.value + change.unexplained.value
         assert change.change.value == pytest.approx(parts)
     for k, comparison in enumerate(found.comparisons):
         differences = [report.comparisons[k].difference for report in alone]

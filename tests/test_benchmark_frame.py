@@ -19,7 +19,7 @@ from benchmarks.frame.machine import Bystanders, Made, _seconds_of_others
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from benchmarks.frame.results_page import PAGE, render_page, render_table
 from benchmarks.frame.workers import Worker, WorkerFailed
-from benchmarks.speed import fits, growth, passes, qualities, ranking, text_logs, timelines
+from benchmarks.speed import fits, growth, metrics, passes, ranking, text_logs, timelines
 from benchmarks.speed.growth_chart import write_picture
 from benchmarks.speed.other_fits import SparseProblem
 from benchmarks.speed.reading_job import WAYS, do, fingerprint
@@ -248,9 +248,9 @@ def test_ranks_agree_with_implicit(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     ]
 
 
-def test_qualities_agree_with_trec_eval(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_metrics_agree_with_trec_eval(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ranx", None)  # it compiles for half a minute
-    (comparison,) = qualities.comparisons([500])
+    (comparison,) = metrics.comparisons([500])
     rows = comparison.run(1).rows
     assert [row.name for row in rows if row.absent is None] == ["unskew", "numpy", "pytrec_eval"]
 

@@ -13,11 +13,11 @@ from scipy import stats
 import unskew as us
 from tests.dense import profiles_at
 from tests.scoring import hit, pair_shares, score_by_hand
-from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, quality_of_users, ranked
+from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, metric_of_users, ranked
 from unskew.errors import PolicyError
 from unskew.evaluation.changes import NOTHING, Change, Part, explain_change
+from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.independent_units import number_users
-from unskew.evaluation.left_out import LeftOut
 
 POLICIES: list[dict[str, Any]] = [{}, {"users": "both"}, {"min_items": 2}, {"users": "both", "min_items": 2}]
 
@@ -47,11 +47,11 @@ def test_each_part_is_what_plain_loops_over_the_profiles_give(seed: int, policy:
     old = us.Constant(["i0", "i3"])
     least = policy.get("min_items", 1)
     found = explain_change(
-        us.rank_held_out(next_item, now, qualities=["hit@2"], min_items=least),
-        us.rank_held_out(old, before, qualities=["hit@2"], min_items=least),
+        us.rank_held_out(next_item, now, metric=["hit@2"], min_items=least),
+        us.rank_held_out(old, before, metric=["hit@2"], min_items=least),
         weights,
-        baseline=us.rank_held_out(old, now, qualities=["hit@2"], min_items=least),
-        quality="hit@2",
+        baseline=us.rank_held_out(old, now, metric=["hit@2"], min_items=least),
+        metric="hit@2",
         refit=0,
     )
     then_all, now_all = (
@@ -82,10 +82,10 @@ def test_each_part_is_what_plain_loops_over_the_profiles_give(seed: int, policy:
     assert values(found) == pytest.approx(
         {
             "change": now_new - then_old,
-            "users left out": (now_new - stay_new) - (then_old - stay_old),
+            "users excluded": (now_new - stay_new) - (then_old - stay_old),
             "item mix": stay_new - weighted_new,
             "algorithm": weighted_new - weighted_old,
-            "rest": weighted_old - stay_old,
+            "unexplained": weighted_old - stay_old,
         },
         abs=1e-9,
     )
@@ -107,14 +107,15 @@ def test_in_a_world_whose_parts_are_known_each_is_found() -> None:
     now, before = log.at(5), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     found = explain_change(
-        ranked(now, ["d"]), ranked(before, ["a"]), weights, baseline=ranked(now, ["a"]), quality="hit@1", refit=0
+        ranked(now, ["d"]), ranked(before, ["a"]), weights, baseline=ranked(now, ["a"]), metric="hit@1", refit=0
     )
     assert values(found) == pytest.approx(
-        {"change": 0.2 - 0.5, "users left out": 0.2, "item mix": 0.0, "algorithm": -0.5, "rest": 0.0}, abs=1e-6
+        {"change": 0.2 - 0.5, "users excluded": 0.2, "item mix": 0.0, "algorithm": -0.5, "unexplained": 0.0},
+        abs=1e-6,
     )
-    same = explain_change(ranked(now, ["a"]), ranked(before, ["a"]), weights, quality="hit@1", refit=0)
+    same = explain_change(ranked(now, ["a"]), ranked(before, ["a"]), weights, metric="hit@1", refit=0)
     assert values(same) == pytest.approx(
-        {"change": 0.4 - 0.5, "users left out": 0.4 - 0.5, "item mix": 0.0, "rest": 0.0}, abs=1e-6
+        {"change": 0.4 - 0.5, "users excluded": 0.4 - 0.5, "item mix": 0.0, "unexplained": 0.0}, abs=1e-6
     )
 
 
@@ -131,7 +132,7 @@ def test_of_a_campaign_the_item_mix_explains_the_whole_change_of_a_constant_list
     assert change.change.value > 0.02
     assert abs(truth.change.value) < 0.5 * change.change.value
     assert change.item_mix.low > 0
-    assert abs(change.rest.value) <= change.bound + 1e-9 if change.bound is not None else False
+    assert abs(change.unexplained.value) <= change.bound + 1e-9 if change.bound is not None else False
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -144,13 +145,13 @@ def test_the_parts_of_a_change_sum_to_it(seed: int, sample: int | None, refit: i
     here, there = ranked(now, weights=[None, weights], sample=sample), ranked(before, sample=sample)
     for baseline in (None, ranked(now, LISTS[1], weights=[None, weights], sample=sample)):
         then = there if baseline is None else ranked(before, LISTS[1], sample=sample)
-        found = explain_change(here, then, weights, quality="mrr@3", baseline=baseline, refit=refit)
+        found = explain_change(here, then, weights, metric="mrr@3", baseline=baseline, refit=refit)
         whole, *parts = values(found).values()
         assert sum(parts) == pytest.approx(whole, abs=1e-12)
         assert whole == pytest.approx(here.score("mrr@3").value - then.score("mrr@3").value, abs=1e-12)
         assert (found.algorithm is None) == (baseline is None)
         assert found.baseline == (None if baseline is None else "constant:i1,i2")
-        assert (found.recommender, found.quality) == ("constant:i0,i1", "mrr@3")
+        assert (found.recommender, found.metric) == ("constant:i0,i1", "mrr@3")
         assert found.method == ("draws" if sample else "bootstrap" if refit else "users")
         assert found.repeats == (0 if sample else refit)
         for part in found.parts().values():
@@ -161,7 +162,7 @@ def test_a_baseline_that_is_the_recommender_itself_leaves_nothing_to_the_algorit
     log = log_of(history(4))
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
-    found = explain_change(ranked(now), ranked(before), weights, baseline=ranked(now), quality="hit@3")
+    found = explain_change(ranked(now), ranked(before), weights, baseline=ranked(now), metric="hit@3")
     assert found.baseline == found.recommender
     assert found.algorithm == Part(0.0, 0.0, 0.0)
 
@@ -170,14 +171,14 @@ def test_users_of_both_dates_are_paired() -> None:
     events = history(3, 1500, joining=False)
     log = log_of(events)
     now, before = log.at(NOW), log.at(BEFORE)
-    here, there = (quality_of_users(events, t, LISTS[0]) for t in (NOW, BEFORE))
+    here, there = (metric_of_users(events, t, LISTS[0]) for t in (NOW, BEFORE))
     assert set(here) == set(there)
     theirs = stats.ttest_rel([here[u] for u in here], [there[u] for u in here]).confidence_interval(0.95)
     weights = us.fit_weights(now, before)
-    found = explain_change(ranked(now), ranked(before), weights, quality="hit@3", refit=0)
+    found = explain_change(ranked(now), ranked(before), weights, metric="hit@3", refit=0)
     width = theirs.high - theirs.low
     assert (found.change.low, found.change.high) == pytest.approx((theirs.low, theirs.high), abs=0.02 * width)
-    again = explain_change(ranked(now), ranked(before), weights, quality="hit@3", refit=200)
+    again = explain_change(ranked(now), ranked(before), weights, metric="hit@3", refit=200)
     assert again.change.high - again.change.low == pytest.approx(width, rel=0.2)
 
 
@@ -185,8 +186,8 @@ def test_users_of_one_date_only_add_their_own_part_of_the_error() -> None:
     """Nobody is at both dates: the variances of two independent means add up."""
     mine, theirs = ([(f"{name}{u}", *rest) for u, *rest in history(k, 1500)] for k, name in ((1, "x"), (2, "y")))
     now, before = log_of(mine).at(NOW), log_of(theirs).at(NOW)
-    found = explain_change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3", refit=0)
-    x, y = (list(quality_of_users(e, NOW, LISTS[0]).values()) for e in (mine, theirs))
+    found = explain_change(ranked(now), ranked(before), us.fit_weights(now, before), metric="hit@3", refit=0)
+    x, y = (list(metric_of_users(e, NOW, LISTS[0]).values()) for e in (mine, theirs))
     error = math.hypot(stats.sem(x), stats.sem(y))
     half = stats.t.ppf(0.975, min(len(x), len(y)) - 1) * error
     assert found.change.high - found.change.low == pytest.approx(2 * half, rel=0.03)
@@ -197,10 +198,8 @@ def test_with_weights_fitted_again_a_constant_list_has_no_error_left() -> None:
     log = log_of(history(6, 200))
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users="both")
-    given, again = (
-        explain_change(ranked(now), ranked(before), weights, quality="hit@3", refit=n) for n in (0, 40)
-    )
-    width = [change.rest.high - change.rest.low for change in (given, again)]
+    given, again = (explain_change(ranked(now), ranked(before), weights, metric="hit@3", refit=n) for n in (0, 40))
+    width = [change.unexplained.high - change.unexplained.low for change in (given, again)]
     assert width[1] < 0.1 * width[0]
 
 
@@ -210,7 +209,7 @@ def test_a_reference_from_another_log_with_other_codes_gives_the_same() -> None:
     now = whole.at(NOW)
     assert whole.users.to_list()[: len(early.users)] != early.users.to_list()
     one, other = (
-        explain_change(ranked(now), ranked(before), us.fit_weights(now, before), quality="hit@3", refit=0)
+        explain_change(ranked(now), ranked(before), us.fit_weights(now, before), metric="hit@3", refit=0)
         for before in (whole.at(BEFORE), early.at(BEFORE))
     )
     assert parts_of(other) == pytest.approx(parts_of(one), abs=1e-9)
@@ -235,8 +234,8 @@ def test_for_a_constant_list_no_more_than_the_bound_is_left_unexplained(policy: 
     weights = us.fit_weights(now, before, **policy)
     for items in LISTS:
         here, there = (ranked(date, items, min_items=policy.get("min_items", 1)) for date in (now, before))
-        found = explain_change(here, there, weights, quality="hit@3", refit=0)
-        assert abs(found.rest.value) <= weights.bound + 1e-9
+        found = explain_change(here, there, weights, metric="hit@3", refit=0)
+        assert abs(found.unexplained.value) <= weights.bound + 1e-9
         assert found.bound == weights.bound
         assert found.bound_holds
 
@@ -252,9 +251,9 @@ def test_who_has_left_by_now_is_left_out_of_the_reference_date_of_a_cohort() -> 
     log = us.read_log(table, removed="gone")
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before, users="both")
-    found = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), weights, quality="hit@1", refit=0)
+    found = explain_change(ranked(now, ["i0"]), ranked(before, ["i0"]), weights, metric="hit@1", refit=0)
     assert values(found) == pytest.approx(
-        {"change": 0.4, "users left out": 0.5, "item mix": -0.1, "rest": 0.0}, abs=1e-6
+        {"change": 0.4, "users excluded": 0.5, "item mix": -0.1, "unexplained": 0.0}, abs=1e-6
     )
 
 
@@ -267,7 +266,7 @@ def test_samples_of_the_same_seed_are_paired_by_their_draws() -> None:
             ranked(now, weights=[None, weights], sample=900),
             ranked(before, sample=900, seed=seed),
             weights,
-            quality="mrr@3",
+            metric="mrr@3",
         ).change
         for seed in (0, 1)
     )
@@ -309,7 +308,7 @@ def test_scores_of_different_kinds_are_not_subtracted() -> None:
     log = log_of(history(14))
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
-    leaking = replace(ranked(now), left_out=LeftOut("profile"))
+    leaking = replace(ranked(now), held_out=HeldOut("profile"))
     found = explain_change(leaking, ranked(before), weights)
     assert not found.comparable
     assert found.change is NOTHING
@@ -317,7 +316,7 @@ def test_scores_of_different_kinds_are_not_subtracted() -> None:
     assert told["change"] == {"value": None, "low": None, "high": None}
     assert "not comparable" in str(found)
     assert "use the same folds for both" in str(found)
-    elsewhere = explain_change(replace(ranked(now), left_out=LeftOut("elsewhere")), ranked(before), weights)
+    elsewhere = explain_change(replace(ranked(now), held_out=HeldOut("external")), ranked(before), weights)
     assert elsewhere.comparable
     assert math.isfinite(elsewhere.change.value)
 
@@ -325,28 +324,28 @@ def test_scores_of_different_kinds_are_not_subtracted() -> None:
 CHANGE = Change(
     recommender="popular",
     baseline=None,
-    quality="hit@5",
+    metric="hit@5",
     reference="2024-03-01",
     at="2024-09-01",
     score_reference=0.20,
     score=0.45,
     change=Part(0.25, 0.23, 0.27),
-    users_left_out=Part(0.04, 0.03, 0.05),
+    users_excluded=Part(0.04, 0.03, 0.05),
     item_mix=Part(0.20, 0.19, 0.21),
     algorithm=None,
-    rest=Part(0.01, -0.005, 0.025),
+    unexplained=Part(0.01, -0.005, 0.025),
     bound=0.004,
 )
 
 
 def test_a_change_in_words_names_every_part() -> None:
     assert str(CHANGE).startswith(
-        "popular, hit@5: the score rose by 25.00 points [+23.00, +27.00]: +4.00 from users left out, +20.00 from "
-        "the item mix, +1.00 [-0.50, +2.50] not explained. Item weights can still be off by 0.40 points"
+        "popular, hit@5: the score rose by 25.00 points [+23.00, +27.00]: +4.00 from users excluded, +20.00 from "
+        "the item mix, +1.00 [-0.50, +2.50] unexplained. Item weights can still be off by 0.40 points"
     )
-    fallen = replace(CHANGE, change=Part(-0.05, -0.06, -0.04), rest=Part(-0.29, -0.3, -0.28))
+    fallen = replace(CHANGE, change=Part(-0.05, -0.06, -0.04), unexplained=Part(-0.29, -0.3, -0.28))
     assert "the score fell by 5.00 points" in str(fallen)
-    assert "-29.00 [-30.00, -28.00] not explained" in str(fallen)
+    assert "-29.00 [-30.00, -28.00] unexplained" in str(fallen)
     assert "the score did not change [" in str(replace(CHANGE, change=Part(0.0, -0.01, 0.01)))
     against = replace(CHANGE, baseline="knn", algorithm=Part(0.02, 0.01, 0.03))
     assert str(against).startswith("popular at 2024-09-01 against knn at 2024-03-01, hit@5: ")
@@ -368,12 +367,12 @@ def test_what_is_smaller_than_the_bound_is_never_called_a_finding() -> None:
 
 
 def test_where_nothing_is_left_the_sentence_says_so() -> None:
-    nothing = replace(CHANGE, rest=Part(0.0, -0.001, 0.001), bound=1e-6, bound_holds=True)
-    assert str(nothing).endswith("not explained. Nothing is left to explain, up to 0.01 points")
+    nothing = replace(CHANGE, unexplained=Part(0.0, -0.001, 0.001), bound=1e-6, bound_holds=True)
+    assert str(nothing).endswith("unexplained. Nothing is left to explain, up to 0.01 points")
     coarse = str(replace(nothing, bound=4e-4))
-    assert coarse.endswith("not explained. Nothing is left to explain, up to 0.04 points")
+    assert coarse.endswith("unexplained. Nothing is left to explain, up to 0.04 points")
     assert "the data cannot tell" in str(replace(nothing, bound=4e-4, bound_holds=False))
-    mixed = replace(CHANGE, baseline="table", left_out=("exact", "elsewhere"))
+    mixed = replace(CHANGE, baseline="table", held_out=("exact", "external"))
     assert "may have seen the held-out items: that is not known" in str(mixed)
 
 
@@ -384,7 +383,7 @@ def test_a_change_claims_nothing_to_be_real_or_true_or_better() -> None:
 
 def test_the_json_of_a_change_has_the_parts_that_were_agreed() -> None:
     told = json.loads(json.dumps(CHANGE.to_dict(), allow_nan=False))
-    assert list(told)[:5] == ["recommender", "baseline", "quality", "from", "to"]
+    assert list(told)[:5] == ["recommender", "baseline", "metric", "from", "to"]
     assert (told["from"], told["to"], told["baseline"], told["algorithm"]) == (
         "2024-03-01",
         "2024-09-01",

@@ -25,11 +25,11 @@ TRAPPED = {"user": ["a", "b", "c"], "item": ["x", "y", "x"], "time": [0, 0, 9]}
 FIGURES = [
     (SMALL, "max_drift", 5 / 12),
     (SMALL, "max_bound", 0.0),
-    (SMALL, "max_left_out", 1 / 3),  # c holds nothing that anybody had then
+    (SMALL, "max_excluded", 1 / 3),  # c holds nothing that anybody had then
     (SMALL, "min_effective_pairs", 1 / (2 * (3 / 8) ** 2 + 2 * (1 / 8) ** 2)),  # a and b: x 3/4, y 1/4 of 1/2 each
     (TRAPPED, "max_drift", 1 / 6),
     (TRAPPED, "max_bound", 1 / 6),
-    (TRAPPED, "max_left_out", 0.0),
+    (TRAPPED, "max_excluded", 0.0),
     (TRAPPED, "min_effective_pairs", 3.0),
 ]
 
@@ -62,13 +62,13 @@ def test_a_figure_that_equals_its_threshold_is_well() -> None:
     ).crossed
 
 
-def test_users_left_out_at_the_reference_date_count_too() -> None:
+def test_users_excluded_at_the_reference_date_count_too() -> None:
     table = {"user": ["a", "b", "b", "c"], "item": ["x", "x", "y", "x"], "time": [0, 0, 0, 9]}
-    found = check_one(table, "max_left_out", 0.1, users="both", min_items=2)  # b alone has two items at both dates
+    found = check_one(table, "max_excluded", 0.1, users="both", min_items=2)  # b alone has two items at both dates
     assert found.value == pytest.approx(2 / 3)  # of three users now; of two then it is one
     removed = {"user": ["a", "b", "b"], "item": ["x", "x", "y"], "time": [0, 0, 9], "gone": [5, 99, 99]}
     log = us.read_log(removed, removed="gone")
-    assert check_one(log, "max_left_out", 0.1, users="both").value == pytest.approx(1 / 2)  # a, who left
+    assert check_one(log, "max_excluded", 0.1, users="both").value == pytest.approx(1 / 2)  # a, who left
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -100,24 +100,24 @@ def world() -> us.World:
 def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: us.World) -> None:
     dates: Any = {"at": 480, "reference": 300}
     change = us.report(world.log, "knn", **dates).changes[0]
-    sure = change.rest.low
+    sure = change.unexplained.low
     assert sure > 0  # what campaigns did to a personalised algorithm
     for name, value in (("max_unexplained", sure), ("max_unexplained_relative", sure / change.score_reference)):
         assert check_one(world.log, name, value - 1e-9, recommenders="knn", tol=1e-4, **dates).crossed
         found = check_one(world.log, name, value + 1e-9, recommenders="knn", tol=1e-4, **dates)
         assert not found.crossed
         assert found.value == pytest.approx(value)
-        assert (found.recommender, found.quality) == ("knn", "hit@5")
+        assert (found.recommender, found.metric) == ("knn", "hit@5")
 
 
 def test_a_fall_is_as_unexplained_as_a_rise(world: us.World) -> None:
     dates: Any = {"at": 300, "reference": 480}
     change = us.report(world.log, "knn", **dates, new_items="keep").changes[0]
-    assert change.rest.high < 0
+    assert change.unexplained.high < 0
     options: Any = {"recommenders": "knn", "new_items": "keep", "tol": 1e-4}
     found = check_one(world.log, "max_unexplained", 0.0, **options, **dates)
     assert found.crossed
-    assert found.value == -change.rest.high
+    assert found.value == -change.unexplained.high
     assert "fell by" in found.message
 
 
@@ -137,7 +137,7 @@ def test_the_change_of_a_constant_list_is_explained_up_to_the_bound(world: us.Wo
 def test_an_interval_that_contains_nothing_is_well_at_a_threshold_of_0() -> None:
     log = us.simulate(users=300, items=60, seed=2, world="quiet").log
     change = us.report(log, "popular", at=480, reference=300).changes[0]
-    assert change.rest.low < 0 < change.rest.high
+    assert change.unexplained.low < 0 < change.unexplained.high
     assert not check_one(
         log, "max_unexplained", 0.0, recommenders="popular", at=480, reference=300, tol=1e-4
     ).crossed
@@ -164,17 +164,17 @@ def test_a_score_of_0_then_has_changed_without_limit(world: us.World) -> None:
     assert found.to_dict()["thresholds"][1]["value"] is None  # JSON has no infinity
 
 
-def test_each_recommender_and_quality_is_held_against_the_threshold(world: us.World) -> None:
+def test_each_recommender_and_metric_is_held_against_the_threshold(world: us.World) -> None:
     found = us.check(
         world.log,
         ["popular", "constant:1,3"],
         at=480,
         reference=300,
-        qualities=["hit@5", "mrr@10"],
+        metric=["hit@5", "mrr@10"],
         thresholds={"max_unexplained": 0.5},
     )
-    assert [(one.recommender, one.quality) for one in found.thresholds] == [
-        (name, quality) for name in ("popular", "constant:1,3") for quality in ("hit@5", "mrr@10")
+    assert [(one.recommender, one.metric) for one in found.thresholds] == [
+        (name, metric) for name in ("popular", "constant:1,3") for metric in ("hit@5", "mrr@10")
     ]
 
 
@@ -227,7 +227,7 @@ def test_what_cannot_be_checked_does_not_pass_for_well(world: us.World) -> None:
             "popular",
             at=480,
             reference=300,
-            qualities="user-recall@5",
+            metric="user-recall@5",
             thresholds={"max_unexplained": 1},
         )
 
@@ -239,7 +239,7 @@ def test_what_cannot_be_checked_does_not_pass_for_well(world: us.World) -> None:
         ({"max_drfit": 0.1}, "did you mean 'max_drift'"),
         ({"max_drift": 15}, "max_drift is 15, but must be a finite number of at least 0 and at most 1"),
         ({"max_bound": -0.1}, "max_bound is -0.1"),
-        ({"max_left_out": "a"}, "max_left_out is 'a'"),
+        ({"max_excluded": "a"}, "max_excluded is 'a'"),
         ({"min_effective_pairs": math.nan}, "min_effective_pairs is nan"),
         ({"max_unexplained": 0.1}, "max_unexplained is about the scores of recommenders: give recommenders"),
         ({"max_unexplained_relative": 0.1}, "max_unexplained_relative is about the scores"),
@@ -252,7 +252,7 @@ def test_thresholds_that_make_no_sense_are_refused(thresholds: Any, message: str
 
 
 def test_a_check_shows_itself_in_lines_tables_and_json() -> None:
-    limits = us.Thresholds(max_drift=0.1, max_bound=0.1, max_left_out=0.5)
+    limits = us.Thresholds(max_drift=0.1, max_bound=0.1, max_excluded=0.5)
     found = us.check(us.read_log(SMALL), at=9, reference=0, thresholds=limits)
     assert [one.threshold for one in found.crossed] == ["max_drift"]
     (line,) = found.lines

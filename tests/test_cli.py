@@ -24,7 +24,7 @@ from unskew.cli import printing as show
 CONTRACT = {
     "reference", "at", "method", "top", "items", "status", "converged", "divergence_before", "divergence_after",
     "bound_before", "bound_after", "bound_least", "residual", "worst_at_5", "gap", "weight_range", "passes",
-    "seconds", "new_items", "vanished_items", "users_left_out",
+    "seconds", "new_items", "vanished_items", "users_excluded",
 }  # fmt: skip
 
 
@@ -267,7 +267,7 @@ def test_a_table_fits_80_columns_with_dates_and_numbers_whole(
 ) -> None:
     written = io.StringIO()
     monkeypatch.setattr(show, "_console", lambda: Console(file=written, width=80, force_terminal=False))
-    head = ["recommender", "quality", "at", "weighting", "score", "low", "high"]
+    head = ["recommender", "metric", "at", "weighting", "score", "low", "high"]
     rows = [["constant:" + "12345," * 9, "ndcg@100", "2013-11-06", "weighted", "0.1234", "0.1200", "0.1300"]] * 2
     show.print_table(head, rows, left=4)
     lines = [line.rstrip() for line in written.getvalue().splitlines()]

@@ -21,7 +21,7 @@ from unskew.cli.configured_command import ConfiguredCommand
 ROOT = Path(us.__file__).parents[2]
 PAGE = (ROOT / "docs" / "monitoring.md").read_text()
 LOG = "user,item,time\na,x,0\na,y,0\nb,x,0\nb,y,9\nc,z,9\n"
-"""As in test_check: drift 5/12, a third of the users left out."""
+"""As in test_check: drift 5/12, a third of the users excluded."""
 
 DATES = ["--reference", "0", "--at", "9"]
 
@@ -38,23 +38,23 @@ def check(*arguments: str) -> Result:
 
 
 def test_all_well_is_one_line_and_code_0() -> None:
-    done = check("--max-drift", "0.5", "--max-left-out", "0.5", "--max-bound", "0.01")
+    done = check("--max-drift", "0.5", "--max-excluded", "0.5", "--max-bound", "0.01")
     assert done.exit_code == 0
     (line,) = done.stdout.splitlines()
     assert line == (
         "All is well at 9 against 0: drift of the item mix 0.4167 (limit 0.5); bound after weighting 0.0000 "
-        "(limit 0.01); users left out 33.33 % (limit 50.00 %)."
+        "(limit 0.01); users excluded 33.33 % (limit 50.00 %)."
     )
 
 
 def test_each_threshold_that_is_crossed_is_one_line_and_code_1() -> None:
     done = check(
-        "--max-drift", "0.4", "--max-left-out", "0.3", "--max-bound", "0.01", "--min-effective-pairs", "4"
+        "--max-drift", "0.4", "--max-excluded", "0.3", "--max-bound", "0.01", "--min-effective-pairs", "4"
     )
     assert done.exit_code == 1
     assert [re.split(r" \d", line)[0] for line in done.stdout.splitlines()] == [
         "Drift of the item mix",
-        "Users left out",
+        "Users excluded",
         "Effective pairs",
     ]
     assert done.stderr == ""
@@ -81,7 +81,7 @@ def test_json_is_one_object_whatever_the_exit_code(limit: str, code: int) -> Non
             "--max-unexplained is about the scores of recommenders: give -r",
         ),
         (["--max-unexplained", "0.1", "-r", "poplar"], "did you mean 'popular'?"),
-        (["--max-unexplained", "0.1", "-r", "popular", "-q", "user-recall@5"], "there is no change of popular"),
+        (["--max-unexplained", "0.1", "-r", "popular", "-m", "user-recall@5"], "there is no change of popular"),
         (["--max-drift", "0.1", "--at", "nonsense"], "nonsense"),
         (["--max-drift", "0.1", "--level", "2"], "the level of an interval must lie between 0 and 1"),
     ],

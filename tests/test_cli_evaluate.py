@@ -29,9 +29,9 @@ from unskew.evaluation import ranking
 from unskew.table_files import read_parquet
 
 CONTRACT = {
-    "recommender", "quality", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",
+    "recommender", "metric", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",
 }  # fmt: skip
-DIAGNOSTICS = {"effective_pairs", "largest_item", "users_left_out", "level", "method", "too_few_hits"}
+DIAGNOSTICS = {"effective_pairs", "largest_item", "users_excluded", "level", "method", "too_few_hits"}
 
 SLOW = """
 import time
@@ -91,31 +91,31 @@ def by(scores: list[dict[str, Any]], **what: Any) -> dict[str, Any]:
 
 def test_the_json_has_the_scores_of_the_contract(log: str) -> None:
     found = answer(
-        "evaluate", log, "--at", "99", "-r", "popular", "-r", "constant:1,2", "-q", "hit@5", "-q", "mrr@3"
+        "evaluate", log, "--at", "99", "-r", "popular", "-r", "constant:1,2", "-m", "hit@5", "-m", "mrr@3"
     )
     assert len(found["scores"]) == 4
     for score in found["scores"]:
         assert set(score) >= CONTRACT | DIAGNOSTICS
         assert (score["view"], score["weighting"], score["top"], score["at"]) == ("all", "raw", None, 99)
         assert score["low"] <= score["value"] <= score["high"]
-    told = [(s["recommender"], s["quality"]) for s in found["scores"]]
+    told = [(s["recommender"], s["metric"]) for s in found["scores"]]
     assert told == [(r, q) for r in ("popular", "constant:1,2") for q in ("hit@5", "mrr@3")]
 
 
 def test_the_command_and_the_library_give_the_same_scores(log: str) -> None:
-    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-q", "ndcg@10")["scores"]
+    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-m", "ndcg@10")["scores"]
     history = us.read_log(log)
     w = us.fit_weights(history.at(99), history.at(49))
     mine = [
-        us.evaluate("popular", history.at(49), quality="ndcg@10"),
-        us.evaluate("popular", history.at(99), quality="ndcg@10"),
-        us.evaluate("popular", history.at(99), weights=w, quality="ndcg@10"),
+        us.evaluate("popular", history.at(49), metric="ndcg@10"),
+        us.evaluate("popular", history.at(99), metric="ndcg@10"),
+        us.evaluate("popular", history.at(99), weights=w, metric="ndcg@10"),
     ]
     assert found == [json.loads(json.dumps(s.to_dict())) for s in mine]
 
 
 def test_a_constant_scores_as_its_items_share_at_both_dates(log: str) -> None:
-    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "constant:3,7", "-q", "hit@2")
+    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "constant:3,7", "-m", "hit@2")
     history = us.read_log(log)
     for at, weighting, mix in (
         (49, "raw", history.at(49).marginal()),
@@ -126,7 +126,7 @@ def test_a_constant_scores_as_its_items_share_at_both_dates(log: str) -> None:
         assert by(found["scores"], at=at, weighting=weighting)["value"] == pytest.approx(expected, abs=1e-12)
     [change] = found["changes"]
     assert change["bound_holds"]
-    assert abs(change["rest"]["value"]) <= change["bound"] + 1e-9
+    assert abs(change["unexplained"]["value"]) <= change["bound"] + 1e-9
     assert change["bound"] == found["weights"]["bound_after"]
 
 
@@ -155,8 +155,8 @@ def test_top_is_told(log: str) -> None:
 
 
 def test_a_curve_of_ranks_is_several_scores(log: str) -> None:
-    found = answer("evaluate", log, "--at", "99", "-r", "popular", "-q", "rank<=1,5,10")["scores"]
-    assert [s["quality"] for s in found] == ["hit@1", "hit@5", "hit@10"]
+    found = answer("evaluate", log, "--at", "99", "-r", "popular", "-m", "rank<=1,5,10")["scores"]
+    assert [s["metric"] for s in found] == ["hit@1", "hit@5", "hit@10"]
     values = [s["value"] for s in found]
     assert values == sorted(values)
     assert values[0] < values[2]
@@ -164,7 +164,7 @@ def test_a_curve_of_ranks_is_several_scores(log: str) -> None:
 
 @pytest.mark.parametrize("column", ["land", "kind", "way", "item"])
 def test_scores_by_a_column_recombine_to_the_whole(log: str, column: str) -> None:
-    given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-q", "mrr@5", "--by", column]
+    given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-m", "mrr@5", "--by", column]
     found = answer(*given)["scores"]
     history = us.read_log(log, labels=[column])
     now, labels = history.at(99), history.label(column)
@@ -213,7 +213,7 @@ def test_after_a_time_what_came_later_is_sought_at_both_dates(log: str) -> None:
         (s.at, s.weighting, s.value) for s in mine
     ]
     assert found["scores"][0]["users_without_profile"]["count"] == mine[0].users_without_profile.count > 0
-    assert found["scores"][2]["users_left_out"] == found["weights"]["users_left_out"]
+    assert found["scores"][2]["users_excluded"] == found["weights"]["users_excluded"]
     assert found["weights"]["bound_after"] == w.bound
     assert len(found["changes"]) == 1
 
@@ -269,9 +269,9 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     done = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7")
     assert done.exit_code == 0, done.output
     head = next(line for line in done.stdout.splitlines() if "recommender" in line)
-    assert all(word in head for word in ("quality", "weighting", "score", "low", "high"))
+    assert all(word in head for word in ("metric", "weighting", "score", "low", "high"))
     behind = next(line for line in done.stdout.splitlines() if "pairs" in line)
-    assert all(word in behind for word in ("weighting", "effective", "largest item", "users left out"))
+    assert all(word in behind for word in ("weighting", "effective", "largest item", "users excluded"))
     below = done.stdout.splitlines()[done.stdout.splitlines().index(behind) + 2 :][:3]
     assert [line.split()[:2] for line in below] == [["49", "raw"], ["99", "raw"], ["99", "weighted"]]
     rows = [
@@ -279,8 +279,8 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     ]
     assert [row[3] for row in rows if row[-1] == "exact"] == ["raw", "raw", "weighted"] * 2
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
-    assert parts == ["change", "users", "item", "rest"]
-    assert "not explained" in done.stdout
+    assert parts == ["change", "users", "item", "unexplained"]
+    assert "unexplained" in done.stdout
     words = " ".join(done.stdout.split())
     assert "* Not a constant list: item weights do not remove from such a score" in words
     assert [row[4].endswith("*") for row in rows if row[-1] == "exact"] == [
@@ -302,7 +302,7 @@ def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:
     value = {(s["recommender"], s["at"], s["weighting"]): s["value"] for s in found["scores"]}
     now = {(name, 99, weighting) for name in ("popular", "knn") for weighting in ("raw", "weighted")}
     assert set(value) == {("popular", 49, "raw")} | now
-    parts = [change[name]["value"] for name in ("users_left_out", "item_mix", "algorithm", "rest")]
+    parts = [change[name]["value"] for name in ("users_excluded", "item_mix", "algorithm", "unexplained")]
     assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
     assert change["change"]["value"] == pytest.approx(value["knn", 99, "raw"] - value["popular", 49, "raw"])
     assert parts[2] == pytest.approx(value["knn", 99, "weighted"] - value["popular", 99, "weighted"], abs=1e-12)
@@ -319,7 +319,7 @@ def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_p
     [change] = answer(*given)["changes"]
     assert change["algorithm"] is None
     assert change["baseline"] == spec
-    parts = [change[name]["value"] for name in ("users_left_out", "item_mix", "rest")]
+    parts = [change[name]["value"] for name in ("users_excluded", "item_mix", "unexplained")]
     assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
 
 
@@ -343,8 +343,8 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["-r", "knn?neighbors=3"], "did you mean 'neighbours'"),
         (["-r", "no.such.module:Class"], "no.such"),
         (["-r", "constant:77777"], "77777"),
-        (["-r", "popular", "-q", "hits@5"], "did you mean hit@5"),
-        (["-r", "popular", "-q", "hit@0"], "at least 1"),
+        (["-r", "popular", "-m", "hits@5"], "did you mean hit@5"),
+        (["-r", "popular", "-m", "hit@0"], "at least 1"),
         (["-r", "popular", "--sample", "0"], "--sample is 0"),
         (["-r", "popular", "--sample", "-4"], "--sample is -4"),
         (["-r", "popular", "--leave-out", "0"], "--leave-out is 0"),
@@ -365,7 +365,7 @@ def test_wrong_input_is_one_line_that_names_it_and_exit_code_2(log: str, argumen
 
 
 @pytest.mark.parametrize(
-    "arguments", [["-q", "hits@5", "-r", "popular"], ["-r", "populer"], ["-r", "popular", "--level", "2"]]
+    "arguments", [["-m", "hits@5", "-r", "popular"], ["-r", "populer"], ["-r", "popular", "--level", "2"]]
 )
 def test_a_slip_is_found_before_the_log_is_read(arguments: list[str]) -> None:
     assert "nowhere" not in refused("evaluate", "nowhere.parquet", "--at", "99", *arguments)
@@ -446,7 +446,7 @@ def test_a_sample_is_a_file_of_the_contract(log: str, weights: str, tmp_path: Pa
     assert rows.to_pylist() == mine.to_arrow().to_pylist()
     assert told["users"] == len(set(rows.column("user").to_pylist()))
     assert (told["at"], told["n"], told["seed"], told["reference"], told["output"]) == (99, 300, 5, 49, str(path))
-    assert told["users_left_out"] == about["users_left_out"]
+    assert told["users_excluded"] == about["users_excluded"]
 
 
 def test_a_sample_for_people_is_one_sentence(log: str, tmp_path: Path) -> None:
@@ -460,7 +460,7 @@ def test_a_sample_tells_whom_the_weights_left_out(tmp_path: Path) -> None:
     log.write_text("user,item,time\na,x,1\na,y,1\nb,x,1\nb,y,5\nc,z,5\nd,x,5\n")
     assert run("weights", str(log), "--reference", "1", "--at", "5", "-o", path).exit_code == 0
     done = run("sample", str(log), "--at", "5", "--weights", path, "-n", "9", "-o", output)
-    assert "(25.00 % of users left out by the weights)" in " ".join(done.stdout.split())
+    assert "(25.00 % of users excluded by the weights)" in " ".join(done.stdout.split())
     assert "c" not in pq.read_table(output).column("user").to_pylist()
 
 

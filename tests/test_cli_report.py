@@ -14,7 +14,7 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.evaluation.answer_words import explain_quality, places_words
+from unskew.evaluation.answer_words import explain_metric, places_words
 from unskew.pages.dates_between import choose_step
 
 
@@ -162,11 +162,11 @@ def test_a_page_without_a_clock_is_the_same_each_time(log: str, tmp_path: Path) 
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_words_about_qualities_and_orders() -> None:
-    assert explain_quality("user-recall@10") == (
+def test_words_about_metrics_and_orders() -> None:
+    assert explain_metric("user-recall@10") == (
         "user-recall@10 is how many of a user's held-out items are among the first 10 recommended, as a share."
     )
-    assert explain_quality("mine") == "mine is a quality of your own."
+    assert explain_metric("mine") == "mine is a metric of your own."
     assert places_words(["a", "b"], ["a", "b"]) == "The order is the same raw and debiased; a leads."
 
 

@@ -60,7 +60,7 @@ def test_a_saved_marginal_of_what_was_held_out_is_a_reference_for_it(log: str, t
 
 
 def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: str) -> None:
-    done = run("evaluate", log, *DATED, "--after", "79", "-r", "popular", "-q", "hit@3", "-q", "user-hit@3")
+    done = run("evaluate", log, *DATED, "--after", "79", "-r", "popular", "-m", "hit@3", "-m", "user-hit@3")
     told = " ".join(done.stdout.split())
     assert (
         "Held out: what users took after 79 and up to 99, and at the reference date after 29 and up to 49." in told
@@ -92,7 +92,7 @@ def test_leave_last_out_on_every_command(log: str, tmp_path: Path) -> None:
     mine = us.evaluate("popular", history.at(99), leave_last_out=True)
     found = answer("evaluate", log, "--at", "99", "--leave-last-out", "-r", "popular")
     assert found["scores"][0]["value"] == mine.value
-    assert (found["protocol"], found["scores"][0]["left_out"]) == ("leave-last-out", "exact")
+    assert (found["protocol"], found["scores"][0]["held_out"]) == ("leave-last-out", "exact")
     told = run("evaluate", log, "--at", "99", "--leave-last-out", "-r", "popular").stdout
     assert "Held out: the last item of each profile." in told
     path = str(tmp_path / "w.parquet")
@@ -136,7 +136,7 @@ def test_a_timeline_says_what_it_holds_out(log: str) -> None:
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--leave-out", "2"], "--leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--after=-5d"], "-5d: '5d' is a step of the calendar"),
         (["evaluate", "--at", "99", "-r", "popular", "--after", "99"], "--after 99 is not before --at 99"),
-        (["evaluate", "--at", "99", "-r", "popular", "-q", "user-hit@5", "--sample", "9"], "leave out --sample"),
+        (["evaluate", "--at", "99", "-r", "popular", "-m", "user-hit@5", "--sample", "9"], "leave out --sample"),
         (["timeline", "--reference", "49", "-r", "popular", "--after", "70"], "begin later with --from"),
     ],
 )  # fmt: skip

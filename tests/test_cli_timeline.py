@@ -21,9 +21,9 @@ from tests.test_cli import answer, refused, run, table
 from unskew.cli import printing as show
 
 COLUMNS = [
-    "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
+    "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
     "too_few_hits",
-    "left_out",
+    "held_out",
 ]  # fmt: skip
 
 
@@ -41,7 +41,7 @@ def grid(log: str) -> list[str]:
 
 def test_json_has_the_rows_that_the_library_gives(grid: list[str], log: str) -> None:
     found = answer(
-        *grid, "-r", "popular", "-q", "hit@5", "-q", "mrr@3", "--top", "3", "--top", "5", "--items", "1,2"
+        *grid, "-r", "popular", "-m", "hit@5", "-m", "mrr@3", "--top", "3", "--top", "5", "--items", "1,2"
     )
     made = us.timeline(
         us.read_log(log),
@@ -49,7 +49,7 @@ def test_json_has_the_rows_that_the_library_gives(grid: list[str], log: str) -> 
         reference=50,
         end=95,
         every=15,
-        qualities=["hit@5", "mrr@3"],
+        metric=["hit@5", "mrr@3"],
         top=[3, 5],
         items=[1, 2],
     )
@@ -228,7 +228,7 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         (["--to", "99999999"], "more than 100000: take larger steps"),
         (["--top", "0"], "--top is 0"),
         (["--top", "999"], "at 50: --top is 999, but only"),
-        (["-q", "hits"], "there is no quality 'hits'"),
+        (["-m", "hits"], "there is no metric 'hits'"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "constant:999"], "the log has no item '999'"),
         (["--sample", "0"], "--sample is 0"),
@@ -301,7 +301,7 @@ def test_numbers_are_whole_in_a_narrow_terminal(
     written = io.StringIO()
     monkeypatch.setattr(show, "_console", lambda: Console(file=written, width=width, force_terminal=False))
     grid = ["timeline", timed(tmp_path / "log.parquet"), "--reference", "2013-09-15", "--every", "2w"]
-    more = ["-r", "constant:1,2,3,4,5,6,7,8,9", "-q", "hit@5", "-q", "mrr@10", "--top", "3", "--items", "1"]
+    more = ["-r", "constant:1,2,3,4,5,6,7,8,9", "-m", "hit@5", "-m", "mrr@10", "--top", "3", "--items", "1"]
     assert run(*grid, *more).exit_code == 0
     lines = [line.rstrip() for line in written.getvalue().splitlines()]
     told = [line for line in lines if line.startswith("constant:")]
@@ -315,7 +315,7 @@ def test_numbers_are_whole_in_a_narrow_terminal(
 def test_where_there_is_no_interval_the_table_is_empty(tmp_path: Path) -> None:
     path = str(tmp_path / "one.parquet")
     pq.write_table(pa.table({"user": [1, 1], "item": [1, 2], "time": [1, 1]}), path)
-    done = run("timeline", path, "--reference", "1", "-r", "constant:1", "-q", "hit@1")
+    done = run("timeline", path, "--reference", "1", "-r", "constant:1", "-m", "hit@1")
     assert done.exit_code == 0, done.output
     assert "nan" not in done.stdout
     assert "1 date." in done.stdout

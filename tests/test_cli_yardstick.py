@@ -14,7 +14,7 @@ from unskew.known_truths.case_names import INJECTED, SUMMARIES
 
 QUICK = ("--users", "150", "--items", "60", "--truth-seeds", "0", "-r", "popular")
 ROW = {
-    "world", "seed", "method", "knows", "recommender", "quality", "view", "weighting", "estimate", "raw", "truth",
+    "world", "seed", "method", "knows", "recommender", "metric", "view", "weighting", "estimate", "raw", "truth",
     "error", "bias_removed", "covered",
 }  # fmt: skip
 
@@ -75,7 +75,7 @@ def test_the_help_names_every_world() -> None:
         (("paper", "--resume"), "--resume continues what is in a folder: give it with -o"),
         (("paper", "-o", "FILE"), "is a file"),
         (("paper", "-o", "OTHER"), "holds a file index.html that is not of a yardstick and would be lost"),
-        (("paper", "-q", "user-ndcg@5"), "cannot be weighted"),
+        (("paper", "-m", "user-ndcg@5"), "cannot be weighted"),
         (("paper", "-r", "populr"), "did you mean 'popular'"),
         (("paper", "--items", "1"), "--items is 1"),
         (("injected", "--base", "MISSING"), "MISSING"),

@@ -11,14 +11,14 @@ import pytest
 from scipy import stats
 
 import unskew as us
-from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, quality_of_users, ranked
+from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, metric_of_users, ranked
 from unskew.errors import PolicyError
 from unskew.evaluation.comparison import compare
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.intervals import holm
 
 Floats = npt.NDArray[np.float64]
-HALF = us.Quality("half", lambda rank, _: 0.5 * (rank > 0), depth=3)
+HALF = us.Metric("half", lambda rank, _: 0.5 * (rank > 0), depth=3)
 """Half a hit, of which nobody knows how high it can go."""
 
 
@@ -32,42 +32,42 @@ def test_a_difference_is_the_difference_of_the_scores(seed: int, weighted: bool)
     ranks = [ranked(now, items) for items in LISTS]
     for q in ("hit@3", "mrr@3"):
         scores = [r.score(q, weights).value for r in ranks]
-        found = compare(*ranks, quality=q, weights=weights)
+        found = compare(*ranks, metric=q, weights=weights)
         assert [c.difference for c in found] == pytest.approx(
             [scores[0] - scores[1], scores[0] - scores[2], scores[1] - scores[2]], abs=1e-12
         )
         assert {c.weighting for c in found} == {"weighted" if weighted else "raw"}
-        assert {c.quality for c in found} == {q}
+        assert {c.metric for c in found} == {q}
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_with_many_users_the_interval_is_that_of_the_paired_t_test_over_users(level: float) -> None:
     events = history(1, 1500)
     now = log_of(events).at(NOW)
-    a, b = (quality_of_users(events, NOW, items) for items in LISTS[:2])
+    a, b = (metric_of_users(events, NOW, items) for items in LISTS[:2])
     theirs = stats.ttest_rel([a[u] for u in a], [b[u] for u in a])
-    [found] = compare(*(ranked(now, items) for items in LISTS[:2]), quality="hit@3", level=level)
+    [found] = compare(*(ranked(now, items) for items in LISTS[:2]), metric="hit@3", level=level)
     low, high = theirs.confidence_interval(level)
     assert (found.low, found.high) == pytest.approx((low, high), abs=0.02 * (high - low))
     assert found.level == level
 
 
-@pytest.mark.parametrize("quality", ["hit@3", "mrr@3", HALF])
-def test_the_p_value_is_the_level_at_which_the_interval_reaches_0(quality: AnyQuality) -> None:
+@pytest.mark.parametrize("metric", ["hit@3", "mrr@3", HALF])
+def test_the_p_value_is_the_level_at_which_the_interval_reaches_0(metric: AnyMetric) -> None:
     now = log_of(history(1)).at(NOW)
     ranks = [ranked(now, items) for items in LISTS[:2]]
-    [found] = compare(*ranks, quality=quality)
+    [found] = compare(*ranks, metric=metric)
     assert 0 < found.p < 1
-    [at] = compare(*ranks, quality=quality, level=1 - found.p)
+    [at] = compare(*ranks, metric=metric, level=1 - found.p)
     assert min(abs(at.low), abs(at.high)) == pytest.approx(0, abs=1e-6)
 
 
-def test_a_quality_without_bounds_has_the_paired_t_test_over_users() -> None:
+def test_a_metric_without_bounds_has_the_paired_t_test_over_users() -> None:
     events = history(1)
     now = log_of(events).at(NOW)
-    a, b = (quality_of_users(events, NOW, items) for items in LISTS[:2])
+    a, b = (metric_of_users(events, NOW, items) for items in LISTS[:2])
     theirs = stats.ttest_rel([a[u] for u in a], [b[u] for u in a])
-    [found] = compare(*(ranked(now, items) for items in LISTS[:2]), quality=HALF)
+    [found] = compare(*(ranked(now, items) for items in LISTS[:2]), metric=HALF)
     low, high = theirs.confidence_interval(0.95)
     assert (found.low, found.high) == pytest.approx((low / 2, high / 2), abs=1e-12)
     assert found.p == pytest.approx(theirs.pvalue)
@@ -76,7 +76,7 @@ def test_a_quality_without_bounds_has_the_paired_t_test_over_users() -> None:
 def test_turned_round_everything_changes_its_sign_but_the_p_value() -> None:
     now = log_of(history(2)).at(NOW)
     a, b = (ranked(now, items) for items in LISTS[:2])
-    [one], [other] = compare(a, b, quality="hit@3"), compare(b, a, quality="hit@3")
+    [one], [other] = compare(a, b, metric="hit@3"), compare(b, a, metric="hit@3")
     assert (one.a, one.b) == (other.b, other.a)
     assert (one.difference, one.low, one.high) == pytest.approx((-other.difference, -other.high, -other.low))
     assert one.p == pytest.approx(other.p)
@@ -85,7 +85,7 @@ def test_turned_round_everything_changes_its_sign_but_the_p_value() -> None:
 def test_what_two_recommenders_share_cancels() -> None:
     now = log_of(history(3, 300)).at(NOW)
     a, b = ranked(now, ["i0", "i1", "i2"]), ranked(now, ["i0", "i1", "i3"])
-    [found] = compare(a, b, quality="hit@3")
+    [found] = compare(a, b, metric="hit@3")
     widths = [high - low for low, high in (r.score("hit@3").interval for r in (a, b))]
     assert found.high - found.low < 0.8 * math.hypot(*widths)
 
@@ -102,10 +102,10 @@ def test_a_recommender_does_not_differ_from_itself() -> None:
 def test_many_are_compared_two_by_two_and_corrected_together() -> None:
     now = log_of(history(5)).at(NOW)
     ranks = [ranked(now, items) for items in (*LISTS, ["i4"])]
-    found = compare(*ranks, quality="hit@3")
+    found = compare(*ranks, metric="hit@3")
     names = [r.recommender for r in ranks]
     assert [(c.a, c.b) for c in found] == [(names[i], names[j]) for i in range(4) for j in range(i + 1, 4)]
-    alone = [compare(ranks[i], ranks[j], quality="hit@3")[0].p for i in range(4) for j in range(i + 1, 4)]
+    alone = [compare(ranks[i], ranks[j], metric="hit@3")[0].p for i in range(4) for j in range(i + 1, 4)]
     assert [c.p for c in found] == pytest.approx(alone)
     assert [c.p_holm for c in found] == pytest.approx(holm(alone))
     assert len(set(alone)) == 6
@@ -120,10 +120,10 @@ def test_a_comparison_is_ready_for_json() -> None:
 def test_samples_are_paired_by_their_draws() -> None:
     now = log_of(history(6)).at(NOW)
     a, b = (ranked(now, items, sample=80, seed=3) for items in LISTS[:2])
-    [found] = compare(a, b, quality="mrr@3")
+    [found] = compare(a, b, metric="mrr@3")
     assert found.difference == pytest.approx(a.score("mrr@3").value - b.score("mrr@3").value)
     every = [ranked(now, items) for items in LISTS[:2]]
-    assert found.difference != pytest.approx(compare(*every, quality="mrr@3")[0].difference, abs=1e-4)
+    assert found.difference != pytest.approx(compare(*every, metric="mrr@3")[0].difference, abs=1e-4)
     widths = [high - low for low, high in (r.score("mrr@3").interval for r in (a, b))]
     assert 0 < found.high - found.low < sum(widths)
 

@@ -95,7 +95,7 @@ VALUES = {
     "reference": ("2024-03-01", "2024-03-01"),
     "at": ('"last"', "last"),
     "recommenders": ('["popular", "knn"]', ("popular", "knn")),
-    "qualities": ('"mrr@10"', ("mrr@10",)),
+    "metrics": ('"mrr@10"', ("mrr@10",)),
     "baseline": ('"ease"', "ease"),
     "names": ('"names.csv"', "names.csv"),
     "columns.user": ("2", "2"),
@@ -141,7 +141,7 @@ VALUES = {
     "protocol.level": ("0.9", 0.9),
     "thresholds.max-drift": ("0.1", 0.1),
     "thresholds.max-bound": ("0", 0.0),
-    "thresholds.max-left-out": ("0.2", 0.2),
+    "thresholds.max-excluded": ("0.2", 0.2),
     "thresholds.max-unexplained": ("0.01", 0.01),
     "thresholds.max-unexplained-relative": ("0.5", 0.5),
     "thresholds.min-effective-pairs": ("100", 100.0),
@@ -178,20 +178,20 @@ def test_the_value_of_a_shared_key_reaches_the_option_of_each_command(
 def test_the_table_of_a_command_has_its_other_options_and_wins_over_what_is_shared(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = '[timeline]\nfrom = 3\nevery = "1w"\noutput = "t.parquet"\ntop = [5, 20]\nqualities = ["mrr@3"]\n'
+    own = '[timeline]\nfrom = 3\nevery = "1w"\noutput = "t.parquet"\ntop = [5, 20]\nmetrics = ["mrr@3"]\n'
     (folder / "unskew.toml").write_text(
-        f'{BASE}recommenders = "popular"\nqualities = "hit@5"\n{own}[drift]\ntop = 3\n'
+        f'{BASE}recommenders = "popular"\nmetrics = "hit@5"\n{own}[drift]\ntop = 3\n'
     )
     given = received(monkeypatch, "timeline")
-    assert {name: given[name] for name in ("start", "every", "output", "top", "qualities")} == {
+    assert {name: given[name] for name in ("start", "every", "output", "top", "metrics")} == {
         "start": "3",
         "every": "1w",
         "output": "t.parquet",
         "top": ("5", "20"),
-        "qualities": ("mrr@3",),
+        "metrics": ("mrr@3",),
     }
     assert received(monkeypatch, "drift")["top"] == 3
-    assert received(monkeypatch, "evaluate")["qualities"] == ("hit@5",)
+    assert received(monkeypatch, "evaluate")["metrics"] == ("hit@5",)
 
 
 def test_a_table_of_pyproject_is_read_unless_there_is_a_file_of_its_own(run: Run, folder: Path) -> None:

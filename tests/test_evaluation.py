@@ -38,7 +38,7 @@ from unskew.arrays.types import Codes
 from unskew.errors import EmptyError, InputError, PolicyError
 from unskew.recommend import Batch
 
-QUALITIES: dict[str, Callable[[int], float]] = {
+METRICS: dict[str, Callable[[int], float]] = {
     "hit@2": hit(2),
     "mrr@3": mrr(3),
     "ndcg@3": ndcg(3),
@@ -62,7 +62,7 @@ def relative(weights: us.ItemWeights) -> Callable[[Any], float]:
 
 
 @LAW
-@given(events=events_of(), weight=weights_of(), name=st.sampled_from(sorted(QUALITIES)))
+@given(events=events_of(), weight=weights_of(), name=st.sampled_from(sorted(METRICS)))
 def test_the_score_is_the_weighted_sum_over_all_pairs(
     events: list[Event], weight: dict[int, float], name: str
 ) -> None:
@@ -75,9 +75,9 @@ def test_the_score_is_the_weighted_sum_over_all_pairs(
             with pytest.raises(EmptyError, match="nobody holds anything"):
                 us.evaluate(recommend, late(log, 9), weights=given_weights)
             continue
-        score = us.evaluate(recommend, late(log, 9), weights=given_weights, quality=name)
+        score = us.evaluate(recommend, late(log, 9), weights=given_weights, metric=name)
         k = int(name.split("@")[1])
-        assert score.value == pytest.approx(score_by_hand(held, recommend, QUALITIES[name], k, shares), abs=1e-12)
+        assert score.value == pytest.approx(score_by_hand(held, recommend, METRICS[name], k, shares), abs=1e-12)
         assert (score.pairs, score.users) == (len(shares), len({u for u, _ in shares}))
 
 
@@ -93,9 +93,9 @@ def test_priors_of_users_and_items_enter_the_score(seed: int) -> None:
     )
     recommend = stepping(log.items.to_list())
     snapshot = log.at(9, p_user=importance, p_item=us.Recency(3))
-    for name, quality in QUALITIES.items():
-        expected = score_by_hand(held, recommend, quality, int(name.split("@")[1]), shares)
-        assert us.evaluate(recommend, snapshot, quality=name).value == pytest.approx(expected, abs=1e-12)
+    for name, metric in METRICS.items():
+        expected = score_by_hand(held, recommend, metric, int(name.split("@")[1]), shares)
+        assert us.evaluate(recommend, snapshot, metric=name).value == pytest.approx(expected, abs=1e-12)
 
 
 def part_by_hand(events: list[Event], weight: Callable[[Any], float], m: int, both: bool) -> dict[Any, list[Any]]:
@@ -120,17 +120,17 @@ def test_the_policies_of_the_weights_apply_and_who_they_leave_out_is_reported(
     assert (len(part) < len(held)) == ((new_items, min_items, users) != ("keep", 1, "all"))
     shares = pair_shares(part, relative(weights))
     recommend = stepping(log.items.to_list())
-    score = us.evaluate(recommend, log.at(9), weights=weights, quality="mrr@3", min_items=min_items)
+    score = us.evaluate(recommend, log.at(9), weights=weights, metric="mrr@3", min_items=min_items)
     assert score.value == pytest.approx(score_by_hand(held, recommend, mrr(3), 3, shares), abs=1e-12)
     assert (score.pairs, score.users) == (len(shares), len(part))
     enough = sum(len(items) >= min_items for items in held.values())
-    left_out, few = enough - len(part), len(held) - enough
-    assert (score.users_left_out.count, score.users_below_min_items.count) == (left_out, few)
-    assert weights.report.users_left_out.count == left_out + few
-    assert score.users_left_out.mass == pytest.approx(left_out / enough, abs=1e-12)
+    held_out, few = enough - len(part), len(held) - enough
+    assert (score.users_excluded.count, score.users_below_min_items.count) == (held_out, few)
+    assert weights.report.users_excluded.count == held_out + few
+    assert score.users_excluded.mass == pytest.approx(held_out / enough, abs=1e-12)
     assert score.users_below_min_items.mass == pytest.approx(few / len(held), abs=1e-12)
-    raw = us.evaluate(recommend, log.at(9), quality="mrr@3", min_items=min_items)
-    assert (raw.users, raw.users_left_out.count, raw.users_below_min_items.count) == (enough, 0, few)
+    raw = us.evaluate(recommend, log.at(9), metric="mrr@3", min_items=min_items)
+    assert (raw.users, raw.users_excluded.count, raw.users_below_min_items.count) == (enough, 0, few)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -141,14 +141,14 @@ def test_a_constant_list_scores_its_items_by_their_share(seed: int, name: str) -
     now = log.at(9, p_user={u: 1 + k % 2 for k, u in enumerate(log.users)})
     before = log.at(4, p_user=np.array([1 + k % 2 for k in range(len(log.users))]))
     listed = [int(i) for i in np.random.default_rng(seed).permutation(log.items.to_list())[:5]]
-    quality = {"hit@3": hit(3), "mrr@4": mrr(4), "ndcg@5": ndcg(5), "rbp@5": rbp(5)}[name]
+    metric = {"hit@3": hit(3), "mrr@4": mrr(4), "ndcg@5": ndcg(5), "rbp@5": rbp(5)}[name]
     for weights in (None, us.fit_weights(now, before), us.fit_weights(now, before, top=3, method="descent")):
         q = now.probabilities(weights)
-        expected = sum(q[log.items.codes([i])[0]] * quality(place(listed, i)) for i in listed)
-        assert us.evaluate(us.Constant(listed), now, weights=weights, quality=name).value == pytest.approx(
+        expected = sum(q[log.items.codes([i])[0]] * metric(place(listed, i)) for i in listed)
+        assert us.evaluate(us.Constant(listed), now, weights=weights, metric=name).value == pytest.approx(
             expected, abs=1e-12
         )
-        lists = us.rank_held_out(us.Constant(listed), now, qualities=[name], leave_out=2)  # not by its own ranks
+        lists = us.rank_held_out(us.Constant(listed), now, metric=[name], leave_out=2)  # not by its own ranks
         assert lists.score(name, weights).value == pytest.approx(expected, abs=1e-12)
 
 
@@ -156,23 +156,23 @@ def test_after_weighting_a_constant_scores_as_at_the_reference_up_to_the_bound()
     log = log_of(world(3, 60))
     weights = us.fit_weights(log.at(9), log.at(4))
     for item in log.at(4).marginal().to_dict():
-        before = us.evaluate(us.Constant([item]), log.at(4), quality="hit@1").value
-        now = us.evaluate(us.Constant([item]), log.at(9), weights=weights, quality="hit@1").value
+        before = us.evaluate(us.Constant([item]), log.at(4), metric="hit@1").value
+        now = us.evaluate(us.Constant([item]), log.at(9), weights=weights, metric="hit@1").value
         assert abs(now - before) <= weights.worst(1) + 1e-12
 
 
 @LAW
 @given(events=events_of(), a=st.floats(-2, 2), b=st.floats(-2, 2), weight=weights_of())
-def test_the_score_is_linear_in_the_quality(
+def test_the_score_is_linear_in_the_metric(
     events: list[Event], a: float, b: float, weight: dict[int, float]
 ) -> None:
     log = log_of(events)
     own = {i: weight[i] + 0.1 for i in log.items}
     if len(log.items) < 3:
         return
-    ranks = us.rank_held_out(stepping(log.items.to_list()), late(log, 9), qualities=["hit@3", "mrr@3"])
-    one, other = us.Quality("f", lambda r, _: r > 0, 3), us.Quality("g", lambda r, _: np.sin(r), 3)
-    both = us.Quality("af+bg", lambda r, _: a * (r > 0) + b * np.sin(r), 3)
+    ranks = us.rank_held_out(stepping(log.items.to_list()), late(log, 9), metric=["hit@3", "mrr@3"])
+    one, other = us.Metric("f", lambda r, _: r > 0, 3), us.Metric("g", lambda r, _: np.sin(r), 3)
+    both = us.Metric("af+bg", lambda r, _: a * (r > 0) + b * np.sin(r), 3)
     combined = a * ranks.score(one, own).value + b * ranks.score(other, own).value
     assert ranks.score(both, own).value == pytest.approx(combined, abs=1e-12)
 
@@ -187,7 +187,7 @@ def test_equal_weights_of_any_scale_are_no_weights(events: list[Event], scale: f
     raw, weighted = ranks.score("hit@5"), ranks.score("hit@5", dict.fromkeys(log.items, scale))
     assert weighted.value == pytest.approx(raw.value, abs=1e-12)
     assert (raw.weighting, weighted.weighting) == ("raw", "weighted")
-    assert (weighted.pairs, weighted.users, weighted.users_left_out) == (raw.pairs, raw.users, raw.users_left_out)
+    assert (weighted.pairs, weighted.users, weighted.users_excluded) == (raw.pairs, raw.users, raw.users_excluded)
     assert weighted.interval == pytest.approx(raw.interval, nan_ok=True)
 
 
@@ -200,7 +200,7 @@ def test_the_order_of_rows_and_the_names_of_ids_do_not_matter() -> None:
         table = {"user": [r[0] for r in rows], "item": [r[1] for r in rows], "time": [r[2] for r in rows]}
         log = us.read_log(table)
         weights = us.fit_weights(log.at(9), log.at(4))
-        score = us.evaluate(stepping(log.items.to_list()), log.at(9), weights=weights, quality="ndcg@3")
+        score = us.evaluate(stepping(log.items.to_list()), log.at(9), weights=weights, metric="ndcg@3")
         found.add((score.value, score.low, score.high, score.effective_pairs, score.largest_item))
     assert len(found) == 1
 
@@ -213,8 +213,8 @@ def test_the_same_bits_for_any_number_of_threads(monkeypatch: pytest.MonkeyPatch
 
     def scores() -> list[us.Score]:
         weights = us.fit_weights(log.at(9), log.at(4))
-        ranks = us.rank_held_out("popular", log.at(9), qualities="mrr@10")
-        drawn = us.evaluate("knn", log.at(9), weights=weights, quality="hit@5", sample=300)
+        ranks = us.rank_held_out("popular", log.at(9), metric="mrr@10")
+        drawn = us.evaluate("knn", log.at(9), weights=weights, metric="hit@5", sample=300)
         return [ranks.score("mrr@10"), ranks.score("mrr@10", weights), drawn]
 
     monkeypatch.setenv("UNSKEW_THREADS", "3")
@@ -248,7 +248,7 @@ def test_whole_runs_have_the_values_of_trec_eval() -> None:
     log = log_of([(u, int(i), 0) for u in range(400) for i in rng.choice(40, 8, replace=False)])
     model = RandomLists(1)
     names = ["hit@5", "recall@10", "ndcg@10", "map@10", "mrr@20"]
-    ranks = us.rank_held_out(model, log.at(0), qualities=names)
+    ranks = us.rank_held_out(model, log.at(0), metric=names)
     assert len(ranks) == len(model.lists) == 3200
     judged = {str(q): {str(item): 1} for q, item in enumerate(ranks.selection.pairs.item)}
     run = {str(q): {str(i): -float(r) for r, i in enumerate(row)} for q, row in enumerate(model.lists)}
@@ -262,26 +262,26 @@ def test_whole_runs_have_the_values_of_trec_eval() -> None:
         assert ranks.score(name).value == pytest.approx(expected.mean(), abs=1e-12)  # all profiles have 8 items
 
 
-def test_one_ranking_is_scored_under_any_quality_and_weights() -> None:
+def test_one_ranking_is_scored_under_any_metric_and_weights() -> None:
     log = log_of(world(4))
     spy = Spy(stepping(log.items.to_list()))
-    ranks = us.rank_held_out(spy, log.at(9), qualities=["rank<=1,3", "mrr@2"])
+    ranks = us.rank_held_out(spy, log.at(9), metric=["rank<=1,3", "mrr@2"])
     before = len(spy.seen)
-    assert [s.quality for s in ranks.scores(["rank<=1,3", "mrr@2"])] == ["hit@1", "hit@3", "mrr@2"]
+    assert [s.metric for s in ranks.scores(["rank<=1,3", "mrr@2"])] == ["hit@1", "hit@3", "mrr@2"]
     values = [s.value for s in ranks.scores("rank<=1,2,3")]
     assert values == sorted(values)
     for name in ("hit@2", "ndcg@3"):
-        alone = us.evaluate(stepping(log.items.to_list()), log.at(9), quality=name)
-        ranked = replace(ranks.score(name), recommender="", exact=None, left_out="")
-        assert ranked == replace(alone, recommender="", exact=None, left_out="")  # a function learns elsewhere
+        alone = us.evaluate(stepping(log.items.to_list()), log.at(9), metric=name)
+        ranked = replace(ranks.score(name), recommender="", exact=None, held_out="")
+        assert ranked == replace(alone, recommender="", exact=None, held_out="")  # a function learns elsewhere
     assert len(spy.seen) == before
     with pytest.raises(PolicyError, match="down to 3, but hit@4 looks down to 4"):
         ranks.score("hit@4")
-    with pytest.raises(InputError, match="where one quality is asked for"):
+    with pytest.raises(InputError, match="where one metric is asked for"):
         ranks.score("rank<=1,2")
 
 
-def test_grades_reach_a_quality_of_ones_own() -> None:
+def test_grades_reach_a_metric_of_ones_own() -> None:
     log = log_of([("a", 0, 0), ("a", 1, 1), ("b", 1, 0)])
 
     class Graded(Spy):
@@ -294,15 +294,15 @@ def test_grades_reach_a_quality_of_ones_own() -> None:
 
     model = Graded(lambda profile, k: [i for i in (0, 1) if i not in profile])
     # a without 0: rank 1, grade 10; a without 1: rank 1, grade 11; b without 1: rank 2, grade 1
-    score = us.evaluate(model, log.at(1), quality=mine)
-    assert score.quality == "mine"
+    score = us.evaluate(model, log.at(1), metric=mine)
+    assert score.metric == "mine"
     assert score.value == pytest.approx(0.25 * 110 + 0.25 * 111 + 0.5 * 201)
 
 
-def test_a_quality_that_needs_grades_says_that_there_are_none() -> None:
+def test_a_metric_that_needs_grades_says_that_there_are_none() -> None:
     log = log_of([("a", 0, 0), ("a", 1, 1)])
     with pytest.raises(InputError, match="the recommender gives no grade"):
-        us.evaluate("popular", log.at(1), quality=us.Quality("own", lambda r, g: g, needs_grades=True))
+        us.evaluate("popular", log.at(1), metric=us.Metric("own", lambda r, g: g, needs_grades=True))
 
 
 # leaving out several, and the time split
@@ -313,10 +313,8 @@ def test_items_left_out_together_are_all_missing_from_the_profile(together: int)
     events = world(2)
     log, held = log_of(events), taken(events)
     spy = Spy(stepping(log.items.to_list()))
-    score = us.evaluate(spy, log.at(9), quality="hit@3", leave_out=together, seed=5)
-    ranks = us.rank_held_out(
-        stepping(log.items.to_list()), log.at(9), qualities="hit@3", leave_out=together, seed=5
-    )
+    score = us.evaluate(spy, log.at(9), metric="hit@3", leave_out=together, seed=5)
+    ranks = us.rank_held_out(stepping(log.items.to_list()), log.at(9), metric="hit@3", leave_out=together, seed=5)
     pairs = [
         (log.users[int(u)], log.items[int(ranks.snapshot.profiles.item[e])])
         for u, e in zip(ranks.users, ranks.entries, strict=True)
@@ -362,10 +360,10 @@ def test_after_a_time_later_items_are_sought_from_the_profile_of_then(
         if not shares:
             continue
         spy = Spy(recommend)
-        score = us.evaluate(spy, late(log, at), weights=given_weights, quality="mrr@3", after=after)
+        score = us.evaluate(spy, late(log, at), weights=given_weights, metric="mrr@3", after=after)
         assert score.value == pytest.approx(after_by_hand(events, after, recommend, 3, shares), abs=1e-12)
         assert (score.pairs, score.users) == (len(shares), len({u for u, _ in shares}))
-        assert score.users_left_out.count == len(pairs) - len({u for u, _ in shares})
+        assert score.users_excluded.count == len(pairs) - len({u for u, _ in shares})
         assert score.users_without_profile.count == len(whole) - len(pairs)
         assert spy.snapshot is not None
         assert spy.snapshot.tick == after
@@ -379,15 +377,15 @@ def test_after_a_time_users_without_a_profile_are_counted_with_their_share() -> 
     score = us.evaluate("popular", snapshot, after=2)
     assert (score.pairs, score.users) == (1, 1)
     assert score.users_without_profile == about(1, 0.75)
-    assert score.users_left_out == about(0, 0)
+    assert score.users_excluded == about(0, 0)
 
 
 def test_after_a_time_fitted_weights_bring_a_constant_to_the_reference() -> None:
     log = log_of(world(6, 80))
     weights = us.fit_weights(log.at(9), log.at(4), after=6)
     for item in log.items:
-        here = us.evaluate(us.Constant([item]), log.at(9), weights=weights, quality="hit@1", after=6).value
-        there = us.evaluate(us.Constant([item]), log.at(4), quality="hit@1", after=1).value
+        here = us.evaluate(us.Constant([item]), log.at(9), weights=weights, metric="hit@1", after=6).value
+        there = us.evaluate(us.Constant([item]), log.at(4), metric="hit@1", after=1).value
         assert abs(here - there) <= weights.worst(1) + 1e-12
 
 
@@ -397,7 +395,7 @@ def test_nothing_later_changes_what_is_recommended_after_a_time() -> None:
     found = []
     for rows in (events, late_ones):
         log = log_of(rows)
-        ranks = us.rank_held_out("popular", log.at(8), qualities="hit@8", after=4)
+        ranks = us.rank_held_out("popular", log.at(8), metric="hit@8", after=4)
         found.append(
             {
                 (log.users[int(u)], log.items[int(ranks.snapshot.profiles.item[e])]): int(r)
@@ -414,13 +412,13 @@ def test_a_sample_has_the_mean_of_its_draws_and_estimates_the_whole() -> None:
     log = log_of(world(9, 40))
     recommend = stepping(log.items.to_list())
     weights = us.fit_weights(log.at(9), log.at(4))
-    ranks = us.rank_held_out(recommend, log.at(9), qualities="mrr@3")
+    ranks = us.rank_held_out(recommend, log.at(9), metric="mrr@3")
     values = dict(zip(ranks.entries.tolist(), ranks.values("mrr@3").tolist(), strict=True))
     for w in (None, weights):
         whole = ranks.score("mrr@3", w).value
         found = []
         for seed in range(60):
-            score = us.evaluate(recommend, log.at(9), weights=w, quality="mrr@3", sample=200, seed=seed)
+            score = us.evaluate(recommend, log.at(9), weights=w, metric="mrr@3", sample=200, seed=seed)
             assert (score.pairs, score.method) == (200, "draws")
             found.append(score.value)
         error = np.std(found, ddof=1) / math.sqrt(len(found))
@@ -431,11 +429,11 @@ def test_a_sample_has_the_mean_of_its_draws_and_estimates_the_whole() -> None:
 
 def test_a_sample_of_hits_is_a_proportion() -> None:
     log = log_of(world(9, 40))
-    score = us.evaluate("popular", log.at(9), quality="hit@3", sample=50, seed=1)
+    score = us.evaluate("popular", log.at(9), metric="hit@3", sample=50, seed=1)
     assert score.method == "draws"
     assert score.value * 50 == pytest.approx(round(score.value * 50), abs=1e-9)
     assert 0 <= score.low < score.value < score.high <= 1
-    assert score == us.evaluate("popular", log.at(9), quality="hit@3", sample=50, seed=1)
+    assert score == us.evaluate("popular", log.at(9), metric="hit@3", sample=50, seed=1)
 
 
 def test_a_sample_is_ranked_only_where_it_was_drawn() -> None:
@@ -466,7 +464,7 @@ def test_diagnostics_are_those_of_the_probabilities(events: list[Event], weight:
     assert score.effective_pairs == pytest.approx(1 / sum(p * p for p in shares.values()), rel=1e-10)
     by_item = [sum(p for (_, j), p in shares.items() if j == i) for i in log.items]
     assert score.largest_item == pytest.approx(max(by_item), rel=1e-10)
-    assert score.users_left_out.count == len(taken(events)) - len({u for u, _ in shares})
+    assert score.users_excluded.count == len(taken(events)) - len({u for u, _ in shares})
 
 
 def test_as_many_pairs_count_as_there_are_when_all_count_the_same() -> None:
@@ -491,7 +489,7 @@ def test_segments_are_scores_of_their_own_pairs_and_recombine(
     if not shares or len(log.items) < 3:
         return
     recommend, own = stepping(log.items.to_list()), {i: weight[i] for i in log.items}
-    ranks = us.rank_held_out(recommend, late(log, 9), qualities="mrr@3")
+    ranks = us.rank_held_out(recommend, late(log, 9), metric="mrr@3")
     texts = np.array([label[log.items[int(i)]] for i in ranks.snapshot.profiles.item])
     found = {s.segment: s for s in ranks.by_segment(texts, "mrr@3", own)}
     total = 0.0
@@ -530,7 +528,7 @@ def test_one_segment_is_the_score() -> None:
 
 def test_one_user_with_one_item_has_a_score_and_no_interval() -> None:
     log = log_of([("a", "x", 0)])
-    score = us.evaluate(us.Constant(["x"]), log.at(0), quality="hit@100")
+    score = us.evaluate(us.Constant(["x"]), log.at(0), metric="hit@100")
     assert (score.value, score.pairs, score.users) == (1.0, 1, 1)
     assert math.isnan(score.low)
     assert us.evaluate(lambda profile, k: [], log.at(0)).value == 0
@@ -539,20 +537,20 @@ def test_one_user_with_one_item_has_a_score_and_no_interval() -> None:
 def test_a_depth_beyond_the_catalogue_is_the_whole_catalogue() -> None:
     log = log_of(world(1))
     recommend = stepping(log.items.to_list())
-    deep, whole = (us.evaluate(recommend, log.at(9), quality=f"ndcg@{k}").value for k in (10_000, len(log.items)))
+    deep, whole = (us.evaluate(recommend, log.at(9), metric=f"ndcg@{k}").value for k in (10_000, len(log.items)))
     assert deep == whole
 
 
 def test_what_was_scored_is_told() -> None:
     log = log_of(world(1))
     weights = us.fit_weights(log.at(9), log.at(4), top=3, method="descent")
-    score = us.evaluate("popular", log.at(9), weights=weights, quality="recall@3", level=0.9)
-    told = (score.recommender, score.quality, score.view, score.weighting, score.top, score.at, score.level)
+    score = us.evaluate("popular", log.at(9), weights=weights, metric="recall@3", level=0.9)
+    told = (score.recommender, score.metric, score.view, score.weighting, score.top, score.at, score.level)
     assert told == ("popular", "recall@3", "all", "weighted", 3, 9, 0.9)
     assert score.interval == (score.low, score.high)
     assert "popular, recall@3 at 9, weighted" in repr(score)
     row = score.to_dict()
-    assert row["users_left_out"] == {"count": score.users_left_out.count, "mass": score.users_left_out.mass}
+    assert row["users_excluded"] == {"count": score.users_excluded.count, "mass": score.users_excluded.mass}
     assert "segment" not in row
 
 
@@ -582,8 +580,8 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
         ({"leave_out": 0}, "leave_out is 0"),
         ({"level": 2}, "level of an interval must lie between 0 and 1"),
         ({"level": 0}, "level of an interval must lie between 0 and 1"),
-        ({"quality": "hits@5"}, "did you mean hit@5"),
-        ({"quality": [5]}, "a Quality or a function"),
+        ({"metric": "hits@5"}, "did you mean hit@5"),
+        ({"metric": [5]}, "a Metric or a function"),
         ({"after": 3, "leave_out": 2}, "none is taken out"),
         ({"after": 9}, "after=9 is not before at=9"),
         ({"after": -1}, "nothing had happened yet at -1"),

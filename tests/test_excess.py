@@ -21,7 +21,7 @@ from unskew.views.tally import Tally
 
 
 def exposed_share(world: us.World, windows: list[tuple[int, int]]) -> float:
-    """Of what users outside of the hold-out group took in windows, the share that had been shown."""
+    """Of what users outside of the holdout group took in windows, the share that had been shown."""
     held = set(world.holdout["user"].to_pylist())
     marks = [
         row["exposed"]

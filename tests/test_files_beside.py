@@ -1,4 +1,4 @@
-"""Files beside the log (names, exposures, hold-out groups, lists) are read as the log is, their columns chosen."""
+"""Files beside the log (names, exposures, holdout groups, lists) are read as the log is, their columns chosen."""
 
 from __future__ import annotations
 

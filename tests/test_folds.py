@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.dense import columns, random_events
 from unskew.evaluation.folds import Folds
+from unskew.evaluation.metric import metric
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import quality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.recommend import Batch, recommender
 
@@ -49,7 +49,7 @@ def rank_by_hand(spec: str, log: us.Log, folds: Folds, user: str, item: str, k: 
 @pytest.mark.parametrize("spec", SPECS)
 def test_each_pair_is_ranked_by_a_model_fitted_without_its_fold(spec: str) -> None:
     selection = PairSelection.of(LOG.at(9), folds=4, seed=2)
-    ranks = rank_selection(spec, selection, [quality("hit@5")])
+    ranks = rank_selection(spec, selection, [metric("hit@5")])
     assert selection.folds is not None
     seen = selection.folds.snapshot.log
     for pair in range(0, len(ranks), 3):
@@ -99,17 +99,17 @@ def test_training_profiles_lack_the_fold_and_nothing_else() -> None:
 @pytest.mark.filterwarnings("ignore:.* leaves a pair out")
 def test_a_score_says_what_was_left_out(spec: str, options: dict[str, Any], kind: str, exact: bool) -> None:
     score = us.evaluate(spec, LOG.at(9), **options)
-    assert (score.left_out, score.exact, score.folds) == (kind, exact, options.get("folds"))
-    assert {"left_out": kind, "exact": exact, "folds": options.get("folds")}.items() <= score.to_dict().items()
+    assert (score.held_out, score.exact, score.folds) == (kind, exact, options.get("folds"))
+    assert {"held_out": kind, "exact": exact, "folds": options.get("folds")}.items() <= score.to_dict().items()
 
 
 def test_lists_made_elsewhere_say_so() -> None:
     lists = {"user": ["u0"], "items": [["i0", "i1"]]}
     with pytest.warns(us.UnskewWarning, match="no recommendation"):
         score = us.evaluate(us.Table(lists), LOG.at(9))
-    assert (score.left_out, score.exact) == ("elsewhere", None)
+    assert (score.held_out, score.exact) == ("external", None)
     score = us.evaluate(lambda profile, k: [i for i in ("i0", "i1") if i not in profile][:k], LOG.at(9))
-    assert (score.left_out, score.exact) == ("elsewhere", None)
+    assert (score.held_out, score.exact) == ("external", None)
 
 
 def test_scores_of_different_kinds_are_not_compared() -> None:
@@ -120,7 +120,7 @@ def test_scores_of_different_kinds_are_not_compared() -> None:
     assert "the model still contains it" in str(found)
     like = us.report(LOG, ["popular", "ease?l2=2"], at=9, folds=3).comparisons[0]
     assert like.comparable
-    assert like.left_out == ("folds", "folds")
+    assert like.held_out == ("folds", "folds")
     assert np.isfinite(like.difference)
 
 

@@ -1,4 +1,4 @@
-"""A hold-out group: found in a log whatever form it comes in, and checked before it is trusted."""
+"""A holdout group: found in a log whatever form it comes in, and checked before it is trusted."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def test_a_level_that_is_no_probability_is_refused(level: float) -> None:
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_a_quality_without_bounds_has_the_t_interval_of_its_mean(level: float) -> None:
+def test_a_metric_without_bounds_has_the_t_interval_of_its_mean(level: float) -> None:
     values = np.random.default_rng(1).gamma(2.0, size=17)
     theirs = stats.ttest_1samp(values, 0.0).confidence_interval(level)
     for mass in (1.0, 1 / 17):
@@ -95,30 +95,30 @@ def test_the_error_by_users_is_the_spread_of_the_score_over_samples_of_users() -
     rng = np.random.default_rng(4)
     n, samples = 200, 4000
     mass = rng.gamma(2.0, size=(samples, n))
-    quality = (rng.random((samples, n)) < 0.2 + 0.1 * (mass > 2)).astype(float)  # large users do better
-    scores = (mass * quality).sum(axis=1) / mass.sum(axis=1)
-    errors = [standard_error(influences(m, m * x), n) for m, x in zip(mass, quality, strict=True)]
+    metric = (rng.random((samples, n)) < 0.2 + 0.1 * (mass > 2)).astype(float)  # large users do better
+    scores = (mass * metric).sum(axis=1) / mass.sum(axis=1)
+    errors = [standard_error(influences(m, m * x), n) for m, x in zip(mass, metric, strict=True)]
     assert np.mean(errors) == pytest.approx(scores.std(), rel=0.04)
 
 
 def test_influences_sum_to_0_and_do_not_depend_on_the_scale_of_the_mass() -> None:
     rng = np.random.default_rng(5)
-    mass, quality = rng.random(9), rng.random(9)
-    found = influences(mass, mass * quality)
+    mass, metric = rng.random(9), rng.random(9)
+    found = influences(mass, mass * metric)
     assert found.sum() == pytest.approx(0, abs=1e-15)
-    assert influences(7 * mass, 7 * mass * quality) == pytest.approx(found)
+    assert influences(7 * mass, 7 * mass * metric) == pytest.approx(found)
     assert influences(np.zeros(3), np.zeros(3)).tolist() == [0, 0, 0]
 
 
 def test_an_influence_is_what_the_score_gains_when_the_mass_of_a_user_grows_a_little() -> None:
     rng = np.random.default_rng(6)
-    mass, quality = rng.random(8), rng.random(8)
+    mass, metric = rng.random(8), rng.random(8)
     step = 1e-7
     for u in range(8):
         more = mass.copy()
         more[u] *= 1 + step
-        slope = ((more * quality).sum() / more.sum() - (mass * quality).sum() / mass.sum()) / step
-        assert influences(mass, mass * quality)[u] == pytest.approx(slope, abs=1e-6)
+        slope = ((more * metric).sum() / more.sum() - (mass * metric).sum() / mass.sum()) / step
+        assert influences(mass, mass * metric)[u] == pytest.approx(slope, abs=1e-6)
 
 
 @LAW
@@ -145,27 +145,27 @@ def test_where_a_few_users_have_most_of_the_mass_the_interval_rests_on_those(bou
     rng = np.random.default_rng(13)
     found = []
     for _ in range(2000):
-        mass, quality = rng.gamma(0.5, size=60), rng.random(60)
-        low, high = interval_from_units(mass, mass * quality, 0.95, bounds)
+        mass, metric = rng.gamma(0.5, size=60), rng.random(60)
+        low, high = interval_from_units(mass, mass * metric, 0.95, bounds)
         found.append(low <= 0.5 <= high)
     assert 0.93 - 0.011 <= np.mean(found) <= 0.96
 
 
 def test_users_who_are_exactly_average_count_as_taking_part() -> None:
     mass = np.full(4, 0.25)
-    quality = np.array([0.0, 1.0, 0.5, 0.5])
-    theirs = stats.sem(quality)
-    assert standard_error(influences(mass, mass * quality), 4) == pytest.approx(theirs)
-    low, high = interval_from_units(mass, mass * quality, 0.95, ANY)
+    metric = np.array([0.0, 1.0, 0.5, 0.5])
+    theirs = stats.sem(metric)
+    assert standard_error(influences(mass, mass * metric), 4) == pytest.approx(theirs)
+    low, high = interval_from_units(mass, mass * metric, 0.95, ANY)
     assert high - low == pytest.approx(2 * theirs * stats.t.ppf(0.975, 3))
 
 
 @pytest.mark.parametrize("bounds", [ANY, Bounds()])
 def test_users_without_mass_do_not_count(bounds: Bounds) -> None:
-    mass, quality = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.0, 0.4])
+    mass, metric = np.array([0.2, 0.5, 0.3]), np.array([1.0, 0.0, 0.4])
     padded = np.array([0.2, 0.0, 0.5, 0.3, 0.0])
     more = np.array([1.0, 0.9, 0.0, 0.4, 0.1])
-    found = interval_from_units(mass, mass * quality, 0.9, bounds)
+    found = interval_from_units(mass, mass * metric, 0.9, bounds)
     assert tuple(found) == pytest.approx(tuple(interval_from_units(padded, padded * more, 0.9, bounds)))
 
 

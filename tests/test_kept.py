@@ -1,4 +1,4 @@
-"""The kept view: what was exposed is kept as often as a hold-out group took the like of it by itself."""
+"""The kept view: what was exposed is kept as often as a holdout group took the like of it by itself."""
 
 from __future__ import annotations
 

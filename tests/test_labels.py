@@ -146,7 +146,7 @@ def test_scores_by_users_items_or_rows_are_those_of_their_pairs_and_recombine(
     recommend = stepping(range(4))
     profiles = {u: [i for v, i, *_ in ROWS if v == u] for u in ("ann", "bob", "cid", "dan")}
     weight = {0: 0.5, 1: 3.0, 2: 1.0, 3: 0.2}
-    ranks = us.rank_held_out(recommend, log.at(6), qualities="hit@2", after=after)
+    ranks = us.rank_held_out(recommend, log.at(6), metric="hit@2", after=after)
     found = {s.segment: s for s in ranks.by_segment(name, "hit@2", weight)}
     if after is None:
         shares = pair_shares(profiles, weight.__getitem__)
@@ -174,7 +174,7 @@ def test_as_many_segments_as_items_recombine_by_the_marginal() -> None:
     n = 20_000
     table = {"user": rng.integers(0, 5000, n), "item": rng.integers(0, 4000, n), "time": np.zeros(n, dtype=int)}
     log = us.read_log(table, labels=["item"])
-    ranks = us.rank_held_out("popular", log.at(0), qualities="hit@10")
+    ranks = us.rank_held_out("popular", log.at(0), metric="hit@10")
     found = ranks.by_segment("item", "hit@10")
     assert len(found) == len(log.items)
     marginal = log.at(0).marginal().to_dict()

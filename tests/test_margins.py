@@ -243,7 +243,7 @@ def test_scores_changes_and_their_bootstrap_take_margins() -> None:
     assert found.weights is not None
     assert found.weights.report.margins[0].name == "band"
     weighted = next(score for score in found.scores if score.weighting == "weighted")
-    ranks = us.rank_held_out("popular", log.at(9), qualities=["hit@5"])
+    ranks = us.rank_held_out("popular", log.at(9), metric=["hit@5"])
     assert weighted.value == pytest.approx(ranks.score("hit@5", found.weights).value)
     assert weighted.low <= weighted.value <= weighted.high
 

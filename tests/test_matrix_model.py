@@ -168,8 +168,8 @@ def test_grades_are_the_scores_of_the_held_out_items() -> None:
     left = remaining(pairs)
     scores = left.matrix().toarray() @ (matrix_of(snapshot).T @ matrix_of(snapshot))
     assert model.grades(left, pairs.item).tolist() == scores[np.arange(len(pairs)), pairs.item].tolist()
-    graded = us.Quality("graded", lambda rank, grade: grade > 10, depth=1, needs_grades=True)
-    assert 0 < us.evaluate(model, snapshot, quality=graded).value < 1
+    graded = us.Metric("graded", lambda rank, grade: grade > 10, depth=1, needs_grades=True)
+    assert 0 < us.evaluate(model, snapshot, metric=graded).value < 1
 
 
 def test_profiles_without_the_held_out_item() -> None:
@@ -257,11 +257,11 @@ def test_a_class_or_a_function_makes_a_model_for_each_fit(make: Any) -> None:
 def test_it_is_evaluated_like_any_other() -> None:
     snapshot = random_snapshot(7, 60, 15, 4)
     expected = ranks(together, all_pairs(snapshot), exact=False)
-    score = us.evaluate(MatrixModel(Together()), snapshot, quality="hit@3")
+    score = us.evaluate(MatrixModel(Together()), snapshot, metric="hit@3")
     share = 1 / np.repeat(snapshot.sizes(), snapshot.sizes()) / snapshot.n_users  # P(u) P(i|u)
     assert score.value == pytest.approx(float(share @ (np.array(within(expected, 3)) > 0)))
     assert score.recommender == "Together"
-    together_out = us.evaluate(MatrixModel(Together()), snapshot, quality="hit@3", leave_out=2)
+    together_out = us.evaluate(MatrixModel(Together()), snapshot, metric="hit@3", leave_out=2)
     assert 0 < together_out.value < 1
 
 

@@ -128,17 +128,17 @@ def test_each_method_gives_the_probabilities_worked_out_by_hand(name: str) -> No
 
 
 @pytest.mark.parametrize("name", BY_HAND)
-def test_a_score_is_the_sum_of_these_probabilities_times_quality(name: str) -> None:
+def test_a_score_is_the_sum_of_these_probabilities_times_metric(name: str) -> None:
     worked = BY_HAND[name]
     by_pair = dict(zip(PAIRS, np.array(worked.numbers) / sum(worked.numbers), strict=True))
     expected = sum(share for (_, item), share in by_pair.items() if item == "x")
-    score = us.evaluate("constant:x", NOW, weights=worked.method, quality="hit@1")
+    score = us.evaluate("constant:x", NOW, weights=worked.method, metric="hit@1")
     assert score.value == pytest.approx(expected, abs=1e-4)
     assert score.weighting == ("raw" if name == "none" else "weighted")
     assert score.pairs == sum(share > 0 for share in by_pair.values())
     left = {user for user in ("ann", "bob", "cid") if not any(by_pair[p] for p in PAIRS if p[0] == user)}
-    assert score.users_left_out.count == len(left)
-    assert score.users_left_out.mass == pytest.approx(len(left) / 3)
+    assert score.users_excluded.count == len(left)
+    assert score.users_excluded.mass == pytest.approx(len(left) / 3)
 
 
 def test_every_method_has_been_worked_out_by_hand() -> None:
@@ -240,7 +240,7 @@ def test_pairs_are_drawn_by_their_probability_and_none_without_any() -> None:
 
 def test_a_sample_is_scored_under_the_method_that_drew_it() -> None:
     method = SKEW()
-    found = us.evaluate("constant:x", NOW, weights=method, quality="hit@1", sample=20_000, seed=2)
+    found = us.evaluate("constant:x", NOW, weights=method, metric="hit@1", sample=20_000, seed=2)
     assert found.value == pytest.approx(1 / 3, abs=0.02)
 
 
@@ -284,8 +284,8 @@ def test_pair_probabilities_of_nobody_are_refused() -> None:
 def test_a_fixed_snapshot_scores_the_profiles_of_then() -> None:
     method = FixedSnapshot(BEFORE)
     assert method.profiles(NOW) is BEFORE
-    then = us.evaluate("popular", BEFORE, quality="hit@1")
-    assert us.evaluate("popular", method.profiles(NOW), weights=method, quality="hit@1").value == then.value
+    then = us.evaluate("popular", BEFORE, metric="hit@1")
+    assert us.evaluate("popular", method.profiles(NOW), weights=method, metric="hit@1").value == then.value
     with pytest.raises(InputError, match="an item mix does not say who held what"):
         FixedSnapshot(BEFORE.marginal())  # type: ignore[arg-type]
     with pytest.raises(PolicyError, match="of another log"):
@@ -296,15 +296,15 @@ def test_recommenders_are_fitted_to_the_hold_out_alone_if_asked() -> None:
     method = HoldOutUsers(["bob", "cid"], alone=True)
     alone = keep_users(LOG, ["bob", "cid"]).at(2)
     assert items_by_user(method.profiles(NOW)) == items_by_user(alone) == taken(EVENTS[2:])
-    found = us.evaluate("popular", method.profiles(NOW), weights=method, quality="hit@1")
-    assert found.value == us.evaluate("popular", alone, quality="hit@1").value
+    found = us.evaluate("popular", method.profiles(NOW), weights=method, metric="hit@1")
+    assert found.value == us.evaluate("popular", alone, metric="hit@1").value
     assert HoldOutUsers(["bob"]).profiles(NOW) is NOW
 
 
 def test_methods_hold_out_what_a_time_split_does() -> None:
     """After 1 users with a profile took one thing: Bob z."""
     for method in (SKEW(), SNIPS(), NoMethod(), HoldOutUsers(["bob"]), DownSampling()):
-        assert us.evaluate("constant:z", NOW, weights=method, quality="hit@1", after=1).value == 1.0
+        assert us.evaluate("constant:z", NOW, weights=method, metric="hit@1", after=1).value == 1.0
 
 
 @pytest.mark.parametrize("of", [OneStepRatio, ItemFirst, WTD, WTDH, ItemWeighting, FixedSnapshot])
@@ -332,18 +332,18 @@ FREE = {"fixed-snapshot", "item-first", "wtd-h", "hold-out-users", "item-weights
 @pytest.mark.parametrize("name", BY_HAND)
 def test_scores_are_marked_as_biased_unless_a_method_frees_constant_lists(name: str) -> None:
     method = BY_HAND[name].method
-    constant, popular = (us.rank_held_out(one, NOW, qualities=["hit@1"]) for one in ("constant:x", "popular"))
+    constant, popular = (us.rank_held_out(one, NOW, metric=["hit@1"]) for one in ("constant:x", "popular"))
     assert constant.score("hit@1", method).biased is (name not in FREE)
     assert popular.score("hit@1", method).biased
-    other = us.rank_held_out("constant:y", NOW, qualities=["hit@1"])
-    [found] = us.compare(constant, other, quality="hit@1", weights=method)
+    other = us.rank_held_out("constant:y", NOW, metric=["hit@1"])
+    [found] = us.compare(constant, other, metric="hit@1", weights=method)
     assert (found.biased, found.weighting) == (name not in FREE, "raw" if name == "none" else "weighted")
 
 
 def test_a_change_is_split_by_fitted_weights_alone() -> None:
-    now, then = (us.rank_held_out("constant:x", date, qualities=["hit@1"]) for date in (NOW, BEFORE))
+    now, then = (us.rank_held_out("constant:x", date, metric=["hit@1"]) for date in (NOW, BEFORE))
     with pytest.raises(PolicyError, match="needs fitted weights"):
-        us.explain_change(now, then, SKEW(), quality="hit@1")  # type: ignore[arg-type]
+        us.explain_change(now, then, SKEW(), metric="hit@1")  # type: ignore[arg-type]
 
 
 def test_a_test_set_says_by_which_method_it_was_drawn_and_which_date_it_aims_at(tmp_path: Path) -> None:
@@ -408,7 +408,7 @@ def test_wrong_options_are_refused_before_the_work() -> None:
         NOW.weigh(HoldOutUsers(["zoe"]))
     with pytest.raises(InputError, match="the group of users is empty: name at least one user"):
         NOW.weigh(HoldOutUsers([]))
-    with pytest.raises(EmptyError, match="no user of the hold-out group holds anything at 1"):
+    with pytest.raises(EmptyError, match="no user of the holdout group holds anything at 1"):
         BEFORE.weigh(HoldOutUsers(["cid"]))
     with pytest.raises(TimeError, match="after=2 is not before 2"):
         NOW.weigh(TimeWindow(after=2))

@@ -115,7 +115,7 @@ def test_the_cohort_of_both_dates_is_solved_where_all_users_are_not() -> None:
     log = world(True, 0)
     result = us.fit_weights(log.at(DAYS), log.at(300), users="both")
     assert result.status == "solved"
-    assert result.report.users_left_out.mass > 0.3
+    assert result.report.users_excluded.mass > 0.3
 
 
 def test_a_thousand_passes_overflow_nothing() -> None:

@@ -71,7 +71,7 @@ def test_campaigns_are_shaded_and_cut_to_the_time_that_is_shown(timeline: us.Tim
     assert set(shades) == {(330.0, 350.0), (480.0, 490.0)}
 
 
-def test_a_quality_that_was_not_scored_is_refused_by_name(timeline: us.Timeline) -> None:
+def test_a_metric_that_was_not_scored_is_refused_by_name(timeline: us.Timeline) -> None:
     with pytest.raises(us.InputError, match="hit@5"):
         timeline.plot("mrr@10")
 

@@ -40,8 +40,8 @@ def test_dropped_new_items_get_weight_zero_and_a_user_left_with_nothing_leaves()
     assert by_item(result, result.weights)["new"] == 0
     assert by_item(result, result.log_weights)["new"] == -np.inf
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25, "new": 0.0}, abs=1e-4)
-    assert result.report.users_left_out == about(1, 1 / 3)
-    assert result.report.users_left_out_reference == Share(0, 0.0)
+    assert result.report.users_excluded == about(1, 1 / 3)
+    assert result.report.users_excluded_reference == Share(0, 0.0)
     assert result.report.new_items == about(1, 1 / 3 / 3 + 1 / 3)
     assert result.report.vanished_items == Share(0, 0.0)
     assert result.status == "solved"
@@ -55,7 +55,7 @@ def test_new_items_that_are_kept_keep_their_mass_and_the_others_share_the_rest_a
     rest = 1 - mass
     expected = {"a": 0.5 * rest, "b": 0.25 * rest, "c": 0.25 * rest, "new": mass}
     assert by_item(result, result.target) == pytest.approx(expected, abs=1e-12)
-    assert result.report.users_left_out == Share(0, 0.0)
+    assert result.report.users_excluded == Share(0, 0.0)
     assert result.bound >= mass - 1e-9
     assert "new items keep their mass" in result.explanation or result.status == "certified"
 
@@ -108,7 +108,7 @@ def test_items_whose_holders_all_left_are_counted_as_vanished_and_keep_their_row
     assert by_item(result, result.p_reference) == pytest.approx({"a": 0.5, "b": 0.25, "c": 0.25})
     assert result.report.vanished_items == about(1, 0.25)
     assert len(result.vanished) == 0
-    assert result.report.users_left_out == Share(1, 0.5)
+    assert result.report.users_excluded == Share(1, 0.5)
     assert result.bound == pytest.approx(0.25, abs=1e-9)
     assert result.worst(1) == pytest.approx(0.25, abs=1e-9)
 
@@ -129,10 +129,10 @@ def test_small_profiles_are_left_out_at_both_dates_and_counted(seed: int, m: int
     known = {u: {i: t for i, t in p.items() if new_items == "keep" or i in before} for u, p in enough.items()}
     now_in = {u: held for u, held in known.items() if held}
     result = us.fit_weights(log.at(9), log.at(4), min_items=m, new_items=new_items, max_passes=3000)
-    assert result.report.users_left_out.count == len(now) - len(now_in)
-    assert result.report.users_left_out.mass == pytest.approx(1 - len(now_in) / len(now), abs=1e-12)
-    assert result.report.users_left_out_reference.count == len(then) - len(then_in)
-    assert result.report.users_left_out_reference.mass == pytest.approx(1 - len(then_in) / len(then), abs=1e-12)
+    assert result.report.users_excluded.count == len(now) - len(now_in)
+    assert result.report.users_excluded.mass == pytest.approx(1 - len(now_in) / len(now), abs=1e-12)
+    assert result.report.users_excluded_reference.count == len(then) - len(then_in)
+    assert result.report.users_excluded_reference.mass == pytest.approx(1 - len(then_in) / len(then), abs=1e-12)
     assert by_item(result, result.p_reference) == pytest.approx(
         {i: before.get(i, 0.0) for i in item_mix(now)}, abs=1e-12
     )
@@ -154,9 +154,9 @@ def test_the_cohort_of_both_dates_of_an_append_only_log_is_always_solved(seed: i
     assert result.report.residual <= 1e-4
     assert result.report.bound_least == 0
     now = profiles_at(events, 9)
-    assert result.report.users_left_out.count == len(set(now) - then)
-    assert result.report.users_left_out.mass == pytest.approx(1 - len(then) / len(now), abs=1e-12)
-    assert result.report.users_left_out_reference.count == len(profiles_at(events, 4)) - len(then)
+    assert result.report.users_excluded.count == len(set(now) - then)
+    assert result.report.users_excluded.mass == pytest.approx(1 - len(then) / len(now), abs=1e-12)
+    assert result.report.users_excluded_reference.count == len(profiles_at(events, 4)) - len(then)
 
 
 REMOVALS = {
@@ -175,8 +175,8 @@ def test_with_removals_the_cohort_is_who_holds_something_that_counts_at_both_dat
     # then: ann a b, eve a b -> a 1/2, b 1/2; now: ann a, eve a b
     assert by_item(result, result.p_reference) == pytest.approx({"a": 0.5, "b": 0.5, "new": 0.0})
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.5, "b": 0.5, "new": 0.0}, abs=1e-4)
-    assert result.report.users_left_out == about(2, 0.5)  # cat and dan, of ann, cat, dan, eve
-    assert result.report.users_left_out_reference == about(2, 0.5)  # bob and dan, of ann, bob, dan, eve
+    assert result.report.users_excluded == about(2, 0.5)  # cat and dan, of ann, cat, dan, eve
+    assert result.report.users_excluded_reference == about(2, 0.5)  # bob and dan, of ann, bob, dan, eve
     assert log.at(9).marginal(result).to_dict() == pytest.approx({"a": 0.5, "b": 0.5}, abs=1e-4)
 
 
@@ -193,7 +193,7 @@ def test_the_cohort_is_found_by_the_ids_of_users_when_the_reference_is_another_l
     other = us.read_log(columns([e for e in events if e[2] <= 4][::-1]))
     same = us.fit_weights(log.at(9), log.at(4), users="both")
     result = us.fit_weights(log.at(9), other.at(4), users="both")
-    assert result.report.users_left_out == same.report.users_left_out
+    assert result.report.users_excluded == same.report.users_excluded
     assert result.p_after == pytest.approx(same.p_after, abs=1e-10)
 
 
@@ -239,9 +239,9 @@ def test_priors_enter_every_figure(name: str, seed: int) -> None:
     known = {u: {i: t for i, t in held.items() if i in before} for u, held in now.items()}
     left = {u for u, held in known.items() if not held}
     share = options.get("p_user") or dict.fromkeys(now, 1.0)
-    assert result.report.users_left_out.count == len(left)
+    assert result.report.users_excluded.count == len(left)
     total = sum(share[u] for u in now)
-    assert result.report.users_left_out.mass == pytest.approx(sum(share[u] for u in left) / total, abs=1e-12)
+    assert result.report.users_excluded.mass == pytest.approx(sum(share[u] for u in left) / total, abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PRIORS)
@@ -262,7 +262,7 @@ def test_applying_the_weights_to_the_snapshot_gives_the_marginal_after(
         expected = {i: q for i, q in by_item(result, result.p_after).items() if q > 0}
         assert found == pytest.approx(expected, abs=1e-12)
         weighting = result.apply(now)
-        assert weighting.part.n_users == now.n_users - result.report.users_left_out.count
+        assert weighting.part.n_users == now.n_users - result.report.users_excluded.count
         kept = weighting.log_weights[log.items.codes(result.items)]
         assert np.array_equal(np.isneginf(kept), np.isneginf(result.log_weights))
 
@@ -325,4 +325,4 @@ def test_users_without_a_share_take_no_part_and_items_that_only_they_hold_do_not
     assert by_item(result, result.p_after) == pytest.approx({"a": 0.625, "b": 0.375}, abs=1e-9)
     assert result.report.vanished_items == about(1, 0.2)
     assert result.bound == pytest.approx(0.2, abs=1e-9)
-    assert result.report.users_left_out.mass == 0
+    assert result.report.users_excluded.mass == 0

@@ -173,7 +173,7 @@ def test_raw_and_weighted_scores_at_both_dates_are_of_users_with_enough_items(
     if not known or not any(i in known for u in enough[NOW] for i in profiles[NOW][u]):
         return
     found = us.report(
-        log, recommend, at=NOW, reference=BEFORE, qualities="hit@3", min_items=least, refit=0, max_passes=5000
+        log, recommend, at=NOW, reference=BEFORE, metric="hit@3", min_items=least, refit=0, max_passes=5000
     )
     then, raw, weighted = found.scores
     assert then.value == pytest.approx(score_of_some(events, BEFORE, least), abs=1e-12)
@@ -184,7 +184,7 @@ def test_raw_and_weighted_scores_at_both_dates_are_of_users_with_enough_items(
     assert weighted.value == pytest.approx(expected, abs=1e-9)
     assert (then.users, raw.users) == (len(enough[BEFORE]), len(enough[NOW]))
     lost = sum(not known & set(profiles[NOW][u]) for u in enough[NOW])
-    assert (weighted.users, weighted.users_left_out.count) == (raw.users - lost, lost)
+    assert (weighted.users, weighted.users_excluded.count) == (raw.users - lost, lost)
     for score, at in ((then, BEFORE), (raw, NOW), (weighted, NOW)):
         few = len(profiles[at]) - len(enough[at])
         assert score.users_below_min_items.count == few
@@ -221,7 +221,7 @@ def test_user_metrics_and_segments_are_of_the_same_users() -> None:
     table = columns(world())
     table["kind"] = [str(user)[:3] for user in table["user"]]
     log = us.read_log(table, labels=["kind"])
-    found = us.report(log, "popular", at=NOW, qualities=["hit@5", "user-recall@5"], by="kind", min_items=2)
+    found = us.report(log, "popular", at=NOW, metric=["hit@5", "user-recall@5"], by="kind", min_items=2)
     assert {score.users for score in found.scores} == {100}
     assert {score.segment for score in found.scores} == {None, "kind=man"}
 

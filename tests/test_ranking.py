@@ -57,7 +57,7 @@ def code(item: str) -> int:
 
 
 def ranks(model: Any, k: int = 3, **more: Any) -> us.HeldOutRanks:
-    return us.rank_held_out(model, LOG.at(3), qualities=[f"hit@{k}"], **more)
+    return us.rank_held_out(model, LOG.at(3), metric=[f"hit@{k}"], **more)
 
 
 def rows(*lists: list[int]) -> Any:
@@ -72,7 +72,7 @@ def test_ranks_are_the_places_in_the_lists(events: list[Event], k: int) -> None:
     if len(log.items) < 3:
         return
     recommend = stepping(log.items.to_list())
-    found = us.rank_held_out(recommend, late(log, 9), qualities=[f"hit@{k}"])
+    found = us.rank_held_out(recommend, late(log, 9), metric=[f"hit@{k}"])
     held = taken(events)
     assert len(found) == sum(map(len, held.values()))
     for entry, user, rank in zip(found.entries, found.users, found.ranks, strict=True):
@@ -84,11 +84,11 @@ def test_ranks_do_not_depend_on_how_the_work_is_cut(monkeypatch: pytest.MonkeyPa
     rng = np.random.default_rng(0)
     log = log_of([(u, int(i), 0) for u in range(40) for i in rng.choice(20, 5, replace=False)])
     spy = Spy(stepping(range(20)))
-    whole = us.rank_held_out(spy, log.at(0), qualities="hit@10")
+    whole = us.rank_held_out(spy, log.at(0), metric="hit@10")
     assert len(spy.asked) == 1
     monkeypatch.setattr(ranking, "ENTRIES", 30)
     spy = Spy(stepping(range(20)))
-    np.testing.assert_array_equal(us.rank_held_out(spy, log.at(0), qualities="hit@10").ranks, whole.ranks)
+    np.testing.assert_array_equal(us.rank_held_out(spy, log.at(0), metric="hit@10").ranks, whole.ranks)
     assert len(spy.asked) > 20
 
 
@@ -167,9 +167,7 @@ def test_who_may_recommend_the_profile_may() -> None:
 
 
 def test_a_recommender_without_traits_has_the_usual_ones() -> None:
-    assert traits_of(Fixed(None)) == Traits(
-        exact=False, made_elsewhere=False, may_recommend_profile=False, files=()
-    )
+    assert traits_of(Fixed(None)) == Traits(exact=False, external=False, may_recommend_profile=False, files=())
     fixed = Traits(learns="nothing", constant=True, personal=False, may_recommend_profile=True)
     assert traits_of(us.Constant(["x"])) == fixed
     assert traits_of(us.Popular()) == Traits(exact=True, personal=False)
@@ -240,9 +238,9 @@ def test_a_recommender_that_fails_is_named_with_its_method_and_its_reason(what: 
         else Fixed(lambda batch, k: np.full((len(batch), k), -1), grades=lambda batch, items: np.zeros(len(batch)))
     )
     setattr(model, what, fail)
-    graded = us.Quality("graded", lambda rank, grade: grade, needs_grades=True)
+    graded = us.Metric("graded", lambda rank, grade: grade, needs_grades=True)
     with pytest.raises(UnskewError) as error:
-        us.rank_held_out(model, LOG.at(3), qualities=[graded])
+        us.rank_held_out(model, LOG.at(3), metric=[graded])
     assert str(error.value) == f"the recommender fixed failed in {what}(): ZeroDivisionError: of all things"
     assert isinstance(error.value.__cause__, ZeroDivisionError)
 
@@ -257,7 +255,7 @@ def test_an_interrupt_is_no_failure_of_the_recommender() -> None:
 
 def test_lists_are_no_longer_than_there_are_items() -> None:
     spy = Spy(lambda profile, k: [i for i in "xyz" if i not in profile])
-    found = us.rank_held_out(spy, LOG.at(3), qualities=["hit@1000"])
+    found = us.rank_held_out(spy, LOG.at(3), metric=["hit@1000"])
     assert spy.asked == [3]
     assert found.score("hit@1000").value == 1
 
@@ -281,8 +279,8 @@ def test_grades_are_those_of_the_held_out_items() -> None:
         return [10 * len(batch.profile(k)) + int(items[k]) for k in range(len(batch))]
 
     model = Fixed(lambda batch, k: np.full((len(batch), k), -1), grades=grades)
-    own = us.Quality("own", lambda rank, grade: grade, needs_grades=True)
-    found = us.rank_held_out(model, LOG.at(3), qualities=[own])
+    own = us.Metric("own", lambda rank, grade: grade, needs_grades=True)
+    found = us.rank_held_out(model, LOG.at(3), metric=[own])
     assert found.grades is not None
     assert found.grades.tolist() == [10 + code(i) for i in "xyxz"]
     assert ranks(model).grades is None  # nobody asked
@@ -299,7 +297,7 @@ def test_grades_are_those_of_the_held_out_items() -> None:
 def test_grades_that_are_no_numbers_are_refused(given: Any, told: str) -> None:
     model = Fixed(lambda batch, k: np.full((len(batch), k), -1), grades=lambda batch, items: given)
     with pytest.raises(InputError, match=f"fixed: grades must return {told}"):
-        us.rank_held_out(model, LOG.at(3), qualities=[lambda rank, grade: grade])
+        us.rank_held_out(model, LOG.at(3), metric=[lambda rank, grade: grade])
 
 
 def test_ties_of_scores_are_ranked_the_same_way_every_time_and_for_any_order_of_rows() -> None:
@@ -308,7 +306,7 @@ def test_ties_of_scores_are_ranked_the_same_way_every_time_and_for_any_order_of_
     for seed in range(4):
         mixed = [events[k] for k in np.random.default_rng(seed).permutation(len(events))]
         log = us.read_log(columns(mixed))
-        r = us.rank_held_out("popular", log.at(0), qualities="hit@6")
+        r = us.rank_held_out("popular", log.at(0), metric="hit@6")
         names = [
             (log.users[int(u)], log.items[int(r.snapshot.profiles.item[e])])
             for u, e in zip(r.users, r.entries, strict=True)
@@ -333,7 +331,7 @@ def test_equals_are_told_apart_by_their_ids_and_not_by_how_often_they_come() -> 
     log = log_of([("a", "z", 0), ("b", "z", 0), ("a", "x", 0), ("a", "y", 0)])
     assert log.items.to_list() == ["z", "x", "y"]
     spy = Spy(lambda profile, k: [])
-    us.rank_held_out(spy, log.at(0), qualities="hit@1")
+    us.rank_held_out(spy, log.at(0), metric="hit@1")
     assert spy.snapshot is not None
     assert spy.snapshot.log.items.to_list() == ["x", "y", "z"]
     assert spy.snapshot.profile("a") == log.at(0).profile("a")

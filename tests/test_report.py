@@ -24,7 +24,7 @@ from unskew.recommend.contract import Batch
 
 BEFORE, NOW = 4, 9
 MODELS = ["constant:i0,i1", "popular", "knn?neighbours=3"]
-QUALITIES = ["hit@2", "mrr@3"]
+METRICS = ["hit@2", "mrr@3"]
 
 
 def table(seed: int = 0, users: int = 60) -> dict[str, list[Any]]:
@@ -43,7 +43,7 @@ def ranked(
     models: list[str], snapshot: us.Snapshot, weights: us.ItemWeights | None = None, **options: Any
 ) -> list[us.HeldOutRanks]:
     named = [None] if weights is None else [None, weights]
-    return [us.rank_held_out(m, snapshot, qualities=QUALITIES, weights=named, **options) for m in models]
+    return [us.rank_held_out(m, snapshot, metric=METRICS, weights=named, **options) for m in models]
 
 
 def scores_by_hand(
@@ -52,8 +52,8 @@ def scores_by_hand(
     """Every score by a call of its own, in the order in which a report has them."""
     found = []
     for model in MODELS:
-        for quality in QUALITIES:
-            how: dict[str, Any] = {"quality": quality, "level": level, **options}
+        for metric in METRICS:
+            how: dict[str, Any] = {"metric": metric, "level": level, **options}
             if then:
                 found.append(us.evaluate(model, log.at(BEFORE), **how))
             found.append(us.evaluate(model, log.at(NOW), **how))
@@ -89,7 +89,7 @@ def assert_same_fit(one: us.ItemWeights | None, other: us.ItemWeights) -> None:
 @pytest.mark.parametrize("options", [{}, {"leave_out": 2}, {"sample": 150, "seed": 3}, {"level": 0.8}])
 @pytest.mark.filterwarnings("ignore:.*leave_out")
 def test_it_has_what_the_steps_give_one_by_one(log: us.Log, options: dict[str, Any]) -> None:
-    found = us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, **options)
+    found = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, **options)
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     assert_same_fit(found.weights, weights)
@@ -98,21 +98,21 @@ def test_it_has_what_the_steps_give_one_by_one(log: us.Log, options: dict[str, A
     rest = {name: value for name, value in options.items() if name != "level"}
     here, there = ranked(MODELS, now, weights, **rest), ranked(MODELS, before, **rest)
     assert found.changes == [
-        us.explain_change(one, other, weights, quality=quality, level=level, seed=options.get("seed", 0))
+        us.explain_change(one, other, weights, metric=metric, level=level, seed=options.get("seed", 0))
         for one, other in zip(here, there, strict=True)
-        for quality in QUALITIES
+        for metric in METRICS
     ]
     assert list(map(repr, found.comparisons)) == [  # what is not comparable has NaN, which equals nothing
         repr(comparison)
-        for quality in QUALITIES
+        for metric in METRICS
         for w in (None, weights)
-        for comparison in us.compare(*here, quality=quality, weights=w, level=level)
+        for comparison in us.compare(*here, metric=metric, weights=w, level=level)
     ]
     assert (found.at, found.reference, found.bound_holds) == (NOW, BEFORE, True)
 
 
 def test_without_a_reference_there_are_raw_scores_and_comparisons(log: us.Log) -> None:
-    found = us.report(log, MODELS, at=NOW, qualities=QUALITIES)
+    found = us.report(log, MODELS, at=NOW, metric=METRICS)
     assert found.scores == scores_by_hand(log, None, then=False)
     assert [(c.a, c.b, c.weighting) for c in found.comparisons[:3]] == [
         (MODELS[0], MODELS[1], "raw"),
@@ -124,7 +124,7 @@ def test_without_a_reference_there_are_raw_scores_and_comparisons(log: us.Log) -
 
 def test_one_recommender_is_compared_with_none_and_needs_no_list(log: us.Log) -> None:
     found = us.report(log, "popular", at=NOW, reference=BEFORE)
-    assert [(s.recommender, s.quality, s.at, s.weighting) for s in found.scores] == [
+    assert [(s.recommender, s.metric, s.at, s.weighting) for s in found.scores] == [
         ("popular", "hit@5", BEFORE, "raw"),
         ("popular", "hit@5", NOW, "raw"),
         ("popular", "hit@5", NOW, "weighted"),
@@ -136,7 +136,7 @@ def test_one_recommender_is_compared_with_none_and_needs_no_list(log: us.Log) ->
 def test_a_reference_without_profiles_gives_weights_and_no_change(log: us.Log, kind: str) -> None:
     mix = log.at(BEFORE).marginal()
     reference = {"marginal": mix, "mapping": mix.to_dict(), "frame": mix.to_frame()}[kind]
-    found = us.report(log, MODELS, at=NOW, reference=reference, qualities=QUALITIES)
+    found = us.report(log, MODELS, at=NOW, reference=reference, metric=METRICS)
     weights = us.fit_weights(log.at(NOW), reference)
     assert_same_fit(found.weights, weights)
     assert found.scores == scores_by_hand(log, weights, then=False)
@@ -149,15 +149,15 @@ def test_a_reference_may_be_a_snapshot_of_this_log_or_of_another(log: us.Log) ->
              for name, values in table().items()}  # fmt: skip
     for snapshot in (log.at(BEFORE), us.read_log(early).at(BEFORE)):
         found = us.report(log, MODELS, at=NOW, reference=snapshot)
-        assert [c.rest.value for c in found.changes] == pytest.approx(
-            [c.rest.value for c in expected.changes], abs=1e-12
+        assert [c.unexplained.value for c in found.changes] == pytest.approx(
+            [c.unexplained.value for c in expected.changes], abs=1e-12
         )
         assert [s.value for s in found.scores] == pytest.approx([s.value for s in expected.scores], abs=1e-12)
 
 
 def test_weights_fitted_before_are_used_in_place_of_a_reference(log: us.Log) -> None:
     weights = us.fit_weights(log.at(NOW), log.at(BEFORE), top=3, method="descent")
-    found = us.report(log, MODELS, at=NOW, weights=weights, qualities=QUALITIES)
+    found = us.report(log, MODELS, at=NOW, weights=weights, metric=METRICS)
     assert found.weights is weights
     assert found.scores == scores_by_hand(log, weights, then=False)
     assert {s.top for s in found.scores if s.weighting == "weighted"} == {3}
@@ -183,15 +183,15 @@ def test_the_bound_of_weights_of_another_date_does_not_hold(log: us.Log) -> None
 )
 def test_weights_are_fitted_by_the_options_given_whole_or_by_name(log: us.Log, fit: dict[str, Any]) -> None:
     weights = us.fit_weights(log.at(NOW), log.at(BEFORE), **fit)
-    by_name = us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, **fit)
-    whole = us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, options=us.FitOptions(**fit))
+    by_name = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, **fit)
+    whole = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, options=us.FitOptions(**fit))
     for found in (by_name, whole):
         assert_same_fit(found.weights, weights)
         least = fit.get("min_items", 1)
         assert found.min_items == least
         assert found.scores == scores_by_hand(log, weights, then=True, min_items=least)
         here, there = (ranked(MODELS[:1], log.at(t), min_items=least)[0] for t in (NOW, BEFORE))
-        assert found.changes[0] == us.explain_change(here, there, weights, quality=QUALITIES[0])
+        assert found.changes[0] == us.explain_change(here, there, weights, metric=METRICS[0])
 
 
 def test_priors_are_those_of_both_dates(log: us.Log) -> None:
@@ -234,7 +234,7 @@ def test_every_recommender_is_fitted_once_at_each_date(log: us.Log) -> None:
             return self.model.recommend(profiles, k)
 
     model = Counted()
-    us.report(log, model, at=NOW, reference=BEFORE, qualities=QUALITIES, by="land", refit=2)
+    us.report(log, model, at=NOW, reference=BEFORE, metric=METRICS, by="land", refit=2)
     assert sorted(model.fitted) == [0, BEFORE, NOW]
 
 
@@ -242,7 +242,7 @@ def test_every_recommender_is_fitted_once_at_each_date(log: us.Log) -> None:
 
 
 def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(log: us.Log) -> None:
-    found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, qualities=QUALITIES)
+    found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, metric=METRICS)
     now, before = log.at(NOW), log.at(BEFORE)
     here, there = SplitRule(7).split(now).pairs, SplitRule(2).split(before).pairs
     weights = us.fit_weights(here, there)
@@ -250,15 +250,15 @@ def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(
     assert weights.policy.held == "later"
     expected = []
     for model in MODELS:
-        for quality in QUALITIES:
-            expected.append(us.evaluate(model, before, after=2, quality=quality))
-            expected += [us.evaluate(model, now, after=7, quality=quality, weights=w) for w in (None, weights)]
+        for metric in METRICS:
+            expected.append(us.evaluate(model, before, after=2, metric=metric))
+            expected += [us.evaluate(model, now, after=7, metric=metric, weights=w) for w in (None, weights)]
     assert found.scores == expected
     ranks = ranked(MODELS, now, weights, after=7), ranked(MODELS, before, after=2)
     assert found.changes == [
-        us.explain_change(one, other, weights, quality=quality)
+        us.explain_change(one, other, weights, metric=metric)
         for one, other in zip(*ranks, strict=True)
-        for quality in QUALITIES
+        for metric in METRICS
     ]
 
 
@@ -279,42 +279,42 @@ def test_after_must_leave_as_much_time_before_the_reference(log: us.Log) -> None
 
 
 def test_by_adds_the_score_of_each_segment(log: us.Log) -> None:
-    found = us.report(log, MODELS[:2], at=NOW, reference=BEFORE, qualities=QUALITIES, by="land")
+    found = us.report(log, MODELS[:2], at=NOW, reference=BEFORE, metric=METRICS, by="land")
     weights = us.fit_weights(log.at(NOW), log.at(BEFORE))
     expected = []
     for model in MODELS[:2]:
         [ranks] = ranked([model], log.at(NOW))
-        for quality in QUALITIES:
+        for metric in METRICS:
             expected += [
                 replace(score, segment=f"land={score.segment}")
                 for w in (None, weights)
-                for score in ranks.by_segment("land", quality, w)
+                for score in ranks.by_segment("land", metric, w)
             ]
     assert [s for s in found.scores if s.segment is not None] == expected
     assert {s.segment for s in expected} == {"land=de", "land=fr", "land=(none)"}
-    plain = us.report(log, MODELS[:2], at=NOW, reference=BEFORE, qualities=QUALITIES)
+    plain = us.report(log, MODELS[:2], at=NOW, reference=BEFORE, metric=METRICS)
     assert [s for s in found.scores if s.segment is None] == plain.scores
     assert (found.changes, found.comparisons) == (plain.changes, plain.comparisons)
 
 
 def test_refit_gives_the_intervals_of_a_bootstrap_and_changes_nothing_else(log: us.Log) -> None:
-    options: dict[str, Any] = {"at": NOW, "reference": BEFORE, "qualities": QUALITIES, "by": "land", "seed": 5}
+    options: dict[str, Any] = {"at": NOW, "reference": BEFORE, "metric": METRICS, "by": "land", "seed": 5}
     found, plain = us.report(log, MODELS, refit=6, **options), us.report(log, MODELS, **options)
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     here, there = ranked(MODELS, now, weights), ranked(MODELS, before)
-    again = bootstrap(here, before, weights, QUALITIES, reference_ranks=there, repeats=6, seed=5)
+    again = bootstrap(here, before, weights, METRICS, reference_ranks=there, repeats=6, seed=5)
     for score, as_given in zip(found.scores, plain.scores, strict=True):
         if score.weighting == "weighted" and score.segment is None:
-            repeats = again.of(here[MODELS.index(score.recommender)], score.quality)["weighted"]
+            repeats = again.of(here[MODELS.index(score.recommender)], score.metric)["weighted"]
             assert score == replace_interval(as_given, repeats)
             assert score.method == "bootstrap"
         else:
             assert score == as_given
     assert found.changes == [
-        us.explain_change(one, other, weights, quality=quality, refit=6, seed=5)
+        us.explain_change(one, other, weights, metric=metric, refit=6, seed=5)
         for one, other in zip(here, there, strict=True)
-        for quality in QUALITIES
+        for metric in METRICS
     ]
     assert {c.repeats for c in plain.changes} == {50}
     assert found.comparisons == plain.comparisons
@@ -371,7 +371,7 @@ def test_the_frame_has_a_row_for_each_score_in_the_library_of_the_log(library: A
     frame = found.to_frame()
     assert isinstance(frame, pa.Table if library is pa else library.DataFrame)
     arrow = found.to_arrow()
-    shares = ("users_left_out", "users_without_profile", "users_below_min_items")
+    shares = ("users_excluded", "users_without_profile", "users_below_min_items")
     flat = {f"{name}_{part}" for name in shares for part in ("count", "mass")}
     assert set(arrow.column_names) == {"segment", *flat, *found.scores[0].to_dict()} - set(shares)
     assert arrow.column_names[0] == "segment"
@@ -453,8 +453,8 @@ def test_what_is_no_log_no_column_no_date_and_no_recommender_is_refused(log: us.
         us.report(log, [], at=NOW)
     with pytest.raises(InputError, match="recommender 'popular' is given twice"):
         us.report(log, ["popular", "popular"], at=NOW)
-    with pytest.raises(InputError, match="quality 'hit@5' is given twice"):
-        us.report(log, "popular", at=NOW, qualities=["hit@5", "hit@5"])
+    with pytest.raises(InputError, match="metric 'hit@5' is given twice"):
+        us.report(log, "popular", at=NOW, metric=["hit@5", "hit@5"])
     with pytest.raises(InputError, match="level of an interval must lie between 0 and 1"):
         us.report(log, "popular", at=NOW, level=95)
     with pytest.raises(InputError, match="reference is a list: give a snapshot"):
@@ -473,5 +473,5 @@ def test_pairs_are_chosen_once_for_all_recommenders(log: us.Log, monkeypatch: py
         return made
 
     monkeypatch.setattr(PairSelection, "of_split", classmethod(count))
-    us.report(log, MODELS, at=NOW, reference=BEFORE, qualities=QUALITIES, sample=40)
+    us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, sample=40)
     assert sorted(chosen) == [BEFORE, NOW]

@@ -63,7 +63,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with everything on it, made of hostile names: of items, and of a recommender."""
     log = _hostile_log()
     recommenders = {HOSTILE[1]: "popular", HOSTILE[4]: "knn", "plain": us.Constant(list(HOSTILE[:2]))}
-    found = us.report(log, recommenders, at=490, reference=300, qualities=["hit@5", "mrr@10"], refit=10)
+    found = us.report(log, recommenders, at=490, reference=300, metric=["hit@5", "mrr@10"], refit=10)
     items = log.items.values.to_pylist()
     made = us.timeline(log, recommenders, reference=300, end=490, every=38, items=items[:8])
     path = tmp_path_factory.mktemp("page") / "report.html"

@@ -144,7 +144,7 @@ def test_both_truths_of_figure_8_are_of_the_world_without_recommendations(made: 
     rows = {
         (row["question"], row["estimate"]): row["value"]
         for row in made.figures[7].table.to_pylist()
-        if row["recommender"] == "popular" and row["quality"] == "hit@5"
+        if row["recommender"] == "popular" and row["metric"] == "hit@5"
     }
     free = us.evaluate("popular", truth.at(500), sample=20_000, seed=3).value
     comparable = us.evaluate("popular", truth.at(500), weights=weights, sample=20_000, seed=3).value

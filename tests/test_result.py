@@ -207,7 +207,7 @@ def test_the_figures_are_ready_for_json() -> None:
         assert told[name] == getattr(result.report, name)
     assert (told["divergence_after"], told["bound_after"]) == (result.divergence, result.bound)
     assert told["worst_at_5"] == result.worst(5)
-    assert told["users_left_out"] == asdict(result.report.users_left_out)
+    assert told["users_excluded"] == asdict(result.report.users_excluded)
     assert told["status"] == "certified"
     assert told["converged"] is True
     assert told["weight_range"] == list(result.weight_range)

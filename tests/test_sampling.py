@@ -64,7 +64,7 @@ def test_the_mean_over_the_rows_is_the_score_of_the_same_sample(seed: int) -> No
     weights = us.fit_weights(log.at(9), log.at(4))
     drawn = us.sample_pairs(log.at(9), weights, sample=400, seed=seed)
     values = [mrr(3)(place(recommend(r["profile"], 3), r["item"])) for r in rows(drawn)]
-    score = us.evaluate(Spy(recommend), log.at(9), weights=weights, quality="mrr@3", sample=400, seed=seed)
+    score = us.evaluate(Spy(recommend), log.at(9), weights=weights, metric="mrr@3", sample=400, seed=seed)
     assert score.value == pytest.approx(float(np.mean(values)), abs=1e-12)
 
 
@@ -84,8 +84,8 @@ def test_the_file_has_exactly_the_columns_of_the_contract_and_tells_how_it_was_m
     assert table.schema.field("probability").type == pa.float64()
     assert pa.types.is_large_list(table.schema.field("profile").type)
     assert (about["kind"], about["n"], about["seed"], about["at"], about["reference"]) == ("sample", 50, 4, 9, 4)
-    assert about["users_left_out"]["count"] == weights.report.users_left_out.count > 0
-    assert about["users_left_out"]["mass"] == pytest.approx(weights.report.users_left_out.mass, abs=1e-12)
+    assert about["users_excluded"]["count"] == weights.report.users_excluded.count > 0
+    assert about["users_excluded"]["mass"] == pytest.approx(weights.report.users_excluded.mass, abs=1e-12)
     assert about["policy"] == weights.policy.to_dict()
     assert "newcomer" not in table.column("user").to_pylist()
 
@@ -93,7 +93,7 @@ def test_the_file_has_exactly_the_columns_of_the_contract_and_tells_how_it_was_m
 def test_a_raw_sample_needs_no_weights() -> None:
     log = log_of(history())
     drawn = us.sample_pairs(log.at(9), sample=10)
-    assert (drawn.about["reference"], drawn.about["users_left_out"]["count"], len(drawn)) == (None, 0, 10)
+    assert (drawn.about["reference"], drawn.about["users_excluded"]["count"], len(drawn)) == (None, 0, 10)
     assert repr(drawn) == "TestSet(10 held-out pairs at 9)"
 
 

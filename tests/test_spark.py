@@ -338,12 +338,12 @@ def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
 
 
 def list_of_one(log: us.Log) -> us.Table:
-    """A list made elsewhere for a single user, in the last block."""
+    """A list external for a single user, in the last block."""
     return us.Table({"user": log.users.to_list()[-1:], "items": [log.items.to_list()[:5]]})
 
 
 def lists_of(log: us.Log) -> us.Table:
-    """Lists made elsewhere, of half of the users."""
+    """Lists external, of half of the users."""
     users, (first, *others, last) = log.users.to_list()[::2], log.items.to_list()
     lists = [[others[k % len(others)], first, last] for k in range(len(users))]
     return us.Table({"user": users, "items": lists})
@@ -355,9 +355,9 @@ def test_scores_of_all_pairs_are_the_same_to_the_last_bit(now: Any, local: us.Lo
     weights = us.fit_weights(here, local.at(REFERENCE), tol=0.2)
     models: dict[str, Any] = {"constant": "constant:i1,i3,i5", "popular": "popular", "lists": lists_of(local)}
     models["of one"] = list_of_one(local)
-    qualities = ["hit@5", "mrr@10"]
-    found = us.evaluate(models, cluster, weights=weights, quality=qualities)
-    assert list(found) == list(us.evaluate(models, here, weights=weights, quality=qualities))
+    metrics = ["hit@5", "mrr@10"]
+    found = us.evaluate(models, cluster, weights=weights, metric=metrics)
+    assert list(found) == list(us.evaluate(models, here, weights=weights, metric=metrics))
     assert {score.exact for score in found} == {True, None}
     assert us.evaluate("popular", cluster) == us.evaluate("popular", here)
 
@@ -466,7 +466,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
     "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
     "weights": (*DATES, "--tol", "0.05"),
-    "evaluate": (*DATES, "--tol", "0.2", "-r", "constant:i1,i3", "-q", "mrr@10"),
+    "evaluate": (*DATES, "--tol", "0.2", "-r", "constant:i1,i3", "-m", "mrr@10"),
     "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "--tol", "0.2", "-r", "popular"),
     "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
 }

@@ -84,7 +84,7 @@ def test_ranking_by_itself_stays_possible_under_a_name() -> None:
 class Everything:
     """All that a recommender may have."""
 
-    traits = Traits(exact=True, made_elsewhere=True, may_recommend_profile=True, files=(Path("lists.csv"),))
+    traits = Traits(exact=True, external=True, may_recommend_profile=True, files=(Path("lists.csv"),))
 
     def fit(self, snapshot: Snapshot, /) -> Everything:
         return self

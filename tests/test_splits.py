@@ -78,13 +78,13 @@ def test_the_last_item_by_time_and_then_by_id_is_sought_from_the_rest(events: li
         with pytest.raises(EmptyError, match=f"no user has more than one item at {at}"):
             us.evaluate(spy, late(log, at), leave_last_out=True)
         return
-    score = us.evaluate(spy, late(log, at), quality="mrr@3", leave_last_out=True)
+    score = us.evaluate(spy, late(log, at), metric="mrr@3", leave_last_out=True)
     expected = [mrr(3)(place(recommend(rest[u], 3), item)) for u, item in sought.items()]
     assert score.value == pytest.approx(np.mean(expected), abs=1e-12)
     assert (score.pairs, score.users) == (len(sought), len(sought))
     assert score.users_without_profile.count == len(held) - len(sought)
     assert score.users_without_profile.mass == pytest.approx(1 - len(sought) / len(held))
-    assert (score.left_out, score.exact, score.quality) == ("exact", True, "mrr@3")
+    assert (score.held_out, score.exact, score.metric) == ("exact", True, "mrr@3")
     assert spy.snapshot is not None
     assert {u: sorted(i) for u, i in items_by_user(spy.snapshot).items()} == {
         u: sorted(i) for u, i in rest.items() if i
@@ -111,22 +111,22 @@ def test_without_an_item_that_was_removed_the_one_before_is_last() -> None:
 
 def test_a_model_is_fitted_without_any_last_item() -> None:
     log = log_of(history(3))
-    ours = us.evaluate("popular", log.at(9), quality="mrr@5", leave_last_out=True)
+    ours = us.evaluate("popular", log.at(9), metric="mrr@5", leave_last_out=True)
     last = last_items(history(3), 9)
     rest = {u: [i for i in items if i != last[u]] for u, items in taken(history(3), 9).items()}
     counts = {i: sum(i in items for items in rest.values()) for i in log.items}
     order = sorted((i for i in counts if counts[i]), key=lambda i: (-counts[i], i))
     ranks = [place([i for i in order if i not in rest[u]][:5], last[u]) for u in rest if rest[u]]
     assert ours.value == pytest.approx(np.mean([mrr(5)(r) for r in ranks]), abs=1e-12)
-    assert ours.left_out == "exact"
+    assert ours.held_out == "exact"
     table = us.evaluate(lambda profile, k: [], log.at(9), leave_last_out=True)
-    assert table.left_out == "elsewhere"
+    assert table.held_out == "external"
 
 
 def test_with_the_last_items_alone_weights_only_leave_users_out_and_one_warning_says_so() -> None:
     log = log_of(history(1))
     with pytest.warns(us.UnskewWarning, match="nothing for item weights to choose from") as caught:
-        found = us.report(log, "popular", at=9, reference=5, leave_last_out=True, qualities="hit@3", refit=2)
+        found = us.report(log, "popular", at=9, reference=5, leave_last_out=True, metric="hit@3", refit=2)
     assert len([w for w in caught if "choose from" in str(w.message)]) == 1
     weights = found.weights
     assert weights is not None
@@ -232,11 +232,11 @@ def test_weights_with_after_are_fitted_to_what_is_held_out_at_both_dates(after: 
 
 def test_the_recipe_gives_the_weights_and_the_scores_of_the_report(tmp_path: Path) -> None:
     log = log_of(history(2))
-    found = us.report(log, "popular", at=9, reference=4, after=6, qualities="hit@3", refit=0)
+    found = us.report(log, "popular", at=9, reference=4, after=6, metric="hit@3", refit=0)
     weights = us.fit_weights(log.at(9), log.at(4), after=6)
     assert found.weights is not None
     assert found.weights.to_arrow().equals(weights.to_arrow())
-    assert found.scores[2] == us.evaluate("popular", log.at(9), after=6, weights=weights, quality="hit@3")
+    assert found.scores[2] == us.evaluate("popular", log.at(9), after=6, weights=weights, metric="hit@3")
     assert (found.after, found.reference_after, found.protocol) == (6, 1, "time split")
     windows = us.fit_weights(log.between(6, 9, known=True), log.between(1, 4, known=True))
     assert windows.to_arrow().equals(weights.to_arrow())
@@ -338,5 +338,5 @@ def test_a_test_set_has_what_is_held_out_and_profiles_without_it(how: dict[str, 
     ) - len(pairs)
     recommend = stepping(log.items.to_list())
     mean = np.mean([hit(3)(place(recommend(r["profile"], 3), r["item"])) for r in drawn.to_arrow().to_pylist()])
-    score = us.evaluate(Spy(recommend), log.at(9), quality="hit@3", sample=300, seed=1, **how)
+    score = us.evaluate(Spy(recommend), log.at(9), metric="hit@3", sample=300, seed=1, **how)
     assert score.value == pytest.approx(mean, abs=1e-12)

@@ -1,4 +1,4 @@
-"""Recommendations made elsewhere, against a plain dict."""
+"""Recommendations external, against a plain dict."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ def test_a_pair_without_a_list_is_a_miss_and_counted() -> None:
 def test_users_who_are_not_scored_are_not_missed() -> None:
     log = us.read_log({"user": ["ann", "bob", "cid", "bob"], "item": list("xyzx"), "time": [1, 1, 1, 5]})
     lists = Table({"user": ["bob"], "items": [["x", "z"]]})
-    score = us.evaluate(lists, log.at(5), after=1, quality="hit@1")  # a warning would fail the test
+    score = us.evaluate(lists, log.at(5), after=1, metric="hit@1")  # a warning would fail the test
     assert (score.value, score.users) == (1.0, 1)
 
 
@@ -317,5 +317,5 @@ def test_it_must_be_fitted_first() -> None:
 def test_lists_without_what_users_hold_find_nothing_and_this_is_said() -> None:
     filtered = {"user": ["ann", "bob"], "items": [["z"], ["x", "y"]]}
     with pytest.warns(UnskewWarning, match="none of the held-out items to anyone"):
-        score = us.evaluate(Table(pa.table(filtered)), a_log().at(3), quality="hit@3")
+        score = us.evaluate(Table(pa.table(filtered)), a_log().at(3), metric="hit@3")
     assert score.value == 0.0

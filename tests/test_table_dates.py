@@ -1,4 +1,4 @@
-"""Lists made elsewhere at several dates: which list counts when, in evaluations, reports and timelines."""
+"""Lists external at several dates: which list counts when, in evaluations, reports and timelines."""
 
 from __future__ import annotations
 
@@ -78,20 +78,20 @@ def test_a_time_split_takes_the_lists_of_the_split_and_none_of_later() -> None:
     lists = {"user": ["ann"] * 2, "items": [["w"], ["x"]], "date": ["2013-07-15", "2013-08-20"]}
     log = dated_log()
     with pytest.warns(UnskewWarning, match="no recommendation for 2 of the 3 users"):
-        old = us.evaluate(Table(lists), log.at("2013-08-10"), after="2013-07-20", quality="hit@1")
+        old = us.evaluate(Table(lists), log.at("2013-08-10"), after="2013-07-20", metric="hit@1")
     assert old.value == pytest.approx(1 / 3)  # ann took w in August
     with pytest.warns(UnskewWarning, match="no recommendation for 2 of the 3 users"):
-        new = us.evaluate(Table(lists), log.at("2013-09-01"), after="2013-07-20", quality="hit@1")
+        new = us.evaluate(Table(lists), log.at("2013-09-01"), after="2013-07-20", metric="hit@1")
     assert new.value == pytest.approx(1 / 6)  # and x in September, which the list of July does not have
 
 
 def test_lists_with_dates_can_be_compared_after_a_time_split() -> None:
     log = report_log()
-    for table, kind in ((tables_of(log, old=280), "time"), (without_dates(log, 280), "elsewhere")):
+    for table, kind in ((tables_of(log, old=280), "time"), (without_dates(log, 280), "external")):
         found = us.report(log, {"lists": Table(table), "popular": "popular"}, at=400, after=300)
-        assert {s.recommender: s.left_out for s in found.scores} == {"lists": kind, "popular": "time"}
+        assert {s.recommender: s.held_out for s in found.scores} == {"lists": kind, "popular": "time"}
         assert found.comparisons[0].comparable == (kind == "time")
-    assert us.evaluate(Table(tables_of(log, old=280)), log.at(400)).left_out == "elsewhere"
+    assert us.evaluate(Table(tables_of(log, old=280)), log.at(400)).held_out == "external"
 
 
 @pytest.mark.parametrize("zone", [None, "Europe/Paris"])

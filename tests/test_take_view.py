@@ -69,8 +69,8 @@ def test_the_best_view_that_knowledge_allows_is_taken(
         ({"holdout": HOLDOUT, "production": PRODUCTION}, "kept", "exposures: give exposures or exposed"),
         ({}, "outside", "to know when something was recommended: give campaigns"),
         ({"campaigns": SHORT}, "thinned", "a model of production: give production"),
-        ({"production": PRODUCTION}, "thinned", "a hold-out group, or to know when"),
-        ({"exposures": EXPOSURES, "production": PRODUCTION}, "kept", "a hold-out group: give holdout"),
+        ({"production": PRODUCTION}, "thinned", "a holdout group, or to know when"),
+        ({"exposures": EXPOSURES, "production": PRODUCTION}, "kept", "a holdout group: give holdout"),
         ({}, "thined", "must be one of all, organic, outside, thinned, kept"),
     ],
 )

@@ -31,9 +31,9 @@ from unskew.recommend.contract import Batch, Traits
 from unskew.table_files import seal
 
 COLUMNS = [
-    "at", "recommender", "quality", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
+    "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
     "too_few_hits",
-    "left_out",
+    "held_out",
 ]  # fmt: skip
 LOGGED = us.simulate(users=700, items=120, seed=3).tables["log"]
 LISTS = {"g1": "constant:1,3,5,7,9", "g2": "constant:0,2,4,6,8"}
@@ -48,7 +48,7 @@ def log() -> us.Log:
 @pytest.fixture(scope="module")
 def made(log: us.Log) -> us.Timeline:
     return us.timeline(
-        log, LISTS, reference=300, end=460, every=20, qualities=["hit@5", "mrr@3"], top=TOPS, items=[1, 2]
+        log, LISTS, reference=300, end=460, every=20, metric=["hit@5", "mrr@3"], top=TOPS, items=[1, 2]
     )
 
 
@@ -71,10 +71,10 @@ def test_rows_are_sorted_by_date_then_in_the_order_given(made: us.Timeline) -> N
     dates = [*range(300, 460, 20), 460]
     weightings = [("raw", None), ("weighted", None), ("weighted", 3), ("weighted", 10)]
     assert [tuple(row.values())[:6] for row in rows(made)] == [
-        (at, name, quality, "all", *weighting)
+        (at, name, metric, "all", *weighting)
         for at in dates
         for name in LISTS
-        for quality in ("hit@5", "mrr@3")
+        for metric in ("hit@5", "mrr@3")
         for weighting in weightings
     ]
     assert made.dates == dates
@@ -93,7 +93,7 @@ def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_dat
             last[top] = us.fit_weights(now, before, warm_start=start, **how)
         for row in rows(made, at=at):
             used = last[row["top"]] if row["weighting"] == "weighted" else None
-            score = us.evaluate(LISTS[row["recommender"]], now, weights=used, quality=row["quality"])
+            score = us.evaluate(LISTS[row["recommender"]], now, weights=used, metric=row["metric"])
             assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
             fitted = last[row["top"]]
             assert fitted is not None
@@ -161,7 +161,7 @@ def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, 
     for at in made.dates:
         cold = us.fit_weights(log.at(at), log.at(300))
         for name, spec in LISTS.items():
-            (row,) = rows(made, at=at, recommender=name, quality="hit@5", weighting="weighted", top=None)
+            (row,) = rows(made, at=at, recommender=name, metric="hit@5", weighting="weighted", top=None)
             assert row["value"] == pytest.approx(us.evaluate(spec, log.at(at), weights=cold).value, abs=2e-4)
 
 
@@ -180,7 +180,7 @@ def test_weights_that_run_off_start_from_nearby_at_the_next_date() -> None:
 def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_first(made: us.Timeline) -> None:
     for name in LISTS:
         for row in rows(made, recommender=name, weighting="weighted"):
-            (first,) = rows(made, recommender=name, weighting="raw", quality=row["quality"], at=300)
+            (first,) = rows(made, recommender=name, weighting="raw", metric=row["metric"], at=300)
             assert abs(row["value"] - first["value"]) <= row["bound"] + 1e-12
             assert row["top"] is not None or row["bound"] <= 2e-4
     assert max(row["bound"] for row in rows(made, weighting="raw")) > 0.05
@@ -202,17 +202,17 @@ def test_raw_scores_are_those_of_plain_loops() -> None:
     rng = np.random.default_rng(1)
     events = [(str(rng.integers(8)), int(rng.integers(6)), int(rng.integers(10))) for _ in range(60)]
     log, lists = log_of(events), stepping(range(6))
-    made = us.timeline(log, lists, reference=5, start=4, qualities=["hit@2", "mrr@3"])
+    made = us.timeline(log, lists, reference=5, start=4, metric=["hit@2", "mrr@3"])
     for row in rows(made, weighting="raw"):
         profiles = taken(events, row["at"])
-        k, quality = (2, hit(2)) if row["quality"] == "hit@2" else (3, mrr(3))
-        expected = score_by_hand(profiles, lists, quality, 3, pair_shares(profiles))
+        k, metric = (2, hit(2)) if row["metric"] == "hit@2" else (3, mrr(3))
+        expected = score_by_hand(profiles, lists, metric, 3, pair_shares(profiles))
         assert row["value"] == pytest.approx(expected, abs=1e-12), k
 
 
-@pytest.mark.parametrize("quality", ["hit@5", "mrr@3"])
-def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.Log, quality: str) -> None:
-    options: dict[str, Any] = {"reference": 300, "qualities": quality, "sample": 300}
+@pytest.mark.parametrize("metric", ["hit@5", "mrr@3"])
+def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.Log, metric: str) -> None:
+    options: dict[str, Any] = {"reference": 300, "metric": metric, "sample": 300}
     made = us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options)
     assert same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options))
     assert not same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=8, **options))
@@ -230,12 +230,12 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
     assert len(set(seeds.values())) == 2
     for row in rows(made, weighting="raw"):
         score = us.evaluate(
-            LISTS[row["recommender"]], log.at(row["at"]), quality=quality, sample=300, seed=seeds[row["at"]]
+            LISTS[row["recommender"]], log.at(row["at"]), metric=metric, sample=300, seed=seeds[row["at"]]
         )
         assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
     cold = us.fit_weights(log.at(320), log.at(300))
     (row,) = rows(made, at=320, recommender="g1", weighting="weighted", top=None)
-    score = us.evaluate(LISTS["g1"], log.at(320), weights=cold, quality=quality, sample=300, seed=seeds[320])
+    score = us.evaluate(LISTS["g1"], log.at(320), weights=cold, metric=metric, sample=300, seed=seeds[320])
     assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
 
 
@@ -281,7 +281,7 @@ def test_dates_are_told_as_the_log_tells_them(log: us.Log) -> None:
 def test_a_world_that_does_not_change_has_a_flat_timeline() -> None:
     log = us.read_log({"user": [1, 1, 2, 2], "item": ["a", "b", "a", "c"], "time": [0.0, 0.0, 0.0, 0.0]})
     with pytest.warns(us.UnskewWarning, match="after the log ends"):
-        made = us.timeline(log, "constant:a", reference=0, end=1.0, every=0.5, qualities="hit@1")
+        made = us.timeline(log, "constant:a", reference=0, end=1.0, every=0.5, metric="hit@1")
     assert [row["value"] for row in rows(made)] == [0.5] * 6
     assert [row["at"] for row in rows(made, weighting="raw")] == [0.0, 0.5, 1.0]
     assert {row["bound"] for row in rows(made)} == {0.0}
@@ -603,7 +603,7 @@ def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, 
     ("change", "message"),
     [
         ({"reference": 310}, "reference='300', not reference='310'"),
-        ({"qualities": "hit@3"}, r"qualities=\['hit@5'\], not qualities=\['hit@3'\]"),
+        ({"metric": "hit@3"}, r"metrics=\['hit@5'\], not metrics=\['hit@3'\]"),
         ({"top": [5, 6]}, r"top=\[5\], not top=\[5, 6\]"),
         ({"sample": 9}, "no sample, not sample=9"),
         ({"level": 0.9}, "level=0.95, not level=0.9"),
@@ -751,8 +751,8 @@ def test_only_the_dates_are_counted_in_progress(log: us.Log) -> None:
         ("popular", {"top": [0]}, "top is 0"),
         ("popular", {"top": [5, 5]}, "top=5 is given twice"),
         ("popular", {"top": 10**6}, "at 300: top is 1000000, but only"),
-        ("popular", {"qualities": ["hit@5", "hit@5"]}, "quality 'hit@5' is given twice"),
-        ("popular", {"qualities": "hits"}, "there is no quality 'hits'"),
+        ("popular", {"metric": ["hit@5", "hit@5"]}, "metric 'hit@5' is given twice"),
+        ("popular", {"metric": "hits"}, "there is no metric 'hits'"),
         ("popular", {"level": 1.0}, "level of an interval"),
         ("popular", {"level": "a"}, "level of an interval must lie between 0 and 1, not 'a'"),
         ("popular", {"sample": 10**11}, "sample is 100000000000, but must be at most 100000000"),

@@ -28,7 +28,7 @@ def test_each_row_is_that_of_evaluate_with_weights_fitted_to_what_is_held_out(
     log: us.Log, how: dict[str, Any]
 ) -> None:
     models = {**LISTS, "popular": "popular"}
-    made = us.timeline(log, models, reference=300, dates=DATES, qualities=["hit@5", "user-ndcg@5"], top=3, **how)
+    made = us.timeline(log, models, reference=300, dates=DATES, metric=["hit@5", "user-ndcg@5"], top=3, **how)
     last: dict[int | None, us.ItemWeights | None] = {None: None, 3: None}
     for at in DATES:
         for top, start in list(last.items()):
@@ -40,13 +40,13 @@ def test_each_row_is_that_of_evaluate_with_weights_fitted_to_what_is_held_out(
             fitted = last[row["top"]]
             assert fitted is not None
             used = fitted if row["weighting"] == "weighted" else None
-            wanted = row["quality"].replace("recall", "hit")
-            score = us.evaluate(models[row["recommender"]], log.at(at), weights=used, quality=wanted, **how)
-            assert row["quality"] == score.quality
+            wanted = row["metric"].replace("recall", "hit")
+            score = us.evaluate(models[row["recommender"]], log.at(at), weights=used, metric=wanted, **how)
+            assert row["metric"] == score.metric
             assert (row["value"], row["low"], row["high"]) == (score.value, score.low, score.high)
             bound = fitted.report.bound_before if used is None else fitted.bound
             assert row["bound"] == pytest.approx(bound, abs=1e-12)
-    names = {row["quality"] for row in rows(made)}
+    names = {row["metric"] for row in rows(made)}
     assert names == {"hit@5" if how is LAST else "recall@5", "user-ndcg@5"}
 
 
@@ -85,7 +85,7 @@ def test_how_items_are_held_out_is_in_the_file_and_another_way_is_not_resumed(lo
         ({"after": 20}, "20 is so long before .* the same length of time before 300 would begin before the log"),
         ({"after": "-30d"}, "after='-30d': '30d' is a step of the calendar"),
         ({"after": 350, "leave_last_out": True}, "give one of the two"),
-        ({"after": 350, "sample": 50, "qualities": "user-hit@5"}, "leave out sample"),
+        ({"after": 350, "sample": 50, "metric": "user-hit@5"}, "leave out sample"),
     ],
 )
 def test_dates_at_which_nothing_can_be_held_out_are_refused_before_the_work(

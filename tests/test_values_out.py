@@ -30,10 +30,10 @@ def reciprocal(rank: float | None) -> float:
 
 @pytest.mark.parametrize("weights", [None, WEIGHTS, {1: 3.0, 2: 0.0}])
 @pytest.mark.parametrize("how", [{}, {"after": 400}, {"sample": 300}])
-def test_the_score_is_the_sum_of_probability_times_quality(weights: Any, how: dict[str, Any]) -> None:
+def test_the_score_is_the_sum_of_probability_times_metric(weights: Any, how: dict[str, Any]) -> None:
     if weights is WEIGHTS and "after" in how:
         weights = us.fit_weights(NOW, BEFORE, after=400)
-    ranks = us.rank_held_out("popular", NOW, qualities="mrr@7", weights=[weights], **how)
+    ranks = us.rank_held_out("popular", NOW, metric="mrr@7", weights=[weights], **how)
     rows = ranks.to_arrow(weights).to_pylist()
     assert sum(row["probability"] for row in rows) == pytest.approx(1.0)
     value = sum(row["probability"] * reciprocal(row["rank"]) for row in rows)
@@ -66,9 +66,9 @@ class Rated:
         return np.full(len(items), 2.0)
 
 
-def test_grades_are_there_where_a_quality_asked_for_them() -> None:
-    quality = us.Quality("grade", lambda rank, grade: grade, needs_grades=True)
-    assert set(us.rank_held_out(Rated(), NOW, qualities=quality).to_arrow()["grade"].to_pylist()) == {2.0}
+def test_grades_are_there_where_a_metric_asked_for_them() -> None:
+    metric = us.Metric("grade", lambda rank, grade: grade, needs_grades=True)
+    assert set(us.rank_held_out(Rated(), NOW, metric=metric).to_arrow()["grade"].to_pylist()) == {2.0}
 
 
 @given(st.integers(0, 2**20), st.booleans())
@@ -82,7 +82,7 @@ def test_users_add_up_to_the_score(seed: int, weighted: bool) -> None:
     weights = {int(i): float(rng.integers(0, 4)) for i in np.unique(item)} if weighted else None
     if weights is not None and not any(weights.values()):
         return
-    ranks = us.rank_held_out("popular", log.at(1), qualities="mrr@3")
+    ranks = us.rank_held_out("popular", log.at(1), metric="mrr@3")
     rows = ranks.by_user("mrr@3", weights).to_pylist()
     pairs = ranks.to_arrow(weights).to_pylist()
     users = sorted({row["user"] for row in pairs if row["probability"] > 0})
@@ -129,7 +129,7 @@ def test_parts_of_a_change_are_columns_whether_they_are_there_or_not() -> None:
     for changes in (plain, other):
         rows = changes.to_arrow().to_pylist()
         for change, row in zip(changes, rows, strict=True):
-            for name in ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline"):
+            for name in ("change", "users_excluded", "item_mix", "algorithm", "unexplained", "item_mix_baseline"):
                 part = getattr(change, name)
                 wanted = (None,) * 3 if part is None else (part.value, part.low, part.high)
                 assert (row[name], row[f"{name}_low"], row[f"{name}_high"]) == wanted
@@ -139,16 +139,16 @@ def test_parts_of_a_change_are_columns_whether_they_are_there_or_not() -> None:
 def test_scores_and_comparisons_have_their_figures_as_columns() -> None:
     scores = us.rank_held_out("popular", NOW).scores("rank<=1,5")
     for score, row in zip(scores, scores.to_arrow().to_pylist(), strict=True):
-        assert (row["value"], row["quality"], row["segment"]) == (score.value, score.quality, None)
-        assert row["users_left_out_mass"] == score.users_left_out.mass
-    a, b = (us.rank_held_out(spec, NOW, qualities="rank<=1,5") for spec in SPECS)
-    several = us.compare(a, b, quality=["hit@1", "hit@5"])
-    assert several == [*us.compare(a, b, quality="hit@1"), *us.compare(a, b, quality="hit@5")]
+        assert (row["value"], row["metric"], row["segment"]) == (score.value, score.metric, None)
+        assert row["users_excluded_mass"] == score.users_excluded.mass
+    a, b = (us.rank_held_out(spec, NOW, metric="rank<=1,5") for spec in SPECS)
+    several = us.compare(a, b, metric=["hit@1", "hit@5"])
+    assert several == [*us.compare(a, b, metric="hit@1"), *us.compare(a, b, metric="hit@5")]
     assert several.to_arrow()["difference"].to_pylist() == [one.difference for one in several]
 
 
-def test_segments_take_several_qualities() -> None:
-    ranks = us.rank_held_out("popular", NOW, qualities="rank<=1,5")
+def test_segments_take_several_metrics() -> None:
+    ranks = us.rank_held_out("popular", NOW, metric="rank<=1,5")
     labels = np.arange(len(NOW.profiles.item)) % 2
     both = ranks.by_segment(labels, ["hit@1", "hit@5"])
     assert both == [*ranks.by_segment(labels, "hit@1"), *ranks.by_segment(labels, "hit@5")]
@@ -158,21 +158,21 @@ def test_segments_take_several_qualities() -> None:
 # one or several
 
 
-def test_several_recommenders_and_qualities_are_those_one_by_one() -> None:
-    qualities = ["hit@1", "mrr@10"]
-    one_by_one = [us.evaluate(spec, NOW, quality=q, weights=WEIGHTS) for spec in SPECS for q in qualities]
-    assert us.evaluate(SPECS, NOW, quality=qualities, weights=WEIGHTS) == one_by_one
-    assert us.evaluate(tuple(SPECS), NOW, quality=["mrr@10"], weights=WEIGHTS) == one_by_one[1::2]
+def test_several_recommenders_and_metrics_are_those_one_by_one() -> None:
+    metrics = ["hit@1", "mrr@10"]
+    one_by_one = [us.evaluate(spec, NOW, metric=q, weights=WEIGHTS) for spec in SPECS for q in metrics]
+    assert us.evaluate(SPECS, NOW, metric=metrics, weights=WEIGHTS) == one_by_one
+    assert us.evaluate(tuple(SPECS), NOW, metric=["mrr@10"], weights=WEIGHTS) == one_by_one[1::2]
     assert [s.recommender for s in us.evaluate({"a": "popular", "b": "knn"}, NOW)] == ["a", "b"]
-    assert [s.quality for s in us.evaluate("popular", NOW, quality=["rank<=1,5"])] == ["hit@1", "hit@5"]
+    assert [s.metric for s in us.evaluate("popular", NOW, metric=["rank<=1,5"])] == ["hit@1", "hit@5"]
 
 
 def test_one_gives_a_score_and_several_a_list() -> None:
     assert_type(us.evaluate("popular", NOW), us.Score)
-    assert_type(us.evaluate(us.Popular(), NOW, quality="hit@3", sample=10), us.Score)
-    assert_type(us.evaluate("popular", NOW, quality=["hit@3"]), us.Results[us.Score])
+    assert_type(us.evaluate(us.Popular(), NOW, metric="hit@3", sample=10), us.Score)
+    assert_type(us.evaluate("popular", NOW, metric=["hit@3"]), us.Results[us.Score])
     assert_type(us.evaluate(["popular"], NOW), us.Results[us.Score])
-    assert_type(us.evaluate({"p": "popular"}, NOW, quality=["hit@3"]), us.Results[us.Score])
+    assert_type(us.evaluate({"p": "popular"}, NOW, metric=["hit@3"]), us.Results[us.Score])
     assert isinstance(us.evaluate(["popular"], NOW), us.Results)
 
 
@@ -180,9 +180,9 @@ def test_what_is_given_twice_or_stands_for_several_is_refused() -> None:
     with pytest.raises(InputError, match="'popular' is given twice"):
         us.evaluate(["popular", "popular"], NOW)
     with pytest.raises(InputError, match="'hit@1' is given twice"):
-        us.evaluate("popular", NOW, quality=["hit@1", "hit@1"])
+        us.evaluate("popular", NOW, metric=["hit@1", "hit@1"])
     with pytest.raises(InputError, match=r"stands for hit@1, hit@5, .*: put it into a list"):
-        us.evaluate("popular", NOW, quality="rank<=1,5")
+        us.evaluate("popular", NOW, metric="rank<=1,5")
 
 
 # wrong types

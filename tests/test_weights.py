@@ -245,7 +245,7 @@ def test_running_out_of_passes_is_a_warning_that_carries_what_was_reached(method
 @given(seeds)
 @settings(max_examples=40, deadline=None)
 def test_the_bound_really_bounds_the_change_of_any_constant_score(seed: int) -> None:
-    """Random qualities in [0, 1] for every item of either date, vanished and new ones included."""
+    """Random metrics in [0, 1] for every item of either date, vanished and new ones included."""
     rng = np.random.default_rng(seed)
     events, log = log_of(seed)
     gone = {"vanished": 0.2} | {i: 0.8 * p for i, p in item_mix(profiles_at(events, 3)).items()}
@@ -255,9 +255,9 @@ def test_the_bound_really_bounds_the_change_of_any_constant_score(seed: int) -> 
             after = by_item(result, result.p_after)
             tight = 0.0
             for _ in range(20):
-                quality = {i: float(rng.integers(0, 2)) for i in {*before, *after}}
-                score_then = sum(p * quality[i] for i, p in before.items())
-                score_now = sum(q * quality[i] for i, q in after.items())
+                metric = {i: float(rng.integers(0, 2)) for i in {*before, *after}}
+                score_then = sum(p * metric[i] for i, p in before.items())
+                score_now = sum(q * metric[i] for i, q in after.items())
                 assert abs(score_then - score_now) <= result.bound + 1e-12
             best = {i: float(before.get(i, 0.0) > after.get(i, 0.0)) for i in {*before, *after}}
             tight = sum(before.get(i, 0.0) * x - after.get(i, 0.0) * x for i, x in best.items())

@@ -81,9 +81,7 @@ def test_where_all_would_take_hours_pairs_are_drawn_and_that_is_said(log: us.Log
 
 
 @pytest.mark.usefixtures("everything_takes_hours")
-@pytest.mark.parametrize(
-    "options", [{"sample": "all"}, {"sample": None}, {"refit": 10}, {"qualities": "user-hit@5"}]
-)
+@pytest.mark.parametrize("options", [{"sample": "all"}, {"sample": None}, {"refit": 10}, {"metric": "user-hit@5"}])
 def test_whoever_asks_for_all_pairs_or_needs_them_gets_them(log: us.Log, options: dict[str, Any]) -> None:
     found = us.report(log, "popular", at=480, reference=300, **options)
     assert found.to_dict()["cost"]["sample"] is None

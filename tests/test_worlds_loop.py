@@ -98,9 +98,9 @@ def test_scores_and_truth_are_those_of_the_log_up_to_the_day(race: us.World) -> 
             spec = _spec(row["candidate"], first)
             view = "organic" if row["score_of"] == "organic" else "all"
             weighting = None if row["score_of"] == "raw" else weights[view]
-            score = us.evaluate(spec, now[view], weights=weighting, quality="mrr@5")
+            score = us.evaluate(spec, now[view], weights=weighting, metric="mrr@5")
             assert row["score"] == pytest.approx(score.value, abs=1e-12)
-            assert row["truth"] == pytest.approx(us.evaluate(spec, quiet, quality="mrr@5").value, abs=1e-12)
+            assert row["truth"] == pytest.approx(us.evaluate(spec, quiet, metric="mrr@5").value, abs=1e-12)
 
 
 def test_what_is_in_production_is_what_is_shown(race: us.World) -> None:

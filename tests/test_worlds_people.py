@@ -87,7 +87,7 @@ def test_the_default_world_is_roughly_static_from_day_300_on_but_for_the_campaig
 
 def test_there_is_something_to_find_for_a_personalised_recommender(full: us.World) -> None:
     now = full.truth.at(500)
-    knn, popular = (us.evaluate(spec, now, quality="hit@5", sample=8000, seed=1) for spec in (KNN, "popular"))
+    knn, popular = (us.evaluate(spec, now, metric="hit@5", sample=8000, seed=1) for spec in (KNN, "popular"))
     assert knn.value > 1.2 * popular.value
 
 
@@ -96,7 +96,7 @@ def test_without_tastes_there_is_nothing_to_find() -> None:
     for taste in (0.9, 0.0):
         recipe = Recipe(users=2000, items=600, topics=30, taste=taste)
         now = us.simulate(recipe, seed=1).log.at(500)
-        found.append(us.evaluate(KNN, now, quality="hit@5").value / us.evaluate("popular", now).value)
+        found.append(us.evaluate(KNN, now, metric="hit@5").value / us.evaluate("popular", now).value)
     assert found[0] > 1 > found[1]
 
 

@@ -209,7 +209,7 @@ def test_a_campaign_that_cannot_be_is_refused_by_name(name: str, value: object) 
         *[("rounds", v) for v in (0, 2.5)],
         ("incumbent", "knn"),
         ("chosen_by", "luck"),
-        *[("quality", v) for v in ("luck@5", 3)],
+        *[("metric", v) for v in ("luck@5", 3)],
         *[("campaign", v) for v in (None, 3)],
     ],
 )

@@ -23,10 +23,10 @@ def log_of(events: list[Event]) -> us.Log:
 
 
 def ranked(snapshot: us.Snapshot, items: list[str] | None = None, **options: Any) -> HeldOutRanks:
-    return us.rank_held_out(us.Constant(items or LISTS[0]), snapshot, qualities=["hit@5"], **options)
+    return us.rank_held_out(us.Constant(items or LISTS[0]), snapshot, metric=["hit@5"], **options)
 
 
-def quality_of_users(events: list[Event], at: int, items: list[str]) -> dict[Any, float]:
+def metric_of_users(events: list[Event], at: int, items: list[str]) -> dict[Any, float]:
     """The hit rate of each user, from its profile as a dict."""
     held = profiles_at(events, at)
     return {user: sum(i in items for i in profile) / len(profile) for user, profile in held.items()}

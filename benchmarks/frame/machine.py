@@ -82,7 +82,7 @@ def _seconds_of_others() -> float | None:
 def describe(
     libraries: Iterable[str] = (), elsewhere: dict[str, str] | None = None, bystanders: Bystanders | None = None
 ) -> Made:
-    """What is here now. `elsewhere` has versions in environments of their own."""
+    """What is here now. `external` has versions in environments of their own."""
     versions = {"Python": platform.python_version(), "unskew": metadata.version("unskew")}
     versions |= {name: found for name in (*LIBRARIES, *libraries) if (found := _version(name))}
     return Made(

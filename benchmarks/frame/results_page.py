@@ -37,7 +37,7 @@ HEADINGS = {
     "pass": "A pass over the profiles",
     "fit": "Fitting weights",
     "ranking": "Ranking held-out items",
-    "qualities": "Qualities of ranks",
+    "metrics": "Metrics of ranks",
     "timeline": "Scores over time",
     "growth": "How cost grows with the log",
 }

@@ -30,7 +30,7 @@ from .evaluation.evaluate_one import evaluate as evaluate
 from .evaluation.evaluate_one import rank_held_out as rank_held_out
 from .evaluation.evaluate_report import report as report
 from .evaluation.held_out_ranks import HeldOutRanks as HeldOutRanks
-from .evaluation.quality import Quality as Quality
+from .evaluation.metric import Metric as Metric
 from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score

@@ -16,7 +16,7 @@ from unskew.cli.shared_options import (
     check_specs,
     fit_options,
     log_options,
-    qualities_option,
+    metrics_option,
     recommenders_option,
     reference_option,
     show_options,
@@ -40,7 +40,7 @@ from unskew.text import escape_controls
     "--max-bound", type=float, metavar="X", help="How far a weighted score may still be off, from 0 to 1."
 )
 @click.option(
-    "--max-left-out", type=float, metavar="X", help="Share of users that weights may leave out at either date."
+    "--max-excluded", type=float, metavar="X", help="Share of users that weights may leave out at either date."
 )
 @click.option(
     "--max-unexplained",
@@ -61,7 +61,7 @@ from unskew.text import escape_controls
     help="Least number of held-out pairs that must stand behind weighted scores.",
 )
 @recommenders_option
-@qualities_option
+@metrics_option
 @fit_options
 @change_options
 @show_options
@@ -72,12 +72,12 @@ def check(
     reference: str,
     max_drift: float | None,
     max_bound: float | None,
-    max_left_out: float | None,
+    max_excluded: float | None,
     max_unexplained: float | None,
     max_unexplained_relative: float | None,
     min_effective_pairs: float | None,
     recommenders: tuple[str, ...],
-    qualities: tuple[str, ...],
+    metrics: tuple[str, ...],
     baseline: str | None,
     draws: int,
     refit: int | None,
@@ -93,7 +93,7 @@ def check(
 
     \b
     Examples:
-      unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 --max-drift 0.2 --max-left-out 0.1
+      unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 --max-drift 0.2 --max-excluded 0.1
       unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --max-unexplained 0.01
       unskew check --json
     """
@@ -107,7 +107,7 @@ def check(
         Thresholds(
             max_drift=max_drift,
             max_bound=max_bound,
-            max_left_out=max_left_out,
+            max_excluded=max_excluded,
             max_unexplained=max_unexplained,
             max_unexplained_relative=max_unexplained_relative,
             min_effective_pairs=min_effective_pairs,
@@ -116,8 +116,8 @@ def check(
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
     limits.require_recommenders(recommenders)
     scored = limits.need_scores
-    models = check_specs(recommenders, qualities) if scored else None
-    ran = check_specs([baseline], qualities) if scored and baseline is not None else None
+    models = check_specs(recommenders, metrics) if scored else None
+    ran = check_specs([baseline], metrics) if scored and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
     compared = {**(ran or {}), **models} if models is not None else None
@@ -131,7 +131,7 @@ def check(
         reference=source.reference_of(reference),
         thresholds=limits,
         baseline=ran,
-        qualities=qualities,
+        metric=metrics,
         refit=refit,
         level=level,
         **source.priors(),

@@ -52,7 +52,7 @@ def evaluate(
     weights: str | None,
     baseline: str | None,
     recommenders: tuple[str, ...],
-    qualities: tuple[str, ...],
+    metrics: tuple[str, ...],
     by: str | None,
     draws: int,
     refit: int | None,
@@ -67,7 +67,7 @@ def evaluate(
 
     \b
     Examples:
-      unskew evaluate events.parquet --at 2024-09-01 -r popular -r knn -q hit@5 -q mrr@10
+      unskew evaluate events.parquet --at 2024-09-01 -r popular -r knn -m hit@5 -m mrr@10
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --baseline popular
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
@@ -79,8 +79,8 @@ def evaluate(
 
     chosen = SelectionOptions(**selection)
     check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
-    models = check_specs(recommenders, qualities)
-    ran = None if baseline is None else check_specs([baseline], qualities)
+    models = check_specs(recommenders, metrics)
+    ran = None if baseline is None else check_specs([baseline], metrics)
     if chosen.folds is not None:
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
@@ -97,7 +97,7 @@ def evaluate(
         reference=None if reference is None else source.reference_of(reference),
         weights=fitted,
         baseline=ran,
-        qualities=qualities,
+        metric=metrics,
         by=by,
         refit=refit,
         level=level,

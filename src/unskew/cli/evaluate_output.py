@@ -38,7 +38,7 @@ def print_report(report: Report) -> None:
 
 
 def _print_scores(scores: list[Score]) -> None:
-    from unskew.evaluation.left_out import MEANINGS
+    from unskew.evaluation.held_out import MEANINGS
 
     split = any(s.segment for s in scores)
 
@@ -54,24 +54,24 @@ def _print_scores(scores: list[Score]) -> None:
     rows = [
         [
             s.recommender,
-            s.quality,
+            s.metric,
             *describe(s),
             f"{s.value:z.4f}{mark(s)}",
             f"{s.low:z.4f}",
             f"{s.high:z.4f}",
-            f"{s.folds} folds" if s.folds else s.left_out,
+            f"{s.folds} folds" if s.folds else s.held_out,
             *(["too few hits" if s.too_few_hits else ""] if few else []),
         ]
         for s in scores
     ]
-    head = ["recommender", "quality", *names, "score", "low", "high", "left out", *(["hits"] if few else [])]
+    head = ["recommender", "metric", *names, "score", "low", "high", "held out", *(["hits"] if few else [])]
     print_table(head, rows, left=2 + len(names))
     if any(map(mark, scores)):
         print_line(BIASED)
     if few:
         print_line(TOO_FEW_HITS)
-    kinds = dict.fromkeys(s.left_out for s in scores)
-    print_line("Left out: " + "; ".join(f"{kind}: {MEANINGS[kind]}" for kind in kinds) + ".")
+    kinds = dict.fromkeys(s.held_out for s in scores)
+    print_line("Held out: " + "; ".join(f"{kind}: {MEANINGS[kind]}" for kind in kinds) + ".")
     leaks = describe_leaks(scores)
     if leaks:
         print_line(leaks)
@@ -81,11 +81,11 @@ def _print_scores(scores: list[Score]) -> None:
             thousands(s.pairs),
             thousands(round(s.effective_pairs)),
             percent(s.largest_item),
-            percent(s.users_left_out.mass),
+            percent(s.users_excluded.mass),
         ]
         for s in scores
     ]
-    head = [*names, "pairs", "effective", "largest item", "users left out"]
+    head = [*names, "pairs", "effective", "largest item", "users excluded"]
     print_table(head, [list(row) for row in dict.fromkeys(map(tuple, behind))], left=len(names))
 
 
@@ -93,14 +93,14 @@ def _print_changes(changes: list[Change]) -> None:
     """The parts of each change as one table, then each in a sentence."""
     both = any(change.baseline for change in changes)
     rows = [
-        [*names, change.quality, name, *_points(part), _bound(change, name)]
+        [*names, change.metric, name, *_points(part), _bound(change, name)]
         for change in changes
         if change.comparable
         for names in [[change.recommender, *([change.baseline or ""] if both else [])]]
         for name, part in _parts(change).items()
     ]
     if rows:
-        names = ["recommender", *(["baseline"] if both else []), "quality", "part"]
+        names = ["recommender", *(["baseline"] if both else []), "metric", "part"]
         print_table([*names, "points", "low", "high", "bound"], rows, left=len(names))
     for change in changes:
         print_line(f"{change}.")
@@ -121,7 +121,7 @@ def _parts(change: Change) -> dict[str, Part]:
 
 def _bound(change: Change, name: str) -> str:
     """What item weights can still be off by, beside what they do not explain."""
-    return "" if change.bound is None or "rest" not in name else f"{100 * change.bound:.2f}"
+    return "" if change.bound is None or "unexplained" not in name else f"{100 * change.bound:.2f}"
 
 
 def _points(part: Part) -> list[str]:

@@ -34,7 +34,7 @@ def excess(
     """Estimate how much of what was taken in windows of time came from recommendations.
 
     Exposures need not be known. What was taken, by the rank that production gave to it, is compared with what a
-    hold-out group took, or with quiet windows.
+    holdout group took, or with quiet windows.
 
     \b
     Examples:

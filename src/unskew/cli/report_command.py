@@ -20,8 +20,8 @@ from unskew.cli.shared_options import (
     check_specs,
     level_option,
     log_options,
+    metrics_option,
     names_option,
-    qualities_option,
     recommenders_option,
     require_once,
     sample_option,
@@ -49,7 +49,7 @@ _DEFAULT = "report.html"
     help="Date of the profiles; a bare date is the end of that day.",
 )
 @recommenders_option
-@qualities_option
+@metrics_option
 @click.option(
     "--baseline",
     multiple=True,
@@ -92,7 +92,7 @@ def report(
     reference: str | None,
     at: str,
     recommenders: tuple[str, ...],
-    qualities: tuple[str, ...],
+    metrics: tuple[str, ...],
     baseline: str | None,
     every: str | None,
     saved: str | None,
@@ -140,8 +140,8 @@ def report(
 
     chosen = SelectionOptions(seed=seed, **selection)
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
-    models = check_specs(recommenders, qualities)
-    ran = None if baseline is None else check_specs([baseline], qualities)
+    models = check_specs(recommenders, metrics)
+    ran = None if baseline is None else check_specs([baseline], metrics)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
@@ -160,7 +160,7 @@ def report(
         making=Making(command=command, seed=seed),
         warnings=context.meta.setdefault(WARNINGS, []),
         baseline=ran,
-        qualities=qualities,
+        metric=metrics,
         refit=refit,
         seed=seed,
         level=level,
@@ -190,7 +190,7 @@ def _load_timeline(source: LogOptions) -> Timeline | None:
 
 def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
     """A timeline is shown as it is; what stands in a configuration file may be meant for other commands."""
-    for name in ("reference", "at", "recommenders", "baseline", "qualities", "every", "saved"):
+    for name in ("reference", "at", "recommenders", "baseline", "metrics", "every", "saved"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(
                 f"{option(name)} is for a log, and {path} is a timeline, which is shown as it was computed",

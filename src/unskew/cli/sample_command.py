@@ -53,7 +53,7 @@ def sample(
     """Draw a test set under item weights, to score with any library.
 
     One row a draw: user, item (held out), probability, profile (what is left, or with --after what was there then;
-    a list). The mean of any quality over the rows estimates the weighted score.
+    a list). The mean of any metric over the rows estimates the weighted score.
 
     \b
     Examples:
@@ -85,8 +85,8 @@ def sample(
         print_json({**drawn.about, "users": users, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        out, date = drawn.about["users_left_out"], drawn.about["at"]
-        left = f" ({percent(out['mass'])} of users left out by the weights)" if out["count"] else ""
+        out, date = drawn.about["users_excluded"], drawn.about["at"]
+        left = f" ({percent(out['mass'])} of users excluded by the weights)" if out["count"] else ""
         pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
         print_line(f"{pairs} at {date} written to {output}{left}")
         protocol = drawn.about["protocol"]

@@ -156,10 +156,10 @@ level_option = click.option(
 )
 _RECOMMENDER: dict[str, Any] = {"multiple": True, "metavar": "SPEC", "help": "What to score; repeat for several."}
 recommenders_option = click.option("-r", "--recommender", "recommenders", **_RECOMMENDER)
-qualities_option = click.option(
-    "-q",
-    "--quality",
-    "qualities",
+metrics_option = click.option(
+    "-m",
+    "--metric",
+    "metrics",
     multiple=True,
     default=("hit@5",),
     show_default=True,
@@ -169,7 +169,7 @@ qualities_option = click.option(
 )
 _SCORE_OPTIONS = [
     click.option("-r", "--recommender", "recommenders", required=True, **_RECOMMENDER),
-    qualities_option,
+    metrics_option,
 ]
 _SHARED_FIT_OPTIONS = [
     click.option(
@@ -511,7 +511,7 @@ def file_options(function: Function) -> Function:
 
 
 def score_options(function: Function) -> Function:
-    """Add -r and -q: the command gets `recommenders` and `qualities`."""
+    """Add -r and -m: the command gets `recommenders` and `metrics`."""
     return _decorate(function, _SCORE_OPTIONS)
 
 
@@ -521,7 +521,7 @@ def split_options(function: Function) -> Function:
 
 
 def change_options(function: Function) -> Function:
-    """Add what scores and their changes since a reference date are made with, beside -r, -q and the fit.
+    """Add what scores and their changes since a reference date are made with, beside -r, -m and the fit.
 
     The command gets `baseline`, `draws`, `refit`, `level`, and the fields of `SelectionOptions`.
     """
@@ -535,12 +535,12 @@ def require_once(name: str, given: Sequence[str]) -> str | None:
     return given[0] if given else None
 
 
-def check_specs(recommenders: Sequence[str], qualities: Sequence[str]) -> dict[str, Recommender]:
-    """Find a slip in -r or -q before the log is read; gives the recommenders by name."""
-    from unskew.evaluation.quality import distinct_qualities
+def check_specs(recommenders: Sequence[str], metrics: Sequence[str]) -> dict[str, Recommender]:
+    """Find a slip in -r or -m before the log is read; gives the recommenders by name."""
+    from unskew.evaluation.metric import distinct_metrics
     from unskew.recommend.specs import name_recommenders
 
-    distinct_qualities(qualities)
+    distinct_metrics(metrics)
     return name_recommenders(recommenders)
 
 

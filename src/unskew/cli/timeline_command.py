@@ -82,7 +82,7 @@ def timeline(
     end: str | None,
     every: str | None,
     recommenders: tuple[str, ...],
-    qualities: tuple[str, ...],
+    metrics: tuple[str, ...],
     top: tuple[str, ...],
     method: str | None,
     after: str | None,
@@ -101,7 +101,7 @@ def timeline(
 ) -> None:
     """Score recommenders on a grid of dates, raw and weighted to the item mix of T0.
 
-    The table has one row for each date, recommender, quality and weighting: none, all items, and the P items
+    The table has one row for each date, recommender, metric and weighting: none, all items, and the P items
     of largest change for each --top. It is written every few seconds, so that --resume can continue after an
     interruption; without --resume an existing file is replaced once all dates are done. SPEC is as for 'unskew
     evaluate'.
@@ -120,7 +120,7 @@ def timeline(
     from unskew.recommend.contract import traits_of
 
     SplitRule(after, leave_last_out, min_items)
-    models = check_specs(recommenders, qualities)
+    models = check_specs(recommenders, metrics)
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, names, *files])
@@ -135,7 +135,7 @@ def timeline(
         start=start,
         end=end,
         every=every,
-        qualities=qualities,
+        metric=metrics,
         top=[_number(part) for text in top for part in text.split(",")],
         items=followed,
         sample=sample,
@@ -171,7 +171,7 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
     tables: dict[str, list[list[str]]] = {}
-    for name, group in _series(total, ("quality", "recommender", "weighting", "top")):
+    for name, group in _series(total, ("metric", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
@@ -179,8 +179,8 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
         cells += [_describe_hits(group)] if few else []
         tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *cells])
-    for quality, rows in tables.items():
-        print_line(f"{quality} from {dates[0]} (first) to {dates[-1]} (last)")
+    for metric, rows in tables.items():
+        print_line(f"{metric} from {dates[0]} (first) to {dates[-1]} (last)")
         print_table(["recommender", "weighting", *columns], rows, left=2)
     if few:
         print_line(TOO_FEW_HITS)

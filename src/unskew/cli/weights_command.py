@@ -114,11 +114,11 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
     from unskew.weights.fit_explanation import explain_range
 
     r = fitted.report
-    out, out_before = r.users_left_out, r.users_left_out_reference
+    out, out_before = r.users_excluded, r.users_excluded_reference
     left = (
         ""
         if out.count + out_before.count == 0
-        else (f"with {percent(out.mass)} of the users left out now and {percent(out_before.mass)} then")
+        else (f"with {percent(out.mass)} of the users excluded now and {percent(out_before.mass)} then")
     )
     print_figures(
         f"Item weights at {fitted.at} to the item mix of {fitted.reference}",
@@ -145,7 +145,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
                 thousands(r.vanished_items.count),
                 f"{percent(r.vanished_items.mass)} of the mass then",
             ),
-            ("users left out", thousands(out.count), f"{percent(out.mass)} of the users now"),
+            ("users excluded", thousands(out.count), f"{percent(out.mass)} of the users now"),
             ("weights", thousands(r.fitted), f"items: {explain_range(fitted.weights[fitted.weights > 0])}"),
             *(
                 (

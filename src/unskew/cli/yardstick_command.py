@@ -71,9 +71,9 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     help="What to score; repeat for several.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )
 @click.option(
-    "-q",
-    "--quality",
-    "qualities",
+    "-m",
+    "--metric",
+    "metrics",
     multiple=True,
     default=("hit@5",),
     show_default=True,
@@ -160,7 +160,7 @@ def _show(found: Yardstick, output: str | None) -> None:
     print_table(head, rows, left=2)
     print_line(describe_worlds_used(found))
     for tables in tabulate_worlds(found):
-        print_line(f"{tables.world}, {tables.quality}: error of the score against the truth of its own question")
+        print_line(f"{tables.world}, {tables.metric}: error of the score against the truth of its own question")
         head, *rows = ([knows, method, *cells] for method, knows, *cells in tables.errors)
         print_table(head, rows, left=2)
     seeds = enumerate_words([str(seed) for seed in found.seeds])

@@ -67,7 +67,7 @@ class ViewReport:
     strata
         The same by stratum, of the views that have any.
     notes
-        What was found on the way that a reader should know: which model stands for production, a hold-out group
+        What was found on the way that a reader should know: which model stands for production, a holdout group
         that differs from the others.
     advice
         What would improve it, a sentence each.

@@ -65,7 +65,7 @@ class LocalPopulation:
     def is_same(self, other: LocalPopulation) -> bool:
         return bool((self._mask == other._mask).all())
 
-    def left_out(self) -> Share:
+    def excluded(self) -> Share:
         out = (self.whole.sizes() > 0) & ~self._mask
         return self.whole.share_of(out)
 

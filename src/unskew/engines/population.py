@@ -77,7 +77,7 @@ class Population(Protocol):
     def is_same(self, other: Self) -> bool:
         """Whether these are the same users of the same date."""
 
-    def left_out(self) -> Share:
+    def excluded(self) -> Share:
         """The users who hold something at the date and are not among these."""
 
     def passes(self) -> Passes:

@@ -175,7 +175,7 @@ class SparkPopulation:
         compare = _CompareUsers(self.whole.rule, self.users, other.users)
         return all(self.whole.log.blocks.map(compare, "comparing users"))
 
-    def left_out(self) -> Share:
+    def excluded(self) -> Share:
         everyone = self.whole.everyone.n_users
         out = everyone - self.n_users
         return Share(out, out / max(everyone, 1))

@@ -1,7 +1,7 @@
 """Evaluating recommenders: held-out pairs, ranks, scores, and how sure they are.
 
 - `pairs`: which entries are held out; `hold_out`: the profiles that are left
-- `folds`: pairs dealt for cross-fitting; `left_out`: what of a pair is left out of a model
+- `folds`: pairs dealt for cross-fitting; `held_out`: what of a pair is left out of a model
 - `selection_options`: how pairs are held out
 - `pair_selection`: the pairs of one evaluation, chosen once for any number of recommenders
 - `ranking`: driving a recommender over pairs; `held_out_ranks`: ranks, to be scored often
@@ -10,7 +10,7 @@
 - `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there;
   `spark_lists`: whom and what of lists a log there does not have
 - `list_dates`: of which recommenders there is no score at a date
-- `quality`: how good a rank is, `list_measures`: and how good a list; `score`: the result
+- `metric`: how good a rank is, `list_measures`: and how good a list; `score`: the result
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
 - `unit_sums`, `pair_sums`: the sums over users and over pairs that these need, block by block
 - `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation

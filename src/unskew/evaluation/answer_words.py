@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights
 
 
-def explain_quality(name: str) -> str:
-    """What a quality measures, in words; of one's own, only its name.
+def explain_metric(name: str) -> str:
+    """What a metric measures, in words; of one's own, only its name.
 
-    >>> explain_quality("hit@5")
+    >>> explain_metric("hit@5")
     'hit@5 is how often the item that was held out is among the first 5 recommended.'
     """
     found = re.fullmatch(r"(user-)?([a-z]+)(?:\([^)]*\))?(?:@(\d+))?", name)
@@ -50,7 +50,7 @@ def explain_quality(name: str) -> str:
             "ndcg": f"1 where the held-out item comes first, less the further down among {first}, on average",
             "rbp": f"how soon a user who reads down {first} finds the held-out item",
         }
-    return f"{name} is {told[kind]}." if kind in told else f"{name} is a quality of your own."
+    return f"{name} is {told[kind]}." if kind in told else f"{name} is a metric of your own."
 
 
 def headline_change(change: Change) -> str:
@@ -75,21 +75,21 @@ def split_words(change: Change) -> str:
     if not change.comparable:
         return f"{change}."
     told = [f"{_points(change.item_mix.value)} from the item mix"]
-    if abs(change.users_left_out.value) >= 5e-5:
-        told.insert(0, f"{_points(change.users_left_out.value)} from users left out")
+    if abs(change.users_excluded.value) >= 5e-5:
+        told.insert(0, f"{_points(change.users_excluded.value)} from users excluded")
     if change.algorithm is not None:
         told.append(f"{_points(change.algorithm.value)} from the algorithm")
-    rest = "from the algorithm and all else" if _holds_both(change) else "not explained"
-    told.append(f"{_points(change.rest.value)} {rest}")
+    rest = "from the algorithm and all else" if _holds_both(change) else "unexplained"
+    told.append(f"{_points(change.unexplained.value)} {rest}")
     return f"Of the change, in points: {enumerate_words(told)}. {_name_main_part(change)}"
 
 
 def _name_main_part(change: Change) -> str:
     sizes = {
         "item mix": abs(change.item_mix.value),
-        "users": abs(change.users_left_out.value),
+        "users": abs(change.users_excluded.value),
         "algorithm": 0.0 if change.algorithm is None else abs(change.algorithm.value),
-        "rest": abs(change.rest.value),
+        "unexplained": abs(change.unexplained.value),
     }
     total, main = sum(sizes.values()), max(sizes, key=lambda name: sizes[name])
     if total < 5e-5:
@@ -102,7 +102,7 @@ def _name_main_part(change: Change) -> str:
         "nothing about how well they are found.",
         "users": f"{most} of what moved comes from users who cannot be compared: ask about those of both dates.",
         "algorithm": f"{most} of what moved is the algorithm.",
-        "rest": f"{most} of what moved is the algorithm and all else together."
+        "unexplained": f"{most} of what moved is the algorithm and all else together."
         if _holds_both(change)
         else f"{most} of what moved is not the item mix.",
     }[main]
@@ -112,12 +112,12 @@ def certainty_words(change: Change) -> str:
     """How sure the part is that is left, and what it may be."""
     if not change.comparable:
         return ""
-    rest = change.rest
+    rest = change.unexplained
     between = f"between {_points(rest.low)} and {_points(rest.high)}"
     if math.isnan(rest.low):
         return "How sure that is cannot be told: there are too few users."
     sure = f"at {100 * change.level:g} % confidence"
-    told = f"What is not explained is {_points(rest.value)} points, {between} {sure}"
+    told = f"What is unexplained is {_points(rest.value)} points, {between} {sure}"
     biased = not change.bound_holds and change.biased
     if abs(rest.value) < 5e-5 and (change.bound_holds or (change.bound or 0.0) < 1e-3):
         return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
@@ -163,10 +163,10 @@ def limit_words(report: Report) -> list[str]:
     found.append(WHY_MIX)
     if weights is not None:
         r = weights.report
-        if r.users_left_out.mass > 0.005 or r.users_left_out_reference.mass > 0.005:
+        if r.users_excluded.mass > 0.005 or r.users_excluded_reference.mass > 0.005:
             found.append(
-                f"Anything about {percent(r.users_left_out.mass)} of the users now and "
-                f"{percent(r.users_left_out_reference.mass)} then: they hold nothing that can be compared, and "
+                f"Anything about {percent(r.users_excluded.mass)} of the users now and "
+                f"{percent(r.users_excluded_reference.mass)} then: they hold nothing that can be compared, and "
                 "are left out. --users both asks about those who are there at both dates."
             )
         if r.new_items.mass > 0.005 and weights.options.drops_new:
@@ -185,7 +185,7 @@ def limit_words(report: Report) -> list[str]:
 def diagnostic_words(report: Report) -> list[str]:
     """What a careful reader should know, and what to do about it; a sentence or two each."""
     found: list[str] = []
-    few = list(dict.fromkeys(f"{s.recommender} ({s.quality})" for s in report.scores if s.too_few_hits))
+    few = list(dict.fromkeys(f"{s.recommender} ({s.metric})" for s in report.scores if s.too_few_hits))
     if few:
         found.append(f"{enumerate_words(few)}: {TOO_FEW_HITS[0].lower()}{TOO_FEW_HITS[1:]}")
     leaks = describe_leaks(report.scores)
@@ -232,9 +232,9 @@ def comparison_words(comparison: Comparison) -> str:
     low, high = sorted((abs(c.low), abs(c.high)))
     size = f"{100 * abs(c.difference):.2f}"
     if c.low <= 0 <= c.high or c.p_holm > 1 - c.level:
-        return f"{c.quality}, {_kind(c.weighting)}: no clear difference between {c.a} and {c.b} ({size} points)."
+        return f"{c.metric}, {_kind(c.weighting)}: no clear difference between {c.a} and {c.b} ({size} points)."
     return (
-        f"{c.quality}, {_kind(c.weighting)}: {better} is better than {worse} by {size} points (between "
+        f"{c.metric}, {_kind(c.weighting)}: {better} is better than {worse} by {size} points (between "
         f"{100 * low:.2f} and {100 * high:.2f})."
     )
 

@@ -33,7 +33,7 @@ def average_reports(reports: Sequence[Report]) -> Report:
         return first
     by_key: dict[tuple[Any, ...], list[Score]] = {}  # of segments, some may be empty in some draws
     for score in (score for report in reports for score in report.scores):
-        key = (score.recommender, score.quality, score.at, score.weighting, score.top, score.segment)
+        key = (score.recommender, score.metric, score.at, score.weighting, score.top, score.segment)
         by_key.setdefault(key, []).append(score)
     scores = [_average_scores(found) for found in by_key.values() if len(found) == len(reports)]
     comparisons = _average(reports, lambda report: report.comparisons, _average_comparisons)
@@ -177,12 +177,12 @@ def _mean_or_none(values: Sequence[float | None]) -> float | None:
 
 
 def _correct(comparisons: Results[Comparison]) -> Results[Comparison]:
-    """The same with p-values corrected for all that were made together: of one quality and weighting."""
+    """The same with p-values corrected for all that were made together: of one metric and weighting."""
     found = list(comparisons)
     groups: dict[tuple[str, str], list[int]] = {}
     for k, one in enumerate(found):
         if one.comparable:
-            groups.setdefault((one.quality, one.weighting), []).append(k)
+            groups.setdefault((one.metric, one.weighting), []).append(k)
     for places in groups.values():
         for k, p in zip(places, holm([found[k].p for k in places]), strict=True):
             found[k] = replace(found[k], p_holm=float(p))

@@ -17,11 +17,11 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Slice
 from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
 from unskew.evaluation.evaluated_users import find_evaluated_users
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.interval_formulas import UNIT, Bounds
 from unskew.evaluation.intervals import interval_from_repeats
-from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.metric import metric as named_metric
 from unskew.evaluation.score import Score
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
@@ -42,20 +42,20 @@ class Repetitions:
     Attributes
     ----------
     values
-        Of each of the ranks an array (repetition, kind, quality); the kinds are `KINDS`.
-    qualities
-        The names of the qualities.
+        Of each of the ranks an array (repetition, kind, metric); the kinds are `KINDS`.
+    metrics
+        The names of the metrics.
     target_known
         Whether the target was taken as known, because nobody can be drawn from a saved marginal.
     """
 
     values: Mapping[HeldOutRanks, Floats]
-    qualities: Sequence[str]
+    metrics: Sequence[str]
     target_known: bool
 
-    def of(self, ranks: HeldOutRanks, quality: str) -> dict[str, Floats]:
+    def of(self, ranks: HeldOutRanks, metric: str) -> dict[str, Floats]:
         """The repetitions of each kind of score of a recommender."""
-        found = self.values[ranks][:, :, self.qualities.index(quality)]
+        found = self.values[ranks][:, :, self.metrics.index(metric)]
         return dict(zip(KINDS, found.T, strict=True))
 
     def __len__(self) -> int:
@@ -66,7 +66,7 @@ def bootstrap(
     ranks: Sequence[HeldOutRanks],
     reference: Reference,
     weights: ItemWeights,
-    qualities: Sequence[AnyQuality],
+    metrics: Sequence[AnyMetric],
     *,
     reference_ranks: Sequence[HeldOutRanks] = (),
     repeats: int = REPEATS,
@@ -83,7 +83,7 @@ def bootstrap(
         is taken as known, and only t1 is drawn.
     weights
         The fitted weights; they are fitted again by the same method and policy.
-    qualities
+    metrics
         What to score.
     reference_ranks
         Ranks at the reference date, for the change since then.
@@ -94,7 +94,7 @@ def bootstrap(
     snapshot = ranks[0].snapshot
     there = reference if isinstance(reference, Slice) else None
     rng = np.random.default_rng(seed)
-    wanted = [named_quality(q) for q in qualities]
+    wanted = [named_metric(q) for q in metrics]
     values = {r: [r.values(q) for q in wanted] for r in ranks}
     earlier = () if there is None else reference_ranks
     sums = {r: _sums(r, wanted) for r in (*ranks, *earlier)}
@@ -125,7 +125,7 @@ def bootstrap_if_possible(
     ranks: Sequence[HeldOutRanks],
     reference: Reference,
     weights: ItemWeights,
-    qualities: Sequence[AnyQuality],
+    metrics: Sequence[AnyMetric],
     *,
     reference_ranks: Sequence[HeldOutRanks],
     repeats: int | None,
@@ -140,7 +140,7 @@ def bootstrap_if_possible(
     wanted = REPEATS if repeats is None else repeats
     try:
         return bootstrap(
-            ranks, reference, weights, qualities, reference_ranks=reference_ranks, repeats=wanted, seed=seed
+            ranks, reference, weights, metrics, reference_ranks=reference_ranks, repeats=wanted, seed=seed
         )
     except EmptyError:
         if repeats is None:
@@ -149,7 +149,7 @@ def bootstrap_if_possible(
 
 
 def replace_interval(score: Score, repeats: Floats, *, target_known: bool = False, bounds: Bounds = UNIT) -> Score:
-    """The same score, of a quality with these bounds, with the interval of its bootstrap repetitions.
+    """The same score, of a metric with these bounds, with the interval of its bootstrap repetitions.
 
     Few hits can be drawn again in few ways: where they are too few, the interval holds that of the users as well.
     """
@@ -199,8 +199,8 @@ def _fit_again(now: Slice, reference: Reference, weights: ItemWeights) -> ItemWe
             raise EmptyError(f"the weights could not be fitted again to users drawn at random: {error}") from error
 
 
-def _sums(ranks: HeldOutRanks, wanted: Sequence[AnyQuality]) -> Floats:
-    """The mass of every user and then its mass times each quality, unweighted."""
+def _sums(ranks: HeldOutRanks, wanted: Sequence[AnyMetric]) -> Floats:
+    """The mass of every user and then its mass times each metric, unweighted."""
     sums = [ranks.user_sums(q, None) for q in wanted]
     return np.array([sums[0][0], *(total for _, total in sums)])
 

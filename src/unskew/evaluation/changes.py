@@ -20,7 +20,7 @@ from unskew.data.times import Label
 from unskew.errors import PolicyError, option
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
 from unskew.evaluation.evaluated_users import find_evaluated_users
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.independent_units import Units, combined_interval, number_users
 from unskew.evaluation.intervals import interval_from_repeats
 from unskew.evaluation.pair_selection import require_same_min_items
@@ -30,22 +30,22 @@ from unskew.weights.item_weights import ItemWeights
 
 _SHARED: dict[str, dict[str, int]] = {
     "change": {"all_now": 1, "all_then": -1},
-    "users_left_out": {"all_now": 1, "stay_now": -1, "all_then": -1, "stay_then": 1},
+    "users_excluded": {"all_now": 1, "stay_now": -1, "all_then": -1, "stay_then": 1},
     "item_mix": {"stay_now": 1, "weighted": -1},
 }
 TERMS = {
-    False: {**_SHARED, "rest": {"weighted": 1, "stay_then": -1}},
+    False: {**_SHARED, "unexplained": {"weighted": 1, "stay_then": -1}},
     True: {
         **_SHARED,
         "algorithm": {"weighted": 1, "baseline_weighted": -1},
-        "rest": {"baseline_weighted": 1, "stay_then": -1},
+        "unexplained": {"baseline_weighted": 1, "stay_then": -1},
         "item_mix_baseline": {"baseline_stay_now": 1, "baseline_weighted": -1},
     },
 }
 """The scores that each part is made of, with their signs; the key says whether a baseline is scored now too."""
 
 
-PARTS = ("change", "users_left_out", "item_mix", "algorithm", "rest", "item_mix_baseline")
+PARTS = ("change", "users_excluded", "item_mix", "algorithm", "unexplained", "item_mix_baseline")
 """The figures of a change that have an interval."""
 
 
@@ -72,13 +72,13 @@ class Change:
     ----------
     recommender, baseline
         What was scored at `at`, and what ran at `reference` if that was another one, else None.
-    quality, reference, at
+    metric, reference, at
         What was measured, and the two dates.
     score_reference, score
         The raw scores of all users then and now.
     change
         ``score - score_reference``, the sum of the parts.
-    users_left_out
+    users_excluded
         What the users add whom the weights leave out: raw of all minus raw of those who stay, now, minus the same
         then.
     item_mix
@@ -86,20 +86,20 @@ class Change:
     algorithm
         The recommender minus the baseline, both now and both weighted; None without a baseline, or where it
         cannot be scored now (a table of lists).
-    rest
+    unexplained
         What is left: weighted now minus raw then, of the baseline (of the recommender, without one). Where
         `algorithm` is None and there is a baseline it holds both. For a constant list it is 0 by construction, up
         to the bound; for another algorithm it can still be bias.
     item_mix_baseline
         What the item mix explains if it is measured on the baseline: the order of the parts is a choice.
     bound
-        By how much the score of a constant list can still be off under these weights, in units of the quality;
-        None if the quality has no limits.
+        By how much the score of a constant list can still be off under these weights, in units of the metric;
+        None if the metric has no limits.
     bound_holds
-        Whether `rest` is about a constant list, so that the bound is about it.
+        Whether `unexplained` is about a constant list, so that the bound is about it.
     comparable
         Whether the same of a held-out pair was left out of both; otherwise there are no figures (NaN).
-    left_out
+    held_out
         What was left out of the recommender now, and of the baseline then; see `Score`.
     method
         How the intervals were made. ``bootstrap``: users of both dates were drawn together `repeats` times, and
@@ -112,21 +112,21 @@ class Change:
 
     recommender: str
     baseline: str | None
-    quality: str
+    metric: str
     reference: Label | None
     at: Label
     score_reference: float
     score: float
     change: Part
-    users_left_out: Part
+    users_excluded: Part
     item_mix: Part
     algorithm: Part | None
-    rest: Part
+    unexplained: Part
     item_mix_baseline: Part | None = None
     bound: float | None = None
     bound_holds: bool = False
     comparable: bool = True
-    left_out: tuple[str, str] = ("exact", "exact")
+    held_out: tuple[str, str] = ("exact", "exact")
     level: float = 0.95
     method: str = "bootstrap"
     repeats: int = 0
@@ -135,39 +135,39 @@ class Change:
 
     @property
     def is_within_bound(self) -> bool:
-        """Whether `rest` is no larger than what item weights can still be off by: the data cannot tell."""
-        return self.bound is not None and abs(self.rest.value) <= self.bound
+        """Whether `unexplained` is no larger than what item weights can still be off by: the data cannot tell."""
+        return self.bound is not None and abs(self.unexplained.value) <= self.bound
 
     def parts(self) -> dict[str, Part]:
         """The change and its parts by name, in words, without those that there are not."""
-        rest = "algorithm and rest" if self.baseline is not None and self.algorithm is None else "rest"
-        found = {
+        is_joint = self.baseline is not None and self.algorithm is None
+        parts = {
             "change": self.change,
-            "users left out": self.users_left_out,
+            "users excluded": self.users_excluded,
             "item mix": self.item_mix,
             "algorithm": self.algorithm,
-            rest: self.rest,
+            "algorithm and unexplained" if is_joint else "unexplained": self.unexplained,
         }
-        return {name: part for name, part in found.items() if part is not None}
+        return {name: part for name, part in parts.items() if part is not None}
 
     def __str__(self) -> str:
         whose = self.recommender
         if self.baseline is not None:
             whose = f"{self.recommender} at {self.at} against {self.baseline} at {self.reference}"
         if not self.comparable:
-            kinds = " and ".join(self.left_out)
+            kinds = " and ".join(self.held_out)
             return (
-                f"{whose}, {self.quality}: not comparable, since different things were left out of the two "
+                f"{whose}, {self.metric}: not comparable, since different things were left out of the two "
                 f"({kinds}); use the same folds for both"
             )
-        return f"{whose}, {self.quality}: {self._describe_parts()}{self._describe_doubt()}"
+        return f"{whose}, {self.metric}: {self._describe_parts()}{self._describe_doubt()}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
         told = {
             "recommender": self.recommender,
             "baseline": self.baseline,
-            "quality": self.quality,
+            "metric": self.metric,
             "from": self.reference,
             "to": self.at,
             "score_from": self.score_reference,
@@ -176,7 +176,7 @@ class Change:
             "bound": self.bound,
             "bound_holds": self.bound_holds,
             "comparable": self.comparable,
-            "left_out": list(self.left_out),
+            "held_out": list(self.held_out),
             "level": self.level,
             "method": self.method,
             "repeats": self.repeats,
@@ -199,22 +199,23 @@ class Change:
         moved = "the score did not change" if size == "0.00" else f"the score {direction} by {size} points"
         low, high = 100 * self.change.low, 100 * self.change.high
         told = [f"{100 * self.item_mix.value:+z.2f} from the item mix"]
-        if self.users_left_out != Part(0.0, 0.0, 0.0):
-            told.insert(0, f"{100 * self.users_left_out.value:+z.2f} from users left out")
+        if self.users_excluded != Part(0.0, 0.0, 0.0):
+            told.insert(0, f"{100 * self.users_excluded.value:+z.2f} from users excluded")
         if self.algorithm is not None:
             told.append(f"{self.algorithm} from the algorithm")
-        rest = f"{self.rest} not explained"
+        rest = f"{self.unexplained} unexplained"
         if self.baseline is not None and self.algorithm is None:
-            rest = f"{self.rest} from the algorithm and all else ({self.baseline} has no lists that are valid now)"
+            reason = f"{self.baseline} has no lists that are valid now"
+            rest = f"{self.unexplained} from the algorithm and all else ({reason})"
         unknown = ""
-        if self.left_out[0] != self.left_out[1]:
+        if self.held_out[0] != self.held_out[1]:
             unknown = ". What made the lists from elsewhere may have seen the held-out items: that is not known"
         return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}{unknown}"
 
     def _describe_doubt(self) -> str:
         if self.bound is None:
             return ""
-        if round(100 * self.rest.value, 2) == 0:
+        if round(100 * self.unexplained.value, 2) == 0:
             if self.bound_holds:
                 return f". Nothing is left to explain, up to {100 * max(self.bound, 1e-4):.2f} points"
             if round(100 * self.bound, 2) == 0:
@@ -224,11 +225,11 @@ class Change:
         if self.biased:
             would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:
-            unknown = "more than what is not explained: whether anything is left, the data cannot tell"
+            unknown = "more than what is unexplained: whether anything is left, the data cannot tell"
             return f". Item weights can still be off by {off}, {unknown}; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
-        more = ": what is not explained can be bias of the log, which exposures would remove" * self.biased
+        more = ": what is unexplained can be bias of the log, which exposures would remove" * self.biased
         return f". Item weights can still be off by {off} for a constant list, and by more for others{more}"
 
 
@@ -251,8 +252,8 @@ class Split:
     @property
     def is_comparable(self) -> bool:
         """Whether the same was left out of both, as far as anybody knows."""
-        ours, theirs = self.now.left_out, self.then.left_out
-        return ours == theirs or "elsewhere" in (ours.kind, theirs.kind)
+        ours, theirs = self.now.held_out, self.then.held_out
+        return ours == theirs or "external" in (ours.kind, theirs.kind)
 
 
 def explain_change(
@@ -261,12 +262,12 @@ def explain_change(
     weights: ItemWeights,
     *,
     baseline: HeldOutRanks | None = None,
-    quality: AnyQuality = "hit@5",
+    metric: AnyMetric = "hit@5",
     refit: int | None = None,
     seed: int = 0,
     level: float = 0.95,
 ) -> Change:
-    """Split the change of a score since the reference date into users left out, item mix, algorithm and the rest.
+    """Split the change of a score since the reference date into its parts.
 
     Parameters
     ----------
@@ -278,7 +279,7 @@ def explain_change(
         From `fit_weights`, of t1 to t0.
     baseline
         Ranks at t1 of what ran at t0, if it is another recommender; None if it cannot be scored now.
-    quality, level
+    metric, level
         As for `evaluate`.
     refit, seed
         How often users of both dates are drawn together and weights fitted again for the intervals, by default
@@ -291,8 +292,8 @@ def explain_change(
         require_repeats(option("refit"), refit)
     for given in (now, reference, *(() if baseline is None else (baseline,))):
         require_instance(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
-    wanted = now.quality(quality)
-    now.weigh(wanted, weights)  # refuses a quality that takes none before the work
+    wanted = now.metric(metric)
+    now.weigh(wanted, weights)  # refuses a metric that takes none before the work
     require_same_min_items(weights, reference.snapshot.policy.min_items)
     if (now.sample is None) != (reference.sample is None):
         raise PolicyError(
@@ -313,13 +314,13 @@ def explain_change(
 def explain_split(
     one: Split,
     weights: ItemWeights,
-    quality: AnyQuality,
+    metric: AnyMetric,
     level: float,
     again: Repetitions | None = None,
 ) -> Change:
     """One change, with intervals from repetitions or, without any, with the weights taken as given."""
     now, then = one.now, one.then
-    wanted = now.quality(quality)
+    wanted = now.metric(metric)
     units = _find_units(one, weights, wanted)
     repeats = None if again is None else _find_repeats(one, again, wanted.name)
     places = number_users(now.snapshot, then.snapshot) if now.sample is None else None
@@ -331,21 +332,21 @@ def explain_split(
     return Change(
         recommender=now.recommender,
         baseline=then.recommender if other else None,
-        quality=wanted.name,
+        metric=wanted.name,
         reference=then.snapshot.at,
         at=now.snapshot.at,
         score_reference=units["all_then"].value,
         score=units["all_now"].value,
         change=parts["change"],
-        users_left_out=parts["users_left_out"],
+        users_excluded=parts["users_excluded"],
         item_mix=parts["item_mix"],
         algorithm=parts.get("algorithm"),
-        rest=parts["rest"],
+        unexplained=parts["unexplained"],
         item_mix_baseline=parts.get("item_mix_baseline"),
         bound=weights.bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
         bound_holds=then.constant and (not other or one.baseline is not None),
         comparable=one.is_comparable,
-        left_out=(now.left_out.kind, then.left_out.kind),
+        held_out=(now.held_out.kind, then.held_out.kind),
         level=level,
         method=units["all_now"].method if again is None else "bootstrap",
         repeats=0 if again is None else len(again),
@@ -375,34 +376,34 @@ def _find_part(
     return Part(value, interval.low, interval.high)
 
 
-def _find_repeats(one: Split, again: Repetitions, quality: str) -> dict[str, Floats]:
+def _find_repeats(one: Split, again: Repetitions, metric: str) -> dict[str, Floats]:
     """The bootstrap repetitions of the scores that a change is made of."""
-    now, then = again.of(one.now, quality), again.of(one.then, quality)
+    now, then = again.of(one.now, metric), again.of(one.then, metric)
     found = {f"{name}_now": now[name] for name in ("all", "stay")} | {"weighted": now["weighted"]}
     found |= {f"{name}_then": then[name] for name in ("all", "stay")}
     if one.baseline is not None:
-        baseline = again.of(one.baseline, quality)
+        baseline = again.of(one.baseline, metric)
         found |= {"baseline_stay_now": baseline["stay"], "baseline_weighted": baseline["weighted"]}
     return found
 
 
-def _find_units(one: Split, weights: ItemWeights, quality: AnyQuality) -> dict[str, Units]:
+def _find_units(one: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str, Units]:
     """The scores that a change is made of, each with its independent units."""
     now, then = one.now, one.then
     here, there = find_evaluated_users(
         weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot
     )
-    raw, raw_then = Units.of(now, quality, None), Units.of(then, quality, None)
+    raw, raw_then = Units.of(now, metric, None), Units.of(then, metric, None)
     units = {
         "all_now": raw,
         "stay_now": raw.of_users(here),
-        "weighted": Units.of(now, quality, weights),
+        "weighted": Units.of(now, metric, weights),
         "all_then": raw_then,
         "stay_then": raw_then.of_users(there),
     }
     if one.baseline is not None and one.baseline.recommender == now.recommender:
         units |= {"baseline_stay_now": units["stay_now"], "baseline_weighted": units["weighted"]}
     elif one.baseline is not None:
-        units["baseline_stay_now"] = Units.of(one.baseline, quality, None).of_users(here)
-        units["baseline_weighted"] = Units.of(one.baseline, quality, weights)
+        units["baseline_stay_now"] = Units.of(one.baseline, metric, None).of_users(here)
+        units["baseline_weighted"] = Units.of(one.baseline, metric, weights)
     return units

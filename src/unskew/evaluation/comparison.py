@@ -17,11 +17,11 @@ from unskew.checks import require_instance
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out import MEANINGS
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
 from unskew.evaluation.intervals import holm
-from unskew.evaluation.left_out import MEANINGS
-from unskew.evaluation.quality import qualities as named_qualities
+from unskew.evaluation.metric import metrics as named_metrics
 from unskew.evaluation.results import Results, flatten
 from unskew.text import percent, to_json_value
 
@@ -67,7 +67,7 @@ class Comparison:
     comparable
         Whether the same of a held-out pair was left out of both: otherwise one of them is flattered, and there
         is no difference, interval or p-value (NaN).
-    left_out
+    held_out
         What was left out of the one and of the other; see `Score`.
     biased
         Whether the bias of the log can be in the difference. Neither interval nor p-value knows of it, and under
@@ -83,7 +83,7 @@ class Comparison:
 
     a: str
     b: str
-    quality: str
+    metric: str
     weighting: str
     difference: float
     low: float
@@ -92,7 +92,7 @@ class Comparison:
     p_holm: float
     level: float = 0.95
     comparable: bool = True
-    left_out: tuple[str, str] = ("profile", "profile")
+    held_out: tuple[str, str] = ("profile", "profile")
     biased: bool = True
     caveat: str = NO_VIEW
     empty_profiles: float = 0.0
@@ -105,7 +105,7 @@ class Comparison:
         p = "< 0.0001" if self.p_holm < 0.0001 else f"= {self.p_holm:.2g}"
         return (
             (
-                f"{self.a} minus {self.b}, {self.quality}, {self.weighting}: {self.difference:+z.4f} "
+                f"{self.a} minus {self.b}, {self.metric}, {self.weighting}: {self.difference:+z.4f} "
                 f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
             )
             + self._describe_caveats()
@@ -120,7 +120,7 @@ class Comparison:
         rest = "there are no others" if others.users == 0 else f"{others.difference:+z.4f} on the others"
         shown = f"{self.difference:+z.4f} on all users; {rest}"
         return (
-            f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.quality}: {shown})"
+            f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.metric}: {shown})"
         )
 
     def _describe_others(self) -> str:
@@ -157,13 +157,13 @@ class Comparison:
         return "".join(f"; {caveat}" for caveat in (*caveats, *([NO_VIEW] if self.biased else [])))
 
     def _explain_difference(self) -> str:
-        told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.left_out, strict=True))
+        told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.held_out, strict=True))
         use = (
             "use the same folds for both"
-            if "elsewhere" not in self.left_out
+            if "external" not in self.held_out
             else "use a time split, and lists with dates"
         )
-        return f"{self.a} and {self.b}, {self.quality}, {self.weighting}: not comparable ({told}); {use}"
+        return f"{self.a} and {self.b}, {self.metric}, {self.weighting}: not comparable ({told}); {use}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -178,7 +178,7 @@ class Comparison:
 
 def compare(
     *ranks: HeldOutRanks,
-    quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     weights: Weights = None,
     level: float = 0.95,
 ) -> Results[Comparison]:
@@ -188,16 +188,16 @@ def compare(
     ----------
     *ranks
         From `rank_held_out`, of the same snapshot and the same pairs.
-    quality, weights, level
-        As for `evaluate`, one quality or several. The weights are taken as given.
+    metric, weights, level
+        As for `evaluate`, one metric or several. The weights are taken as given.
 
     Examples
     --------
     >>> import unskew as us
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("cid", "x"), ("cid", "z"), ("dan", "y")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
-    >>> ranks = [us.rank_held_out(f"constant:{item}", log.at(1), qualities=["hit@1"]) for item in "xz"]
-    >>> us.compare(*ranks, quality="hit@1")[0].difference
+    >>> ranks = [us.rank_held_out(f"constant:{item}", log.at(1), metrics=["hit@1"]) for item in "xz"]
+    >>> us.compare(*ranks, metric="hit@1")[0].difference
     0.375
     """
     if len(ranks) < 2:
@@ -205,20 +205,20 @@ def compare(
     for other in ranks:
         require_instance(HeldOutRanks, other, "the ranks of a recommender", "give what rank_held_out gives")
         require_same_pairs(ranks[0], other)
-    wanted = named_qualities(quality)
+    wanted = named_metrics(metric)
     if len(wanted) > 1:
-        each = (compare(*ranks, quality=one, weights=weights, level=level) for one in wanted)
+        each = (compare(*ranks, metric=one, weights=weights, level=level) for one in wanted)
         return Results([comparison for some in each for comparison in some], ranks[0].snapshot.log.frames)
-    [quality] = wanted
-    weighting = ranks[0].weigh(quality, weights)
-    units = [Units.of(r, quality, weights) for r in ranks]
+    [metric] = wanted
+    weighting = ranks[0].weigh(metric, weights)
+    units = [Units.of(r, metric, weights) for r in ranks]
     view = ranks[0].snapshot.log.view_report
     caveat = NO_VIEW if view is None else view.caveat
     found = []
     for i, j in combinations(range(len(ranks)), 2):
         biased = any(ranks[k].may_be_biased(weighting) for k in (i, j))
-        if ranks[i].left_out != ranks[j].left_out:
-            found.append(_refuse(ranks[i], ranks[j], ranks[0].quality(quality).name, weighting, level))
+        if ranks[i].held_out != ranks[j].held_out:
+            found.append(_refuse(ranks[i], ranks[j], ranks[0].metric(metric).name, weighting, level))
             continue
         difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
         interval = difference.interval(level)
@@ -226,7 +226,7 @@ def compare(
             Comparison(
                 a=ranks[i].recommender,
                 b=ranks[j].recommender,
-                quality=ranks[0].quality(quality).name,
+                metric=ranks[0].metric(metric).name,
                 weighting=weighting.name,
                 difference=difference.value,
                 low=interval.low,
@@ -234,10 +234,10 @@ def compare(
                 p=difference.p_value(),
                 p_holm=math.nan,
                 level=level,
-                left_out=(ranks[i].left_out.kind, ranks[j].left_out.kind),
+                held_out=(ranks[i].held_out.kind, ranks[j].held_out.kind),
                 biased=biased,
                 caveat=caveat,
-                **_compare_populations(ranks[i], ranks[j], quality, weighting, level),
+                **_compare_populations(ranks[i], ranks[j], metric, weighting, level),
             )
         )
     corrected = holm([c.p for c in found])
@@ -252,7 +252,7 @@ class _Populations(TypedDict):
 
 
 def _compare_populations(
-    one: HeldOutRanks, other: HeldOutRanks, quality: AnyQuality, weighting: Weighting, level: float
+    one: HeldOutRanks, other: HeldOutRanks, metric: AnyMetric, weighting: Weighting, level: float
 ) -> _Populations:
     """How much of the scores is on empty profiles and lists, and the difference without, if that may decide."""
     shares = one.probabilities(weighting)
@@ -263,7 +263,7 @@ def _compare_populations(
     found = _Populations(empty_profiles=empty_profiles, empty_lists=(mine, theirs), with_profile=None)
     by_profile = empty_profiles > MOST_EMPTY and (one.personal or other.personal)
     if by_profile:
-        a, b = (r.values(quality)[bare] for r in (one, other))
+        a, b = (r.values(metric)[bare] for r in (one, other))
         by_profile = bool((a != b).any())
     by_list = mine is not None and theirs is not None and mine != theirs and max(mine, theirs) > MOST_EMPTY
     if by_profile:
@@ -277,21 +277,19 @@ def _compare_populations(
     users = len(np.unique(one.users[places]))
     if users == 0:
         return {**found, "with_profile": WithProfile(math.nan, math.nan, math.nan, 0, least)}
-    units = [Units.of_pairs(r, quality, weighting, kept) for r in (one, other)]
+    units = [Units.of_pairs(r, metric, weighting, kept) for r in (one, other)]
     difference = Difference.of(units[0], units[1], (units[0].numbers(), units[1].numbers()))
     low, high = difference.interval(level).low, difference.interval(level).high
     return {**found, "with_profile": WithProfile(difference.value, low, high, users, least)}
 
 
-def _refuse(
-    one: HeldOutRanks, other: HeldOutRanks, quality: str, weighting: Weighting, level: float
-) -> Comparison:
+def _refuse(one: HeldOutRanks, other: HeldOutRanks, metric: str, weighting: Weighting, level: float) -> Comparison:
     """A comparison that says why there is none."""
     nothing = math.nan
     return Comparison(
         a=one.recommender,
         b=other.recommender,
-        quality=quality,
+        metric=metric,
         weighting=weighting.name,
         difference=nothing,
         low=nothing,
@@ -300,5 +298,5 @@ def _refuse(
         p_holm=nothing,
         level=level,
         comparable=False,
-        left_out=(one.left_out.kind, other.left_out.kind),
+        held_out=(one.held_out.kind, other.held_out.kind),
     )

@@ -76,7 +76,7 @@ def sample_pairs(
 ) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
-    The mean of any quality over the rows is an unbiased estimate of the weighted score; no weights are needed
+    The mean of any metric over the rows is an unbiased estimate of the weighted score; no weights are needed
     any more. Pairs are drawn as for `evaluate` with the same sample and seed. `after`, `leave_last_out` and
     `min_items` are as there: profiles are then those at the time `after`, or those without their last items.
 
@@ -141,7 +141,7 @@ def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, w
         "n": selection.sample,
         "seed": selection.seed,
         "policy": getattr(weights, "policy", split.pairs.policy).to_dict(),
-        "users_left_out": asdict(selection.users_left_out(weighting)),
+        "users_excluded": asdict(selection.users_excluded(weighting)),
         "users_without_profile": asdict(selection.users_without_profile),
         "users_below_min_items": asdict(selection.users_below_min_items),
     }

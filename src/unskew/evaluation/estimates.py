@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Floats
 from unskew.evaluation.intervals import Interval, measure_units
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.metric import Metric
 from unskew.evaluation.unit_sums import ArrayUnits, Units
 
 
@@ -26,24 +26,24 @@ def sum_by_user(user: Codes, values: Floats, n: int) -> Floats:
 
 
 def estimate_from_users(
-    quality: Quality, mass: Floats, total: Floats, level: float, edges: Codes | None = None
+    metric: Metric, mass: Floats, total: Floats, level: float, edges: Codes | None = None
 ) -> Estimate:
-    """The score from the mass and the summed quality of each user; `edges` cut users into blocks."""
-    return estimate_from_units(quality, ArrayUnits(mass, total, edges), level, "users")
+    """The score from the mass and the summed metric of each user; `edges` cut users into blocks."""
+    return estimate_from_units(metric, ArrayUnits(mass, total, edges), level, "users")
 
 
-def estimate_from_draws(quality: Quality, values: Floats, level: float) -> Estimate:
-    """The score from the quality of each draw."""
-    return estimate_from_units(quality, ArrayUnits(np.ones(len(values)), values), level, "draws")
+def estimate_from_draws(metric: Metric, values: Floats, level: float) -> Estimate:
+    """The score from the metric of each draw."""
+    return estimate_from_units(metric, ArrayUnits(np.ones(len(values)), values), level, "draws")
 
 
-def estimate_from_units(quality: Quality, units: Units, level: float, method: str) -> Estimate:
+def estimate_from_units(metric: Metric, units: Units, level: float, method: str) -> Estimate:
     """The score from sums over its independent units."""
-    return limit_estimate(quality, *measure_units(units, level, quality.bounds, method))
+    return limit_estimate(metric, *measure_units(units, level, metric.bounds, method))
 
 
-def limit_estimate(quality: Quality, value: float, interval: Interval) -> Estimate:
-    """A score and its interval, as far as the quality can reach."""
-    # of a quality with one bound only it may reach beyond
-    low, high = max(interval.low, quality.lowest), min(interval.high, quality.highest)
+def limit_estimate(metric: Metric, value: float, interval: Interval) -> Estimate:
+    """A score and its interval, as far as the metric can reach."""
+    # of a metric with one bound only it may reach beyond
+    low, high = max(interval.low, metric.lowest), min(interval.high, metric.highest)
     return Estimate(value, replace(interval, low=low, high=high))

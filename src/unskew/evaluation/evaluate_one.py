@@ -1,4 +1,4 @@
-"""Evaluating a recommender: rank the held-out items once, then score them under any weights and quality.
+"""Evaluating a recommender: rank the held-out items once, then score them under any weights and metric.
 
 Ranks are the one expensive step. `rank_held_out` computes them; `HeldOutRanks.score` is then a few sweeps over
 arrays. What is uncertain about a score is in `intervals`, what differs between two in `comparison` and
@@ -15,11 +15,11 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_at_spark, require_local
 from unskew.errors import InputError, function
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.intervals import check_level
+from unskew.evaluation.metric import distinct_metrics, is_one_metric
+from unskew.evaluation.metric import metrics as named_metrics
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import distinct_qualities, is_one_quality
-from unskew.evaluation.quality import qualities as named_qualities
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
@@ -28,7 +28,7 @@ from unskew.evaluation.spark_evaluation import score_on_spark
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 
 Several = list[Any] | tuple[Any, ...]
-"""Qualities or recommenders in a list, or anything of the kind, which is not a text or a function."""
+"""Metrics or recommenders in a list, or anything of the kind, which is not a text or a function."""
 
 
 class EvaluateKeywords(SelectionKeywords, total=False):
@@ -43,7 +43,7 @@ def evaluate(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    quality: AnyQuality = "hit@5",
+    metric: AnyMetric = "hit@5",
     **options: Unpack[EvaluateKeywords],
 ) -> Score: ...
 
@@ -53,7 +53,7 @@ def evaluate(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    quality: Several,
+    metric: Several,
     **options: Unpack[EvaluateKeywords],
 ) -> Results[Score]: ...
 
@@ -63,7 +63,7 @@ def evaluate(
     recommender: Several | Mapping[str, AnyRecommender],
     snapshot: Snapshot,
     *,
-    quality: AnyQuality | Several = "hit@5",
+    metric: AnyMetric | Several = "hit@5",
     **options: Unpack[EvaluateKeywords],
 ) -> Results[Score]: ...
 
@@ -73,7 +73,7 @@ def evaluate(
     snapshot: Snapshot,
     *,
     weights: Weights = None,
-    quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     level: float = 0.95,
     **selection: Unpack[SelectionKeywords],
 ) -> Score | Results[Score]:
@@ -92,8 +92,8 @@ def evaluate(
         another method (`unskew.methods`); None for the raw score. With `after` or `leave_last_out`, fit them
         with the same option, so that they are fitted to what is held out: ``fit_weights(snapshot, reference,
         after=after)``.
-    quality
-        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Quality` of
+    metric
+        ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, one of users such as ``user-ndcg@10``, or a `Metric` of
         one's own; or a list of these.
     sample
         Draw this many pairs (users by P(u) with repetition, then one item each) instead of taking all.
@@ -122,24 +122,24 @@ def evaluate(
     Returns
     -------
     Score
-        Or, where a list of recommenders or of qualities was given, a list of scores (`Results`): of each
-        recommender all qualities. It can be had as a table.
+        Or, where a list of recommenders or of metrics was given, a list of scores (`Results`): of each
+        recommender all metrics. It can be had as a table.
 
     Examples
     --------
     >>> import unskew as us
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
-    >>> round(us.evaluate("popular", log.at(1), quality="hit@1").value, 4)
+    >>> round(us.evaluate("popular", log.at(1), metric="hit@1").value, 4)
     0.8333
     """
     check_level(level)  # refuse it before the work, not after
-    single = is_one_recommender(recommender) and is_one_quality(quality)
-    wanted = distinct_qualities(quality)
+    single = is_one_recommender(recommender) and is_one_metric(metric)
+    wanted = distinct_metrics(metric)
     if single and len(wanted) > 1:
         names = ", ".join(one.name for one in wanted)
         raise InputError(
-            f"{quality!r} stands for {names}, where one quality is asked for",
+            f"{metric!r} stands for {names}, where one metric is asked for",
             remedy="put it into a list, to have a list of scores",
         )
     models = name_recommenders(recommender)
@@ -161,13 +161,13 @@ def rank_held_out(
     recommender: AnyRecommender,
     snapshot: Snapshot,
     *,
-    qualities: AnyQuality | Iterable[AnyQuality] = ("hit@5",),
+    metric: AnyMetric | Iterable[AnyMetric] = ("hit@5",),
     weights: Weights | Sequence[Weights] = None,
     **selection: Unpack[SelectionKeywords],
 ) -> HeldOutRanks:
     """Fit a recommender and rank every held-out item; the result can be scored again and again.
 
-    Parameters are those of `evaluate`; `qualities` decide how deep the lists must be (``"rank<=1,5,10"`` stands
+    Parameters are those of `evaluate`; `metric` decides how deep the lists must be (``"rank<=1,5,10"`` stands
     for several), and with `sample` the `weights`, one or several, decide which pairs are drawn.
 
     Examples
@@ -175,11 +175,11 @@ def rank_held_out(
     >>> import unskew as us
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
-    >>> ranks = us.rank_held_out("constant:x,y", log.at(1), qualities="rank<=1,2")
-    >>> [(s.quality, round(s.value, 3)) for s in ranks.scores("rank<=1,2")]
+    >>> ranks = us.rank_held_out("constant:x,y", log.at(1), metric="rank<=1,2")
+    >>> [(s.metric, round(s.value, 3)) for s in ranks.scores("rank<=1,2")]
     [('hit@1', 0.5), ('hit@2', 0.833)]
     """
     require_local(snapshot, function("rank_held_out"))
     several = weights if isinstance(weights, Sequence) else [weights]
     chosen = PairSelection.of(snapshot, several, **selection)
-    return rank_selection(recommender, chosen, named_qualities(qualities))
+    return rank_selection(recommender, chosen, named_metrics(metric))

@@ -23,12 +23,12 @@ from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import check_level
 from unskew.evaluation.list_dates import describe_unscored
-from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
-from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
+from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
@@ -56,7 +56,7 @@ def report(
     reference: Any = None,
     weights: ItemWeights | None = None,
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
-    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     by: str | None = None,
     refit: int | None = None,
     level: float = 0.95,
@@ -85,7 +85,7 @@ def report(
         What ran at the reference date, if it was another recommender: it is scored there in place of the others,
         and again now, so that a change is split into what comes from the algorithm as well. A table of lists that
         does not say from when they are counts as valid then, and not now.
-    qualities
+    metric
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
     sample, seed, leave_out, after, leave_last_out, folds, min_items, level
         As for `evaluate`, all but `level` in `more`. `min_items` is that of all scores and of the weights. With
@@ -127,8 +127,8 @@ def report(
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
     named = name_recommenders(recommenders)
-    wanted = distinct_qualities(qualities, several=selection.after is not None)
-    check_user_qualities(wanted, selection.sample)
+    wanted = distinct_metrics(metric, several=selection.after is not None)
+    check_user_metrics(wanted, selection.sample)
     ran = None if baseline is None else _name_baseline(baseline, named)
     reports: list[Report] = []
     for one in draws:
@@ -141,7 +141,7 @@ def report(
                 at=at,
                 reference=target,
                 weights=weights,
-                qualities=wanted,
+                metrics=wanted,
                 options=selection,
                 fit=fit,
                 level=level,
@@ -160,7 +160,7 @@ def report(
             given=weights,
             models=named,
             baseline=ran,
-            qualities=wanted,
+            metrics=wanted,
             selection=selection,
             level=level,
         )
@@ -181,7 +181,7 @@ class _Evaluation:
     given: ItemWeights | None
     models: dict[str, Recommender]
     baseline: dict[str, Recommender] | None
-    qualities: list[Quality]
+    metrics: list[Metric]
     selection: SelectionOptions
     level: float
     work: WorkEstimate | None = None
@@ -191,7 +191,7 @@ class _Evaluation:
         dates = [self.now] if not isinstance(self.reference, Snapshot) else [self.reference, self.now]
         models = {**self.models, **(self.baseline or {})}
         work, selection = WorkEstimate.of(list(models.values()), dates, self.selection), self.selection
-        if must_draw(work, selection, self.qualities, needs_all=needs_all):
+        if must_draw(work, selection, self.metrics, needs_all=needs_all):
             work = work.draw()
             selection = replace(selection, sample=work.sample)
         work.announce("a smaller model, such as ease?max_items=5000, is faster")
@@ -202,17 +202,17 @@ class _Evaluation:
         again = self._repeat(refit)
         scores: list[Score] = []
         for then in self.reference_ranks if self.baseline is not None else ():
-            scores += [then.score(quality, level=self.level) for quality in self.qualities]
+            scores += [then.score(metric, level=self.level) for metric in self.metrics]
         then_by_name = {r.recommender: r for r in self.reference_ranks} if self.baseline is None else {}
         for ranks in self.ranks:
-            for quality in self.qualities:
+            for metric in self.metrics:
                 if ranks.recommender in then_by_name:
-                    scores.append(then_by_name[ranks.recommender].score(quality, level=self.level))
-                found = [ranks.score(quality, w, level=self.level) for w in self._weightings_of(quality)]
+                    scores.append(then_by_name[ranks.recommender].score(metric, level=self.level))
+                found = [ranks.score(metric, w, level=self.level) for w in self._weightings_of(metric)]
                 if by is not None:
-                    found += self._segments(ranks, quality, by)
+                    found += self._segments(ranks, metric, by)
                 if refit and again is not None:
-                    found = [_refit_score(score, again, ranks, quality.bounds) for score in found]
+                    found = [_refit_score(score, again, ranks, metric.bounds) for score in found]
                 scores += found
         weights, frames = self.weights, self.now.log.frames
         return Report(
@@ -265,12 +265,12 @@ class _Evaluation:
         return [None] if self.weights is None else [None, self.weights]
 
     @property
-    def pair_qualities(self) -> list[Quality]:
+    def pair_metrics(self) -> list[Metric]:
         """Those that take weights."""
-        return [quality for quality in self.qualities if not isinstance(quality, UserQuality)]
+        return [metric for metric in self.metrics if not isinstance(metric, UserMetric)]
 
-    def _weightings_of(self, quality: Quality) -> list[ItemWeights | None]:
-        return [None] if isinstance(quality, UserQuality) else self.weightings
+    def _weightings_of(self, metric: Metric) -> list[ItemWeights | None]:
+        return [None] if isinstance(metric, UserMetric) else self.weightings
 
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
@@ -299,8 +299,8 @@ class _Evaluation:
         """What was not scored, and why."""
         if self.work is not None and self.work.by_default:
             yield self.work.describe_sample()
-        if self.reference is not None and not self.pair_qualities:
-            yield "qualities of users have no weighted score, and so no split of a change"
+        if self.reference is not None and not self.pair_metrics:
+            yield "metrics of users have no weighted score, and so no split of a change"
         axis = self.split.known.log.axis
         yield from describe_unscored(self.models, axis, self.split.known)
         if self.split_before is not None:
@@ -313,19 +313,19 @@ class _Evaluation:
     ) -> list[HeldOutRanks]:
         selection = PairSelection.of_split(split, weights, self.selection)
         return [
-            replace(rank_selection(model, selection, self.qualities), recommender=name)
+            replace(rank_selection(model, selection, self.metrics), recommender=name)
             for name, model in models.items()
         ]
 
-    def _segments(self, ranks: HeldOutRanks, quality: Quality, by: str) -> list[Score]:
-        weightings = self._weightings_of(quality)
-        found = [s for w in weightings for s in ranks.by_segment(by, quality, w, level=self.level)]
+    def _segments(self, ranks: HeldOutRanks, metric: Metric, by: str) -> list[Score]:
+        weightings = self._weightings_of(metric)
+        found = [s for w in weightings for s in ranks.by_segment(by, metric, w, level=self.level)]
         return [replace(score, segment=f"{by}={score.segment}") for score in found]
 
     @cached_property
     def splits(self) -> list[Split]:
         """Whose changes are split: each recommender now, against itself or the baseline then."""
-        if self.weights is None or not self.reference_ranks or not self.pair_qualities:
+        if self.weights is None or not self.reference_ranks or not self.pair_metrics:
             return []
         if self.baseline is None:
             now_by_name = {r.recommender: r for r in self.ranks}
@@ -336,13 +336,13 @@ class _Evaluation:
 
     def _repeat(self, refit: int | None) -> Repetitions | None:
         """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""
-        if self.weights is None or not self.pair_qualities or (refit is None and not self.splits):
+        if self.weights is None or not self.pair_metrics or (refit is None and not self.splits):
             return None
         return bootstrap_if_possible(
             self.ranks,
             self.target,
             self.weights,
-            self.pair_qualities,
+            self.pair_metrics,
             reference_ranks=self.reference_ranks,
             repeats=refit,
             seed=self.selection.seed,
@@ -350,11 +350,11 @@ class _Evaluation:
 
     def _changes(self, again: Repetitions | None) -> list[Change]:
         return [
-            explain_split(one, weights, quality, self.level, again)
+            explain_split(one, weights, metric, self.level, again)
             for weights in self.weightings[1:]
             if weights is not None
             for one in self.splits
-            for quality in self.pair_qualities
+            for metric in self.pair_metrics
         ]
 
     def _describe_empty(self) -> Iterator[str]:
@@ -368,14 +368,14 @@ class _Evaluation:
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
-        """Of the recommenders now, under each quality and weighting."""
+        """Of the recommenders now, under each metric and weighting."""
         if len(self.ranks) < 2:
             return []
         return [
             comparison
-            for quality in self.qualities
-            for weights in self._weightings_of(quality)
-            for comparison in compare(*self.ranks, quality=quality, weights=weights, level=self.level)
+            for metric in self.metrics
+            for weights in self._weightings_of(metric)
+            for comparison in compare(*self.ranks, metric=metric, weights=weights, level=self.level)
         ]
 
 
@@ -388,7 +388,7 @@ def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: 
     """The same score with an interval that knows that the weights were fitted."""
     if score.weighting != "weighted" or score.segment is not None:
         return score
-    repeats = again.of(ranks, score.quality)["weighted"]
+    repeats = again.of(ranks, score.metric)["weighted"]
     return replace_interval(score, repeats, target_known=again.target_known, bounds=bounds)
 
 

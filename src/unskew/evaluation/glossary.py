@@ -13,9 +13,9 @@ WORDS = {
     "item weights": "A number for each item that says how often it is held out, compared with drawing blindly: 1 "
     "is as often, 2 twice as often.",
     "points": "Percentage points: from 10 % to 12 % is 2 points.",
-    "users left out": "Users who hold nothing that exists at the other date, so that no weighting can make them "
+    "users excluded": "Users who hold nothing that exists at the other date, so that no weighting can make them "
     "comparable.",
-    "not explained": "What is left of a change once the item mix, the users left out and a change of algorithm "
+    "unexplained": "What is left of a change once the item mix, the users excluded and a change of algorithm "
     "are taken off. It can be a real improvement, chance, or bias that is left.",
     "bound": "The furthest that the debiased score of a list that is the same for everybody can still be from its "
     "score at the reference date.",

@@ -1,4 +1,4 @@
-"""Held-out ranks: computed once, and scored under any weights and quality."""
+"""Held-out ranks: computed once, and scored under any weights and metric."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from unskew.engines.population import AppliedWeights
 from unskew.engines.spark_log import SparkSnapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
-from unskew.evaluation.left_out import LeftOut
-from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
+from unskew.evaluation.held_out import HeldOut
+from unskew.evaluation.metric import Metric, UserMetric
+from unskew.evaluation.metric import metric as named_metric
+from unskew.evaluation.metric import metrics as named_metrics
+from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
 from unskew.evaluation.pair_sums import PairSums
-from unskew.evaluation.quality import Quality, UserQuality
-from unskew.evaluation.quality import qualities as named_qualities
-from unskew.evaluation.quality import quality as named_quality
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.frames import to_native
 
-AnyQuality = str | Quality | Callable[..., npt.ArrayLike]
+AnyMetric = str | Metric | Callable[..., npt.ArrayLike]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -48,7 +48,7 @@ class HeldOutRanks:
         The number that the recommender gives to the held-out item, or None.
     depth
         Down to which place of the lists ranks are known.
-    left_out
+    held_out
         What of a pair was left out of the model that ranked it.
     constant
         Whether everybody is recommended the same list.
@@ -65,7 +65,7 @@ class HeldOutRanks:
     ranks: Codes
     grades: Floats | None
     depth: int
-    left_out: LeftOut = LeftOut()
+    held_out: HeldOut = HeldOut()
     constant: bool = False
     empty: Mask | None = None
     personal: bool = True
@@ -99,9 +99,9 @@ class HeldOutRanks:
             f"HeldOutRanks({self.recommender} at {self.snapshot.at}: {len(self)} pairs, down to rank {self.depth})"
         )
 
-    def quality(self, given: AnyQuality) -> Quality:
-        """A quality under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
-        return named_quality(given).rename(several=self.selection.several)
+    def metric(self, given: AnyMetric) -> Metric:
+        """A metric under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
+        return named_metric(given).rename(several=self.selection.several)
 
     def may_be_biased(self, weighting: Weighting) -> bool:
         """Whether the bias of the log can be in scores.
@@ -117,30 +117,30 @@ class HeldOutRanks:
         """Whether these are ranks on a view that earned the trust for this recommender."""
         return self.snapshot.log.is_debiased_for(self.recommender, self.model, constant=self.constant)
 
-    def values(self, quality: AnyQuality) -> Floats:
-        """The quality of each pair; one of users is the same for all pairs that were sought in one list."""
-        wanted = self.quality(quality)
+    def values(self, metric: AnyMetric) -> Floats:
+        """The metric of each pair; one of users is the same for all pairs that were sought in one list."""
+        wanted = self.metric(metric)
         if wanted.depth > self.depth:
             raise PolicyError(
                 f"ranks were computed down to {self.depth}, but {wanted.name} looks down to {wanted.depth}",
-                remedy=f"name it in {option('qualities')} of rank_held_out",
+                remedy=f"name it in {option('metric')} of rank_held_out",
             )
-        if isinstance(wanted, UserQuality):
-            check_user_qualities([wanted], self.sample)
+        if isinstance(wanted, UserMetric):
+            check_user_metrics([wanted], self.sample)
             return wanted.of_lists(self.ranks, self.selection.lists)
         return wanted(self.ranks, self.grades)
 
-    def user_sums(self, quality: AnyQuality, weights: Weights) -> tuple[Floats, Floats]:
-        """For each user of the log: its mass, and its mass times quality. Both sum over all pairs."""
+    def user_sums(self, metric: AnyMetric, weights: Weights) -> tuple[Floats, Floats]:
+        """For each user of the log: its mass, and its mass times metric. Both sum over all pairs."""
         self.selection.require_all()
-        weighting = self.weigh(quality, weights)
-        return weighting.user_mass, self._user_totals(weighting, self.values(quality))
+        weighting = self.weigh(metric, weights)
+        return weighting.user_mass, self._user_totals(weighting, self.values(metric))
 
     def estimate(
-        self, quality: AnyQuality, weightings: Sequence[Weighting], *, level: float = 0.95
+        self, metric: AnyMetric, weightings: Sequence[Weighting], *, level: float = 0.95
     ) -> list[Estimate]:
         """The value and the interval of the score under each weighting; no more than a sum over the pairs each."""
-        wanted, values = self.quality(quality), self.values(quality)
+        wanted, values = self.metric(metric), self.values(metric)
         if self.sample is not None:
             drawn = (values[self.selection.places_of_draws(weighting)] for weighting in weightings)
             return [estimate_from_draws(wanted, some, level) for some in drawn]
@@ -155,28 +155,28 @@ class HeldOutRanks:
             for weighting in weightings
         ]
 
-    def score(self, quality: AnyQuality = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
-        """The score under a quality and weights. Cheap: nothing is ranked again."""
-        weighting = self.weigh(quality, weights)
-        estimate = self.estimate(quality, [weighting], level=level)[0]
+    def score(self, metric: AnyMetric = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
+        """The score under a metric and weights. Cheap: nothing is ranked again."""
+        weighting = self.weigh(metric, weights)
+        estimate = self.estimate(metric, [weighting], level=level)[0]
         shares = self.probabilities(weighting)
         if self.sample is None:
             users = int(np.count_nonzero(weighting.user_mass))
-            return self._score(self.quality(quality), weighting, estimate, self._sum_pairs(shares), users)
+            return self._score(self.metric(metric), weighting, estimate, self._sum_pairs(shares), users)
         place = self.selection.places_of_draws(weighting)
         users = len(np.unique(self.users[place]))
         sums = replace(self._sum_pairs(shares), pairs=len(place))
-        return self._score(self.quality(quality), weighting, estimate, sums, users)
+        return self._score(self.metric(metric), weighting, estimate, sums, users)
 
     def scores(
         self,
-        qualities: AnyQuality | Iterable[AnyQuality],
+        metrics: AnyMetric | Iterable[AnyMetric],
         weights: Weights = None,
         *,
         level: float = 0.95,
     ) -> Results[Score]:
-        """The scores under several qualities, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
-        found = [self.score(q, weights, level=level) for q in named_qualities(qualities)]
+        """The scores under several metrics, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
+        found = [self.score(q, weights, level=level) for q in named_metrics(metrics)]
         return Results(found, self.snapshot.log.frames)
 
     def to_arrow(self, weights: Weights = None) -> pa.Table:
@@ -185,7 +185,7 @@ class HeldOutRanks:
         Columns are user, item (ids), rank (from 1; null if the item is not among the best `depth`), probability
         and grade (null if the recommender gives none). The probability is that of the pair under `weights`, P(u)
         P(i|u,w), or its share of the draws where pairs were sampled; it sums to 1, and the score is the sum of
-        probability times quality.
+        probability times metric.
         """
         pairs = self.selection.pairs
         grades = np.full(len(self), np.nan) if self.grades is None else self.grades
@@ -203,14 +203,14 @@ class HeldOutRanks:
         """The same in the dataframe library that the log came in."""
         return to_native(self.to_arrow(weights), self.snapshot.log.frames)
 
-    def by_user(self, quality: AnyQuality = "hit@5", weights: Weights = None) -> Any:
+    def by_user(self, metric: AnyMetric = "hit@5", weights: Weights = None) -> Any:
         """What each user adds to the score, one row each, in the dataframe library that the log came in.
 
-        Columns are user (id), value (the mean quality of its pairs, weighted), probability (of all its pairs
+        Columns are user (id), value (the mean metric of its pairs, weighted), probability (of all its pairs
         together) and pairs (how many have any weight). Users in the order of their ids; who has no weight is not
         there. The score is the sum of value times probability.
         """
-        wanted = self.quality(quality)
+        wanted = self.metric(metric)
         shares, values = self.probabilities(self.weigh(wanted, weights)), self.values(wanted)
         n, log = len(self.snapshot.log.users), self.snapshot.log
         mass, total = sum_by_user(self.users, shares, n), sum_by_user(self.users, shares * values, n)
@@ -223,7 +223,7 @@ class HeldOutRanks:
     def by_segment(
         self,
         labels: str | npt.NDArray[Any],
-        quality: AnyQuality | Iterable[AnyQuality] = "hit@5",
+        metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
         weights: Weights = None,
         *,
         level: float = 0.95,
@@ -237,25 +237,23 @@ class HeldOutRanks:
         labels
             The name of a column read with ``read_log(labels=...)``, or an array with a label for each place of
             ``snapshot.profiles.item``.
-        quality, weights, level
-            As for `evaluate`, one quality or several.
+        metric, weights, level
+            As for `evaluate`, one metric or several.
         """
         self.selection.require_all()
         found = [
-            s
-            for q in named_qualities(quality)
-            for s in self._score_segments(labels, self.quality(q), weights, level)
+            s for q in named_metrics(metric) for s in self._score_segments(labels, self.metric(q), weights, level)
         ]
         return Results(found, self.snapshot.log.frames)
 
     def _score_segments(
-        self, labels: str | npt.NDArray[Any], wanted: Quality, weights: Weights, level: float
+        self, labels: str | npt.NDArray[Any], wanted: Metric, weights: Weights, level: float
     ) -> list[Score]:
-        """The scores of each segment under one quality."""
+        """The scores of each segment under one metric."""
         weighting = self.weigh(wanted, weights)
         shares, values = self._shares(weighting), self.values(wanted)
         names, order, ends = self._segments(labels)
-        if isinstance(wanted, UserQuality):
+        if isinstance(wanted, UserMetric):
             self._require_whole_lists(wanted, order, ends)
         found = []
         for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
@@ -290,7 +288,7 @@ class HeldOutRanks:
         ends = np.cumsum(np.bincount(codes, minlength=len(found)))
         return (found if names is None else names[found]).tolist(), order, ends
 
-    def _require_whole_lists(self, quality: Quality, order: Codes, ends: Codes) -> None:
+    def _require_whole_lists(self, metric: Metric, order: Codes, ends: Codes) -> None:
         """Refuse segments that part what was sought in one list."""
         segment = np.empty(len(order), dtype=np.int64)
         segment[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
@@ -301,20 +299,20 @@ class HeldOutRanks:
         if parted.any():
             user = self.snapshot.log.users[int(self.users[one[int(np.argmax(parted))]])]
             raise PolicyError(
-                f"{quality.name} is about all held-out items of a user, but those of user {user!r} are in several "
+                f"{metric.name} is about all held-out items of a user, but those of user {user!r} are in several "
                 "segments",
                 remedy="split by a column that is the same in all rows of a user",
             )
 
-    def weigh(self, quality: AnyQuality, weights: Weights) -> Weighting:
-        """The weights on what is held out, which a quality of users does not take."""
-        weighting, wanted = self.selection.weigh(weights), self.quality(quality)
-        if isinstance(wanted, UserQuality) and weighting.name != "raw":
+    def weigh(self, metric: AnyMetric, weights: Weights) -> Weighting:
+        """The weights on what is held out, which a metric of users does not take."""
+        weighting, wanted = self.selection.weigh(weights), self.metric(metric)
+        if isinstance(wanted, UserMetric) and weighting.name != "raw":
             raise PolicyError(
                 f"{wanted.name} is about all held-out items of a user at once, and leaves item weights nothing to "
                 "choose from",
-                remedy=f"leave out {option('weights')}, or use a quality of single items such as "
-                f"{self.quality(f'hit@{wanted.depth}').name}",
+                remedy=f"leave out {option('weights')}, or use a metric of single items such as "
+                f"{self.metric(f'hit@{wanted.depth}').name}",
             )
         return weighting
 
@@ -331,7 +329,7 @@ class HeldOutRanks:
         return np.bincount(place, minlength=len(self)) / len(place)
 
     def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
-        """The mass of each user times quality, summed over its pairs."""
+        """The mass of each user times metric, summed over its pairs."""
         some = np.flatnonzero(values)  # few pairs, of a constant list
         shares = weighting.pair_shares[self.entries[some]]
         return sum_by_user(self.users[some], shares * values[some], len(self.snapshot.log.users))
@@ -351,19 +349,19 @@ class HeldOutRanks:
         )
 
     def _score(
-        self, quality: Quality, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
+        self, metric: Metric, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
     ) -> Score:
         return make_score(
             self.recommender,
-            quality,
+            metric,
             self.snapshot,
             weighting,
             estimate,
             sums,
-            self.left_out,
+            self.held_out,
             users=users,
             biased=self.may_be_biased(weighting),
-            users_left_out=self.selection.users_left_out(weighting),
+            users_excluded=self.selection.users_excluded(weighting),
             users_without_profile=self.selection.users_without_profile,
             users_below_min_items=self.selection.users_below_min_items,
         )
@@ -371,19 +369,19 @@ class HeldOutRanks:
 
 def make_score(
     recommender: str,
-    quality: Quality,
+    metric: Metric,
     part: Slice | SparkSnapshot,
     weighting: AppliedWeights,
     estimate: Estimate,
     sums: PairSums,
-    left_out: LeftOut,
+    held_out: HeldOut,
     **more: Unpack[ScoredUsers],
 ) -> Score:
     """A score from all that is known about it."""
     interval = estimate.interval
     return Score(
         recommender=recommender,
-        quality=quality.name,
+        metric=metric.name,
         view=part.policy.view,
         weighting=weighting.name,
         top=weighting.top,
@@ -399,9 +397,9 @@ def make_score(
         largest_item=sums.largest_item,
         empty_profiles=sums.empty_profiles,
         empty_lists=sums.empty_lists,
-        exact=left_out.exact,
-        left_out=left_out.kind,
-        folds=left_out.folds,
+        exact=held_out.exact,
+        held_out=held_out.kind,
+        folds=held_out.folds,
         **more,
     )
 
@@ -411,6 +409,6 @@ class ScoredUsers(TypedDict):
 
     users: int
     biased: bool
-    users_left_out: Share
+    users_excluded: Share
     users_without_profile: Share
     users_below_min_items: Share

@@ -12,7 +12,7 @@ from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.estimates import sum_by_user
-from unskew.evaluation.held_out_ranks import AnyQuality, HeldOutRanks
+from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import (
     UNIT,
     Bounds,
@@ -30,7 +30,7 @@ from unskew.evaluation.intervals import (
     p_value,
     standard_error,
 )
-from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.metric import metric as named_metric
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,13 @@ class Units:
     Attributes
     ----------
     mass, total
-        The mass of each unit, 0 for one that is not evaluated, and its mass times quality.
+        The mass of each unit, 0 for one that is not evaluated, and its mass times metric.
     user
         Whose it is.
     method
         What the units are: ``users`` or ``draws``.
     bounds
-        Between which values the quality lies.
+        Between which values the metric lies.
     """
 
     mass: Floats
@@ -56,20 +56,20 @@ class Units:
     bounds: Bounds = UNIT
 
     @classmethod
-    def of(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: Weights) -> Units:
+    def of(cls, ranks: HeldOutRanks, metric: AnyMetric, weights: Weights) -> Units:
         """Those of a score."""
-        bounds = named_quality(quality).bounds
+        bounds = named_metric(metric).bounds
         if ranks.sample is None:
-            mass, total = ranks.user_sums(quality, weights)
+            mass, total = ranks.user_sums(metric, weights)
             return cls(mass, total, np.arange(len(mass)), "users", bounds)
         place = ranks.selection.places_of_draws(ranks.selection.weigh(weights))
-        values = ranks.values(quality)[place]
+        values = ranks.values(metric)[place]
         return cls(np.ones(len(place)), values, ranks.users[place], "draws", bounds)
 
     @classmethod
-    def of_pairs(cls, ranks: HeldOutRanks, quality: AnyQuality, weights: Weights, kept: Mask) -> Units:
+    def of_pairs(cls, ranks: HeldOutRanks, metric: AnyMetric, weights: Weights, kept: Mask) -> Units:
         """Those of the score of some pairs alone."""
-        bounds, values = named_quality(quality).bounds, ranks.values(quality)
+        bounds, values = named_metric(metric).bounds, ranks.values(metric)
         weighting = ranks.selection.weigh(weights)
         if ranks.sample is None:
             n, shares = len(ranks.snapshot.log.users), ranks.probabilities(weighting)[kept]
@@ -114,7 +114,7 @@ class Difference:
         Its standard error by the influences of the units, and the effective number of units that it rests on: the
         error of a difference is known no better than that of either.
     evidence
-        What is known about it where the quality has bounds, in units of `width`.
+        What is known about it where the metric has bounds, in units of `width`.
     """
 
     value: float

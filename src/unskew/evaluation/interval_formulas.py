@@ -55,7 +55,7 @@ _MANY = 1e30
 
 @dataclass(frozen=True)
 class Bounds:
-    """The lowest and the highest value that a quality can have, and so its mean."""
+    """The lowest and the highest value that a metric can have, and so its mean."""
 
     lowest: float = 0.0
     highest: float = 1.0

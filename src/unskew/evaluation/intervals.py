@@ -1,13 +1,13 @@
 """Intervals and tests: how sure a score is. Users are the independent units.
 
-A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the quality of user u (its items weighted by P(i|u,w)) and
-m_u its share of P(u). Pairs of one user are never taken as independent. Qualities lie between a lowest and a
+A score is ``L = sum_u m_u x_u / sum_u m_u`` with x_u the metric of user u (its items weighted by P(i|u,w)) and
+m_u its share of P(u). Pairs of one user are never taken as independent. Metrics lie between a lowest and a
 highest value, and so scores have limits even where nothing, or everything, was found: see `interval_formulas`.
 What each of them rests on is the effective number of users, ``(sum m)^2 / sum m^2``: where a few have most of
 P(u), the error rests on those few. Since it is itself estimated, it is taken with Student's t of n - 1 degrees
 of freedom.
 
-A quality without bounds has Student's interval. If users are drawn independently, user u moves its score by its
+A metric without bounds has Student's interval. If users are drawn independently, user u moves its score by its
 *influence* ``h_u = m_u (x_u - L) / sum m``, and the variance is estimated by ``n/(n-1) sum_u h_u^2``:
 linearised, as for any ratio of sums over users. Influences add up: that on a difference of two scores is the
 difference of those on each, so that what the two share cancels.
@@ -122,7 +122,7 @@ def interval_around(value: float, error: float, n: float, level: float, method: 
 def interval_from_units(
     mass: Floats, total: Floats, level: float, bounds: Bounds = UNIT, method: str = "users"
 ) -> Interval:
-    """The interval of a score from the mass and the summed quality of each independent unit.
+    """The interval of a score from the mass and the summed metric of each independent unit.
 
     >>> low, high = interval_from_units(np.ones(400), np.zeros(400), 0.95)
     >>> low, round(high, 4)

@@ -1,4 +1,4 @@
-"""Of which recommenders there is no score at a date: lists made elsewhere may not be valid then, or not say so."""
+"""Of which recommenders there is no score at a date: lists external may not be valid then, or not say so."""
 
 from __future__ import annotations
 

@@ -25,10 +25,10 @@ from unskew.data.split_rule import require_snapshot
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds
+from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pairs import all_pairs, draw, pairs_of
-from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.recommend.contract import HeldOutPairs, PreparedLists, Recommender
 
@@ -107,11 +107,11 @@ class PairSelection:
         """The list in which each pair is sought, as a number."""
         return self.held.number_lists(self.pairs)
 
-    def left_out(self, model: Recommender) -> LeftOut:
+    def held_out(self, model: Recommender) -> HeldOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
         seen, kind = self.held.profiles, self.part.policy.held
         dated = isinstance(model, PreparedLists) and model.is_valid_at(seen.log.axis, seen.tick) is True
-        return LeftOut.of(
+        return HeldOut.of(
             model,
             alone=self.held.together == 1,
             by_time=kind == "later",
@@ -148,7 +148,7 @@ class PairSelection:
             )
         return place
 
-    def users_left_out(self, weighting: Weighting) -> Share:
+    def users_excluded(self, weighting: Weighting) -> Share:
         """Whom the weights leave out, of those who can be evaluated."""
         out = (self.part.sizes() > 0) & (weighting.part.sizes() == 0)
         return self.part.share_of(out)
@@ -196,10 +196,10 @@ def _weigh(part: Slice, weights: Weights) -> Weighting:
     return weighting
 
 
-def check_user_qualities(qualities: Iterable[Quality], sample: int | None) -> None:
-    """Refuse qualities that need all held-out items of a user, if only some pairs are drawn."""
-    for quality in qualities:
-        if sample is not None and isinstance(quality, UserQuality):
+def check_user_metrics(metrics: Iterable[Metric], sample: int | None) -> None:
+    """Refuse metrics that need all held-out items of a user, if only some pairs are drawn."""
+    for metric in metrics:
+        if sample is not None and isinstance(metric, UserMetric):
             raise PolicyError(
-                f"{quality.name} needs all held-out items of a user", remedy=f"leave out {option('sample')}"
+                f"{metric.name} needs all held-out items of a user", remedy=f"leave out {option('sample')}"
             )

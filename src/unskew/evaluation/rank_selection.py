@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from unskew.errors import UnskewWarning
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.pair_selection import PairSelection, check_user_qualities
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.metric import Metric
+from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
 from unskew.evaluation.ranking import describe_missing_lists, rank_folds, rank_pairs
 from unskew.evaluation.remembered_ranks import recall_or_rank
 from unskew.recommend.contract import traits_of
@@ -19,18 +19,18 @@ from unskew.recommend.specs import recommender as named_recommender
 def rank_selection(
     recommender: AnyRecommender,
     selection: PairSelection,
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     *,
     tell_missing: Callable[[str], None] | None = None,
 ) -> HeldOutRanks:
-    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the qualities look.
+    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the metrics look.
 
-    `tell_missing` is told if lists made elsewhere lack some of the users; by default that is a warning.
+    `tell_missing` is told if lists external lack some of the users; by default that is a warning.
     """
-    check_user_qualities(qualities, selection.sample)
+    check_user_metrics(metrics, selection.sample)
     model = named_recommender(recommender)
-    depth = max(q.depth for q in qualities)
-    graded = any(q.needs_grades for q in qualities)
+    depth = max(q.depth for q in metrics)
+    graded = any(q.needs_grades for q in metrics)
     held, pairs = selection.held, selection.pairs
     if selection.folds is None:
         ranked = recall_or_rank(
@@ -48,7 +48,7 @@ def rank_selection(
         ranked.ranks,
         ranked.grades,
         depth,
-        selection.left_out(model),
+        selection.held_out(model),
         traits.constant,
         empty=ranked.empty,
         personal=traits.personal,

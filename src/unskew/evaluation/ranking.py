@@ -87,7 +87,7 @@ def rank_pairs(
         ranks, empty = ask_for_ranks(model, pairs, depth)
     else:
         ranks, empty = _rank_in_lists(model, held, pairs, depth)
-    if traits.made_elsewhere and len(ranks) and not ranks.any():
+    if traits.external and len(ranks) and not ranks.any():
         warnings.warn(
             f"{model} recommends none of the held-out items to anyone, as happens when lists leave out what users "
             "already hold: make them from profiles without the held-out item (column held_out), or use "

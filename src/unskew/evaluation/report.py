@@ -34,7 +34,7 @@ class Report:
     min_items
         All scores are of users with at least so many items, at the date of the score.
     scores
-        Of each recommender and quality: at the reference date, raw and weighted; with `by`, of each segment as
+        Of each recommender and metric: at the reference date, raw and weighted; with `by`, of each segment as
         well.
     changes
         Since the reference date, if that is a date whose profiles are known.
@@ -45,7 +45,7 @@ class Report:
     bound_holds
         Whether the bound of the weights is about these scores: it is not if they were fitted at another date.
     notes
-        What was not scored and why, in sentences: lists made elsewhere that were not valid at a date, pairs where
+        What was not scored and why, in sentences: lists external that were not valid at a date, pairs where
         ranking all would take hours. And which comparisons users without a profile may decide.
     work
         About what it took, from counts; None on Spark.

@@ -1,6 +1,6 @@
 """A report as a page that a team can read: the answer in words, then charts, tables, and what to beware of.
 
-Sections that need more than a report (scores over time, profiles, how it was made) are made elsewhere and given.
+Sections that need more than a report (scores over time, profiles, how it was made) are external and given.
 """
 
 from __future__ import annotations

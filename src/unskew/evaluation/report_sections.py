@@ -18,7 +18,7 @@ from unskew.drawing.theme import adapt_chart, assign_strokes
 from unskew.evaluation.answer_words import (
     certainty_words,
     comparison_words,
-    explain_quality,
+    explain_metric,
     headline_change,
     limit_words,
     places_words,
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
 RAW, DEBIASED = "raw", "debiased"
 _PART_NAMES = {
-    "users left out": ("users left out", 0),
+    "users excluded": ("users excluded", 0),
     "item mix": ("item mix", 1),
     "algorithm": ("algorithm", 2),
-    "rest": ("not explained", 3),
-    "algorithm and rest": ("algorithm and all else", 3),
+    "unexplained": ("unexplained", 3),
+    "algorithm and unexplained": ("algorithm and all else", 3),
 }
 
 
 def answer_sections(report: Report) -> list[Section]:
     """The answer at the top: what changed, how much of it is what, how sure that is, what the data cannot tell."""
-    first = report.scores[0].quality
-    changes = [change for change in report.changes if change.quality == first]
-    found = [Section("The answer", explain_quality(first), anchor="answer")]
+    first = report.scores[0].metric
+    changes = [change for change in report.changes if change.metric == first]
+    found = [Section("The answer", explain_metric(first), anchor="answer")]
     if not changes:
         scores = [s for s in report.scores if s.segment is None]
-        lines = [f"{s.recommender}, {s.quality}: {percent(s.value)} {_kind(s)} at {s.at}." for s in scores]
+        lines = [f"{s.recommender}, {s.metric}: {percent(s.value)} {_kind(s)} at {s.at}." for s in scores]
         text = "There is no other date whose profiles are known, so nothing is said about a change."
         found.append(Section("", text, tone="answer", notes=lines))
     for change in changes:
@@ -81,17 +81,17 @@ def split_sections(report: Report) -> list[Section]:
     )
     found = [Section("What each change comes from", text, anchor="split")]
     for change in changes:
-        title = f"{show_name(change.recommender)}, {change.quality}"
+        title = f"{show_name(change.recommender)}, {change.metric}"
         chart = adapt_chart(_draw_change(change))
         told = headline_change(change)
         label = f"{told} {split_words(change)}"
         found.append(Section(title, "", chart, level=3, caption=told, label=label, adapts=True))
     rows = [
-        [show_name(c.recommender), c.quality, _PART_NAMES.get(name, (name, 0))[0], *_figures(part)]
+        [show_name(c.recommender), c.metric, _PART_NAMES.get(name, (name, 0))[0], *_figures(part)]
         for c in changes
         for name, part in c.parts().items()
     ]
-    head = ["recommender", "quality", "part", "points", "low", "high"]
+    head = ["recommender", "metric", "part", "points", "low", "high"]
     found.append(Section("The same in figures", "", None, [head, *rows], text_columns=3, level=3))
     return found
 
@@ -106,11 +106,11 @@ def _draw_change(change: Change) -> Any:
             "high": 100 * part.high,
         }
         for name, part in change.parts().items()
-        if name != "change" and (name != "users left out" or abs(part.value) >= 5e-5)
+        if name != "change" and (name != "users excluded" or abs(part.value) >= 5e-5)
     ]
     start = {"name": f"score on {change.reference}", "value": 100 * change.score_reference}
     end = {"name": f"score on {change.at}", "value": 100 * change.score}
-    return draw_split(start, parts, end, title=f"score ({change.quality}), in percent")
+    return draw_split(start, parts, end, title=f"score ({change.metric}), in percent")
 
 
 def _figures(part: Any) -> list[str]:
@@ -121,10 +121,10 @@ def _figures(part: Any) -> list[str]:
 def ranking_sections(report: Report) -> list[Section]:
     """The order of the recommenders raw and debiased, and all scores."""
     now = [s for s in report.scores if s.at == report.at and s.segment is None]
-    qualities = list(dict.fromkeys(s.quality for s in now))
+    metrics = list(dict.fromkeys(s.metric for s in now))
     found = [Section("Which recommender is best", "", anchor="ranking")]
-    for quality in qualities:
-        own = [s for s in now if s.quality == quality and s.top is None]
+    for metric in metrics:
+        own = [s for s in now if s.metric == metric and s.top is None]
         orders = {
             kind: sorted((s for s in own if s.weighting == weighting), key=lambda s: -s.value)
             for kind, weighting in ((RAW, "raw"), (DEBIASED, "weighted"))
@@ -133,14 +133,14 @@ def ranking_sections(report: Report) -> list[Section]:
             continue
         text = places_words(*([show_name(s.recommender) for s in orders[kind]] for kind in (RAW, DEBIASED)))
         chart = adapt_chart(_draw_orders(orders))
-        notes = _compare_neighbours(report, quality, [s.recommender for s in orders[DEBIASED]])
-        found.append(Section(quality, text, chart, level=3, label=text, adapts=True, notes=notes))
+        notes = _compare_neighbours(report, metric, [s.recommender for s in orders[DEBIASED]])
+        found.append(Section(metric, text, chart, level=3, label=text, adapts=True, notes=notes))
     rows = [
-        [show_name(s.recommender), s.quality, str(s.at), s.segment or "all", _kind(s)]
+        [show_name(s.recommender), s.metric, str(s.at), s.segment or "all", _kind(s)]
         + [_percent(value) for value in (s.value, s.low, s.high)]
         for s in report.scores
     ]
-    head = ["recommender", "quality", "date", "part", "kind", "score", "low", "high"]
+    head = ["recommender", "metric", "date", "part", "kind", "score", "low", "high"]
     if all(row[3] == "all" for row in rows):
         head, rows = head[:3] + head[4:], [row[:3] + row[4:] for row in rows]
     words = len(head) - 3
@@ -148,10 +148,10 @@ def ranking_sections(report: Report) -> list[Section]:
     return found
 
 
-def _compare_neighbours(report: Report, quality: str, order: Sequence[str]) -> list[str]:
+def _compare_neighbours(report: Report, metric: str, order: Sequence[str]) -> list[str]:
     """Whether each recommender is clearly better than the next, debiased."""
     found = {
-        frozenset((c.a, c.b)): c for c in report.comparisons if (c.quality, c.weighting) == (quality, "weighted")
+        frozenset((c.a, c.b)): c for c in report.comparisons if (c.metric, c.weighting) == (metric, "weighted")
     }
     pairs = [frozenset(pair) for pair in pairwise(order)]
     return [comparison_words(found[pair]) for pair in pairs if pair in found]

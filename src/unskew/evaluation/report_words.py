@@ -45,7 +45,7 @@ def describe_intervals(report: Report) -> str:
 
 
 def describe_protocol(report: Report) -> Iterator[str]:
-    """What was held out, who could not be evaluated, and why some qualities have no weighted score."""
+    """What was held out, who could not be evaluated, and why some metrics have no weighted score."""
     protocol = report.protocol
     told = describe_held_out(protocol, report.at, report.after, report.reference, report.reference_after)
     if told:
@@ -57,8 +57,8 @@ def describe_protocol(report: Report) -> Iterator[str]:
         below = next(score.users_below_min_items for score in report.scores if score.at == at)
         if below.count:
             yield f"At {at} {describe_below_min_items(below, report.min_items)}"
-    weighted = {score.quality for score in report.scores if score.weighting == "weighted"}
-    of_users = dict.fromkeys(score.quality for score in report.scores if score.quality not in weighted)
+    weighted = {score.metric for score in report.scores if score.weighting == "weighted"}
+    of_users = dict.fromkeys(score.metric for score in report.scores if score.metric not in weighted)
     if of_users and report.weights is not None:
         yield (
             f"{', '.join(of_users)}: raw only, since one value stands for all held-out items of a user, and item "
@@ -83,7 +83,7 @@ def describe_weights(weights: ItemWeights) -> str:
     return (
         f"Weights: {weights.status}, the score of a constant algorithm is within "
         f"{weights.bound:.4f} of its score at {weights.reference} "
-        f"({weights.report.bound_before:.4f} before){_describe_left_out(weights)}{_describe_new(weights)}."
+        f"({weights.report.bound_before:.4f} before){_describe_excluded(weights)}{_describe_new(weights)}."
     )
 
 
@@ -96,17 +96,17 @@ def _describe_new(weights: ItemWeights) -> str:
     return f"; {thousands(new.count)} new items, {done}, have {percent(new.mass)} of the mass now"
 
 
-def _describe_left_out(weights: ItemWeights) -> str:
+def _describe_excluded(weights: ItemWeights) -> str:
     """At whose cost the bound was bought: it is about the users who are left, at both dates."""
-    now, then = weights.report.users_left_out, weights.report.users_left_out_reference
+    now, then = weights.report.users_excluded, weights.report.users_excluded_reference
     if now.count + then.count == 0:
         return ""
-    return f", with {percent(now.mass)} of the users left out now and {percent(then.mass)} then"
+    return f", with {percent(now.mass)} of the users excluded now and {percent(then.mass)} then"
 
 
 def describe_leaks(scores: Sequence[Score]) -> str:
     """Whose models still contain what they were to find; nothing where none do."""
-    leaking = dict.fromkeys(score.recommender for score in scores if score.left_out == "profile")
+    leaking = dict.fromkeys(score.recommender for score in scores if score.held_out == "profile")
     if not leaking:
         return ""
     return f"Scores of {', '.join(leaking)} are too high by an unknown amount; --folds 10 removes that."

@@ -28,9 +28,9 @@ class Results(list[Result]):
     --------
     >>> import unskew as us
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
-    >>> scores = us.evaluate("constant:1", log.at(5), quality=["hit@1", "mrr@10"])
-    >>> scores.to_arrow().select(["quality", "value"]).to_pylist()
-    [{'quality': 'hit@1', 'value': 0.75}, {'quality': 'mrr@10', 'value': 0.75}]
+    >>> scores = us.evaluate("constant:1", log.at(5), metric=["hit@1", "mrr@10"])
+    >>> scores.to_arrow().select(["metric", "value"]).to_pylist()
+    [{'metric': 'hit@1', 'value': 0.75}, {'metric': 'mrr@10', 'value': 0.75}]
     """
 
     def __init__(self, results: Iterable[Result] = (), frames: str | None = None) -> None:

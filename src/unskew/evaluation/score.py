@@ -13,11 +13,11 @@ from unskew.text import to_json_value
 
 @dataclass(frozen=True)
 class Score:
-    """The quality of a recommender at a date.
+    """The metric of a recommender at a date.
 
     Attributes
     ----------
-    recommender, quality, view, weighting, top, at
+    recommender, metric, view, weighting, top, at
         What was scored, how and when; `weighting` is ``raw`` or ``weighted``, `top` the number of fitted weights
         if not all.
     value, low, high
@@ -38,7 +38,7 @@ class Score:
         ``(sum p)^2 / sum p^2`` over the pairs: how many equally weighted pairs would tell as much.
     largest_item
         The largest share of one item among the held-out ones.
-    users_left_out
+    users_excluded
         Whom the weights leave out, of the users who can be evaluated.
     users_without_profile
         After a time split: users who took something later, but had no profile then; with the last items held out:
@@ -52,10 +52,10 @@ class Score:
         that ranks held-out items by itself and does not say (no method ``empty_lists``).
     exact
         Whether what the recommender has learned is free of the held-out pair; None where nobody knows.
-    left_out
+    held_out
         What was left out: ``exact`` (the pair left the model too, or there is no model), ``folds`` (it was fitted
         without the fold of the pair, one of `folds`), ``profile`` (the model still contains the pair, and the
-        score is too high), ``time`` (it is older than the pair) or ``elsewhere``. Compare scores of one kind
+        score is too high), ``time`` (it is older than the pair) or ``external``. Compare scores of one kind
         only.
     draws, spread
         Over how many draws of a view in which chance decides this is the mean, and their standard deviation.
@@ -64,7 +64,7 @@ class Score:
     """
 
     recommender: str
-    quality: str
+    metric: str
     view: str
     weighting: str
     top: int | None
@@ -80,13 +80,13 @@ class Score:
     biased: bool = True
     effective_pairs: float = 0.0
     largest_item: float = 0.0
-    users_left_out: Share = Share()
+    users_excluded: Share = Share()
     users_without_profile: Share = Share()
     users_below_min_items: Share = Share()
     empty_profiles: float = 0.0
     empty_lists: float | None = 0.0
     exact: bool | None = False
-    left_out: str = "profile"
+    held_out: str = "profile"
     folds: int | None = None
     draws: int = 1
     spread: float = 0.0
@@ -100,7 +100,7 @@ class Score:
     def __repr__(self) -> str:
         where = "" if self.segment is None else f", {self.segment}"
         return (
-            f"Score({self.recommender}, {self.quality} at {self.at}, {self.weighting}{where}: {self.value:.4f} "
+            f"Score({self.recommender}, {self.metric} at {self.at}, {self.weighting}{where}: {self.value:.4f} "
             f"[{self.low:.4f}, {self.high:.4f}], {self.pairs} pairs of {self.users} users"
             f"{', too few hits' if self.too_few_hits else ''})"
         )

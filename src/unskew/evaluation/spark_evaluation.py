@@ -12,11 +12,11 @@ from unskew.engines.spark import SparkWeighting
 from unskew.engines.spark_log import SparkLog, SparkSnapshot, is_at_spark
 from unskew.errors import EmptyError, EngineError, UnskewWarning, option
 from unskew.evaluation.estimates import Estimate
+from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.left_out import LeftOut
 from unskew.evaluation.list_dates import describe_unscored
+from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pair_selection import require_same_min_items
-from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
@@ -40,30 +40,30 @@ class RankedThere:
     weightings: Sequence[SparkWeighting] | Sequence[Weighting]
 
     @property
-    def left_out(self) -> LeftOut:
-        return self.ranks.left_out
+    def held_out(self) -> HeldOut:
+        return self.ranks.held_out
 
-    def estimates(self, quality: Quality, level: float) -> list[Estimate]:
-        """The value and the interval under each weighting; of a quality of users the raw one alone."""
+    def estimates(self, metric: Metric, level: float) -> list[Estimate]:
+        """The value and the interval under each weighting; of a metric of users the raw one alone."""
         if isinstance(self.ranks, HeldOutRanks):
-            return self.ranks.estimate(quality, self._own(quality), level=level)
-        return [self.ranks.estimate(quality, weighting, level) for weighting in self._own(quality)]
+            return self.ranks.estimate(metric, self._own(metric), level=level)
+        return [self.ranks.estimate(metric, weighting, level) for weighting in self._own(metric)]
 
-    def scores(self, quality: Quality, level: float) -> list[Score]:
+    def scores(self, metric: Metric, level: float) -> list[Score]:
         """The score under each weighting."""
         if isinstance(self.ranks, HeldOutRanks):
-            return [self.ranks.score(quality, weighting, level=level) for weighting in self._own(quality)]
-        return [self.ranks.score(quality, weighting, level) for weighting in self._own(quality)]
+            return [self.ranks.score(metric, weighting, level=level) for weighting in self._own(metric)]
+        return [self.ranks.score(metric, weighting, level) for weighting in self._own(metric)]
 
-    def _own(self, quality: Quality) -> Sequence[Any]:
-        return self.weightings[:1] if isinstance(quality, UserQuality) else self.weightings
+    def _own(self, metric: Metric) -> Sequence[Any]:
+        return self.weightings[:1] if isinstance(metric, UserMetric) else self.weightings
 
 
 def rank_there(
     models: Mapping[str, Recommender],
     snapshot: SparkSnapshot,
     weightings: Sequence[SparkWeighting],
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     options: SelectionOptions,
     *,
     tell_missing: Callable[[str], None] | None = None,
@@ -79,7 +79,7 @@ def rank_there(
         for name, model in models.items():
             hold_lists_against(snapshot.log, model)
             ranks = rank_on_spark(
-                model, snapshot, qualities, weightings, everyone=everyone, name=name, tell_missing=tell_missing
+                model, snapshot, metrics, weightings, everyone=everyone, name=name, tell_missing=tell_missing
             )
             found.append(RankedThere(ranks, weightings))
         return found, []
@@ -89,7 +89,7 @@ def rank_there(
     )
     for name, model in models.items():
         hold_lists_against(snapshot.log, model)
-        some = rank_selection(fit_on_spark(model, everyone), selection, qualities, tell_missing=tell_missing)
+        some = rank_selection(fit_on_spark(model, everyone), selection, metrics, tell_missing=tell_missing)
         found.append(RankedThere(replace(some, recommender=name), selection.weightings))
     told = sample.describe()
     return found, [] if told is None else [f"{name} was fitted to {told}" for name in learning]
@@ -99,17 +99,17 @@ def score_on_spark(
     models: Mapping[str, Recommender],
     snapshot: SparkSnapshot,
     weights: Sequence[Any],
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     level: float,
     options: SelectionOptions,
 ) -> list[Score]:
-    """Of each recommender the scores of all qualities under all weights."""
+    """Of each recommender the scores of all metrics under all weights."""
     part = snapshot.with_min_items(options.min_items)
     weightings = [weigh_there(part, one) for one in weights]
-    found, notes = rank_there(models, part, weightings, qualities, options)
+    found, notes = rank_there(models, part, weightings, metrics, options)
     for note in notes:
         warnings.warn(note, UnskewWarning, stacklevel=3)
-    return [score for one in found for quality in qualities for score in one.scores(quality, level)]
+    return [score for one in found for metric in metrics for score in one.scores(metric, level)]
 
 
 def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
@@ -140,7 +140,7 @@ def report_on_spark(
     at: Any,
     reference: Reference | None,
     weights: ItemWeights | None,
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     options: SelectionOptions,
     fit: FitOptions,
     level: float,
@@ -157,12 +157,12 @@ def report_on_spark(
     valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
     if not valid:
         raise EmptyError("there is nothing to score", remedy="; ".join(notes))
-    ranked, told = rank_there(valid, now, weightings, qualities, options)
+    ranked, told = rank_there(valid, now, weightings, metrics, options)
     then: dict[str, RankedThere] = {}
     if is_at_spark(reference):
         dated = {name: model for name, model in valid.items() if is_valid_at(model, log.axis, reference.tick)}
         part = reference.with_min_items(options.min_items)
-        before = rank_there(dated, part, [part.weigh()], qualities, options)[0] if dated else []
+        before = rank_there(dated, part, [part.weigh()], metrics, options)[0] if dated else []
         then = dict(zip(dated, before, strict=True))
         notes += describe_unscored(models, log.axis, reference, now=now.at)
         told.append(
@@ -171,9 +171,9 @@ def report_on_spark(
         )
     scores = []
     for name, one in zip(valid, ranked, strict=True):
-        for quality in qualities:
-            scores += then[name].scores(quality, level) if name in then else []
-            scores += one.scores(quality, level)
+        for metric in metrics:
+            scores += then[name].scores(metric, level) if name in then else []
+            scores += one.scores(metric, level)
     return Report(
         at=now.at,
         reference=None if fitted is None else fitted.reference,

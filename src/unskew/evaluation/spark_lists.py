@@ -1,4 +1,4 @@
-"""Lists made elsewhere held against a log on a cluster: whom and what of them the log does not have.
+"""Lists external held against a log on a cluster: whom and what of them the log does not have.
 
 Each worker knows some of the users, and all of them together whether the log has one.
 """

@@ -140,15 +140,15 @@ def collect_users(
 class SampledSelection(PairSelection):
     """Pairs that were drawn on a cluster, ranked here; whom weights leave out is known there."""
 
-    shares_left_out: dict[str, Share] = field(default_factory=dict)
+    shares_excluded: dict[str, Share] = field(default_factory=dict)
     below_min_items: Share = Share()
 
     @property
     def users_below_min_items(self) -> Share:
         return self.below_min_items
 
-    def users_left_out(self, weighting: Weighting) -> Share:
-        return self.shares_left_out[weighting.name]
+    def users_excluded(self, weighting: Weighting) -> Share:
+        return self.shares_excluded[weighting.name]
 
     @classmethod
     def draw(
@@ -168,7 +168,7 @@ class SampledSelection(PairSelection):
         entries = [sample.entries(one) for one in draws]
         seen = here.number_by_id()
         pairs = pairs_of(seen, np.unique(np.concatenate(entries)))
-        left_out = {w.name: w.users.left_out() for w in weightings}
+        excluded = {w.name: w.users.excluded() for w in weightings}
         split = HeldOutSplit.of_profiles(here)
         made = cls(
             split,
@@ -178,7 +178,7 @@ class SampledSelection(PairSelection):
             n,
             seed,
             None,
-            shares_left_out=left_out,
+            shares_excluded=excluded,
             below_min_items=weightings[0].users.whole.below_min_items,
         )
         made._drawn.update(zip(own, entries, strict=True))

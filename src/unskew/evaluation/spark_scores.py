@@ -1,6 +1,6 @@
 """Scores on a Spark cluster: every pair of every block is ranked and weighed where it is, and sums come back.
 
-For recommenders that learn nothing from the log (constant lists, lists made elsewhere) and for popularity, which
+For recommenders that learn nothing from the log (constant lists, lists external) and for popularity, which
 needs no more than how many hold each item. Any other is scored on pairs that are drawn: see
 `unskew.evaluation.spark_sample`.
 """
@@ -29,12 +29,12 @@ from unskew.engines.spark import SparkWeighting, UserRule
 from unskew.engines.spark_log import SparkSnapshot
 from unskew.errors import EngineError, UnskewWarning, option
 from unskew.evaluation.estimates import Estimate, limit_estimate, sum_by_user
+from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.held_out_ranks import make_score
 from unskew.evaluation.intervals import measure_score
-from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.pair_sums import PairSums
-from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionOptions
@@ -46,7 +46,7 @@ from unskew.recommend.popular import Popular
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkRanks:
-    """Held-out pairs that were ranked on a cluster under some weightings, summed by user for some qualities.
+    """Held-out pairs that were ranked on a cluster under some weightings, summed by user for some metrics.
 
     Attributes
     ----------
@@ -54,41 +54,41 @@ class SparkRanks:
         Its name.
     snapshot
         What items are held out from.
-    qualities, weightings
+    metrics, weightings
         Under which it can be scored.
     sums
         The mass and the totals of users and what their pairs have in common, kept on the cluster.
-    left_out, constant
+    held_out, constant
         As of `unskew.HeldOutRanks`.
     """
 
     recommender: str
     snapshot: SparkSnapshot
-    qualities: Sequence[Quality]
+    metrics: Sequence[Metric]
     weightings: Sequence[SparkWeighting]
     sums: BlockTable
-    left_out: LeftOut
+    held_out: HeldOut
     constant: bool
     _estimates: dict[float, dict[tuple[int, int], Estimate]] = field(default_factory=dict)
 
-    def estimate(self, quality: Quality, weighting: SparkWeighting, level: float) -> Estimate:
+    def estimate(self, metric: Metric, weighting: SparkWeighting, level: float) -> Estimate:
         """The value and the interval of the score."""
         if level not in self._estimates:
             self._estimates[level] = self._estimate_all(level)
-        return self._estimates[level][self.weightings.index(weighting), list(self.qualities).index(quality)]
+        return self._estimates[level][self.weightings.index(weighting), list(self.metrics).index(metric)]
 
     def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
         """All estimates at once: the cluster is asked three times, however many they are."""
         places = [
             (k, q)
             for k in range(len(self.weightings))
-            for q, quality in enumerate(self.qualities)
-            if k == 0 or not isinstance(quality, UserQuality)
+            for q, metric in enumerate(self.metrics)
+            if k == 0 or not isinstance(metric, UserMetric)
         ]
         found = sum_for_all(
-            [measure_score(level, self.qualities[q].bounds, "users") for _, q in places], self._add(places)
+            [measure_score(level, self.metrics[q].bounds, "users") for _, q in places], self._add(places)
         )
-        return {(k, q): limit_estimate(self.qualities[q], *one) for (k, q), one in zip(places, found, strict=True)}
+        return {(k, q): limit_estimate(self.metrics[q], *one) for (k, q), one in zip(places, found, strict=True)}
 
     def _add(self, places: list[tuple[int, int]]) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
         def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
@@ -98,20 +98,20 @@ class SparkRanks:
 
         return add
 
-    def score(self, quality: Quality, weighting: SparkWeighting, level: float) -> Score:
+    def score(self, metric: Metric, weighting: SparkWeighting, level: float) -> Score:
         """The score."""
         freed = weighting.frees_constant_lists and self.constant
         return make_score(
             self.recommender,
-            quality,
+            metric,
             self.snapshot,
             weighting,
-            self.estimate(quality, weighting, level),
+            self.estimate(metric, weighting, level),
             self._pair_sums[self.weightings.index(weighting)],
-            self.left_out,
+            self.held_out,
             users=weighting.users.n_users,
             biased=not freed,  # no view is tested on Spark,
-            users_left_out=weighting.users.left_out(),
+            users_excluded=weighting.users.excluded(),
             users_without_profile=Share(),
             users_below_min_items=self.snapshot.below_min_items,
         )
@@ -152,14 +152,14 @@ def fit_on_spark(model: Recommender, snapshot: SparkSnapshot) -> Recommender:
 def rank_on_spark(
     model: Recommender,
     snapshot: SparkSnapshot,
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     weightings: Sequence[SparkWeighting],
     *,
     everyone: SparkSnapshot,
     name: str | None = None,
     tell_missing: Any = None,
 ) -> SparkRanks:
-    """Rank every pair of a snapshot on the cluster, to be scored under these qualities and weightings.
+    """Rank every pair of a snapshot on the cluster, to be scored under these metrics and weightings.
 
     `everyone` is the same with all users, to whom the recommender is fitted.
     """
@@ -172,12 +172,12 @@ def rank_on_spark(
     _ = snapshot.log.items.order()  # looked for once and sent along
     weights = tuple(_BlockWeights(w.users.users, w.log_weights, w.users.n_users) for w in weightings)
     least = snapshot.policy.min_items
-    work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(qualities), weights, least)
+    work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(metrics), weights, least)
     axis, tick = snapshot.log.axis, snapshot.tick
     dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
-    left_out = LeftOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
+    held_out = HeldOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
     table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
-    ranks = SparkRanks(name or str(model), snapshot, qualities, weightings, table, left_out, constant)
+    ranks = SparkRanks(name or str(model), snapshot, metrics, weightings, table, held_out, constant)
     if isinstance(model, PreparedLists):
         missing, said = ranks.describe_lists()
         for text in said:
@@ -206,11 +206,11 @@ class _BlockWeights:
 
 @dataclass(frozen=True)
 class _ScoreBlock:
-    """Rank the pairs of a block, and sum them up by user under each weighting and quality."""
+    """Rank the pairs of a block, and sum them up by user under each weighting and metric."""
 
     rule: SnapshotRule
     model: Recommender
-    qualities: tuple[Quality, ...]
+    metrics: tuple[Metric, ...]
     weightings: tuple[_BlockWeights, ...]
     min_items: int = 1
 
@@ -223,9 +223,9 @@ class _ScoreBlock:
         selection = PairSelection.of_split(split, (), SelectionOptions())
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            ranks = rank_selection(self.model, selection, self.qualities, tell_missing=lambda _: None)
+            ranks = rank_selection(self.model, selection, self.metrics, tell_missing=lambda _: None)
         items = part.profiles.item[ranks.entries].view(np.int32)
-        values = [ranks.values(quality) for quality in self.qualities]
+        values = [ranks.values(metric) for metric in self.metrics]
         found: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k, weights in enumerate(self.weightings):
             p = part.restrict(weights.users.mark(log)).profiles
@@ -234,8 +234,8 @@ class _ScoreBlock:
             found[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
             own_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
             found |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
-            for q, (quality, own) in enumerate(zip(self.qualities, values, strict=True)):
-                if k and isinstance(quality, UserQuality):
+            for q, (metric, own) in enumerate(zip(self.metrics, values, strict=True)):
+                if k and isinstance(metric, UserMetric):
                     continue
                 some = np.flatnonzero(own)
                 parts = pair_shares[ranks.entries[some]] * own[some]
@@ -252,7 +252,7 @@ class _ScoreBlock:
         found: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k in range(len(self.weightings)):
             found[f"mass:{k}"] = zero
-            found |= {f"total:{k}:{q}": zero for q in range(len(self.qualities))}
+            found |= {f"total:{k}:{q}": zero for q in range(len(self.metrics))}
             found |= _write_pair_sums(k, PairSums(0, 0.0, 0.0, np.zeros(0)))
         return found
 
@@ -301,7 +301,7 @@ def _read_about_lists(record: Record) -> _AboutLists | None:
 
 @dataclass(frozen=True)
 class _AddUnits:
-    """Sums over the users of a block, several at once: under which weighting, of which quality, and of what."""
+    """Sums over the users of a block, several at once: under which weighting, of which metric, and of what."""
 
     asked: tuple[tuple[int, int, Terms], ...]
 

@@ -1,6 +1,6 @@
 """Sums over the independent units of a score, wherever these are: all that an interval needs to know about them.
 
-Each unit has a mass and a total, which is its mass times its quality. Users are cut into the blocks of their
+Each unit has a mass and a total, which is its mass times its metric. Users are cut into the blocks of their
 log, and the sums of blocks are added in the order of the blocks: so a score is the same to the last bit whether
 its users are on this machine or on many.
 """

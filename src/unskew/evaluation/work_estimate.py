@@ -13,7 +13,7 @@ from typing import Any
 
 from unskew.data.snapshot import Snapshot
 from unskew.errors import CostNotice, option
-from unskew.evaluation.quality import Quality, UserQuality
+from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.recommend.cost import Cost, LogSize, estimate_cost
 from unskew.text import count, thousands
@@ -108,13 +108,13 @@ class WorkEstimate:
 
 
 def must_draw(
-    estimate: WorkEstimate, options: SelectionOptions, qualities: Sequence[Quality], *, needs_all: bool = False
+    estimate: WorkEstimate, options: SelectionOptions, metrics: Sequence[Metric], *, needs_all: bool = False
 ) -> bool:
     """Whether pairs are to be drawn where that was left open: if ranking all of them would take hours.
 
-    Nothing is drawn for qualities of users, nor if another option needs every pair.
+    Nothing is drawn for metrics of users, nor if another option needs every pair.
     """
-    needs_all = needs_all or any(isinstance(quality, UserQuality) for quality in qualities)
+    needs_all = needs_all or any(isinstance(metric, UserMetric) for metric in metrics)
     return options.may_draw and not needs_all and estimate.cost.rank > TOO_LONG
 
 

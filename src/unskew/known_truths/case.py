@@ -140,7 +140,7 @@ class Case:
         return self.production
 
     def contrast_with_holdout(self) -> dict[str, Any]:
-        """What views take that have a hold-out group to compare with, between the two dates."""
+        """What views take that have a holdout group to compare with, between the two dates."""
         return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label}
 
     def rank_by_showing(self) -> tuple[list[Any], list[Any]]:

@@ -18,7 +18,7 @@ _WORST = 0.5  # errors beyond it have the same colour
 
 
 def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str, subtitle: str) -> Any:
-    """The chart of one quality: a panel for each world, methods down in the order given, recommenders across.
+    """The chart of one metric: a panel for each world, methods down in the order given, recommenders across.
 
     `summary` are rows with world, method, recommender and error; a cell stays grey where there is no row.
     """

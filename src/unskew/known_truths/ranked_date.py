@@ -10,8 +10,8 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.independent_units import Units
+from unskew.evaluation.metric import Metric
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import Quality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.score import Score
 from unskew.recommend.contract import Recommender
@@ -28,7 +28,7 @@ class RankedDate:
         self,
         snapshot: Snapshot,
         models: Mapping[str, Recommender],
-        qualities: Sequence[Quality],
+        metrics: Sequence[Metric],
         *,
         folds: int,
         seed: int,
@@ -36,7 +36,7 @@ class RankedDate:
         self.snapshot = snapshot
         self.seconds: dict[str, float] = {}
         self._models = models
-        self._qualities = qualities
+        self._metrics = metrics
         self._folds = folds
         self._seed = seed
         self._ranks: dict[str, HeldOutRanks] = {}
@@ -54,15 +54,15 @@ class RankedDate:
         if name not in self._ranks:
             began = time.perf_counter()
             model = self._models[name]
-            leaks = self._exact.left_out(model).kind == "profile"
-            self._ranks[name] = rank_selection(model, self._folded if leaks else self._exact, self._qualities)
+            leaks = self._exact.held_out(model).kind == "profile"
+            self._ranks[name] = rank_selection(model, self._folded if leaks else self._exact, self._metrics)
             self.seconds[name] = time.perf_counter() - began
         return self._ranks[name]
 
-    def score(self, name: str, quality: Quality, weights: Weights) -> Score:
+    def score(self, name: str, metric: Metric, weights: Weights) -> Score:
         """The score of a recommender."""
-        return self.ranks(name).score(quality, weights)
+        return self.ranks(name).score(metric, weights)
 
-    def units(self, name: str, quality: Quality, weights: Weights) -> Units:
+    def units(self, name: str, metric: Metric, weights: Weights) -> Units:
         """The users behind that score."""
-        return Units.of(self.ranks(name), quality, weights)
+        return Units.of(self.ranks(name), metric, weights)

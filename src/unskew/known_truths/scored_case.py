@@ -20,7 +20,7 @@ from unskew.data.times import Moment
 from unskew.data.view_report import ViewReport
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.evaluation.independent_units import Difference
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.metric import Metric
 from unskew.known_truths.agreement import Pair, choose_by, kendall_tau
 from unskew.known_truths.case import Case
 from unskew.known_truths.method_table import ALL, RAW, Method, PairWeights, View
@@ -39,32 +39,32 @@ class ScoredCase:
     """
 
     def __init__(
-        self, case: Case, models: Mapping[str, Recommender], qualities: Sequence[Quality], *, folds: int
+        self, case: Case, models: Mapping[str, Recommender], metrics: Sequence[Metric], *, folds: int
     ) -> None:
         self.case = case
         self.models = models
-        self.qualities = qualities
+        self.metrics = metrics
         self._folds = folds
         self._before = self._rank(case.truth, case.before)
         self._truth = ScoredLog(case.truth, case, self._rank(case.truth, case.now), self._before)
         self._views: dict[View, list[ScoredLog]] = {}
         self._reports: dict[View, ViewReport | None] = {}
-        self._orders: dict[tuple[Quality, PairWeights], list[Pair]] = {}
+        self._orders: dict[tuple[Metric, PairWeights], list[Pair]] = {}
 
-    def find_truth(self, name: str, quality: Quality, weights: PairWeights) -> Finding:
+    def find_truth(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
         """The truth of the question that these weights ask."""
-        return self._truth.find(name, quality, weights.truth)
+        return self._truth.find(name, metric, weights.truth)
 
-    def find_estimate(self, name: str, quality: Quality, method: Method) -> Finding:
+    def find_estimate(self, name: str, metric: Metric, method: Method) -> Finding:
         """What a method makes of the log."""
         draws = self._make_view(method.view)
-        return average([one.find(name, quality, method.weights) for one in draws])
+        return average([one.find(name, metric, method.weights) for one in draws])
 
-    def order(self, quality: Quality, weights: PairWeights) -> list[Pair]:
+    def order(self, metric: Metric, weights: PairWeights) -> list[Pair]:
         """The pairs of recommenders whose true difference exceeds its paired interval, the better one first."""
-        key = (quality, weights.truth)
+        key = (metric, weights.truth)
         if key not in self._orders:
-            units = {name: self._truth.units(name, quality, weights.truth) for name in self.models}
+            units = {name: self._truth.units(name, metric, weights.truth) for name in self.models}
             found: list[Pair] = []
             for a, b in combinations(self.models, 2):
                 difference = Difference.of(units[a], units[b], (units[a].numbers(), units[b].numbers()))
@@ -98,12 +98,12 @@ class ScoredCase:
 
     def _rank(self, log: Log, moment: Moment) -> RankedDate:
         return RankedDate(
-            Snapshot.of(log, moment), self.models, self.qualities, folds=self._folds, seed=self.case.seed
+            Snapshot.of(log, moment), self.models, self.metrics, folds=self._folds, seed=self.case.seed
         )
 
 
 def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[Row], list[Row]]:
-    """The rows of the methods whose needs are met, and one ranking for each method and quality."""
+    """The rows of the methods whose needs are met, and one ranking for each method and metric."""
     able = [method for method in methods if method.needs <= scored.case.facts]
     rows: list[Row] = []
     ranking: list[Row] = []
@@ -112,18 +112,18 @@ def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[R
         try:
             with warnings.catch_warnings():  # rows show what a method is worth, whatever it warns of
                 warnings.simplefilter("ignore", UnskewWarning)
-                found = {quality: _score_method(scored, method, quality) for quality in scored.qualities}
+                found = {metric: _score_method(scored, method, metric) for metric in scored.metrics}
         except UnskewError as error:
             where = f"{scored.case.label}, seed {scored.case.seed}, {method.name}"
             raise error.with_context(where) from error
-        for quality, some in found.items():
+        for metric, some in found.items():
             rows += some
-            ranking.append(_rank_recommenders(scored, method, quality, some))
+            ranking.append(_rank_recommenders(scored, method, metric, some))
     return rows, ranking
 
 
 def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row]:
-    """The true scores of a world under weights whose needs are met: weighting, recommender, quality, truth."""
+    """The true scores of a world under weights whose needs are met: weighting, recommender, metric, truth."""
     able = [one for one in weights if scored.case.facts.issuperset(one.needs)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnskewWarning)
@@ -131,28 +131,28 @@ def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row
             {
                 "weighting": one.name,
                 "recommender": name,
-                "quality": quality.name,
-                "truth": scored.find_truth(name, quality, one).value,
+                "metric": metric.name,
+                "truth": scored.find_truth(name, metric, one).value,
             }
             for one in able
-            for quality in scored.qualities
+            for metric in scored.metrics
             for name in scored.models
         ]
 
 
-def _score_method(scored: ScoredCase, method: Method, quality: Quality) -> list[Row]:
-    return [_score_recommender(scored, method, quality, name) for name in scored.models]
+def _score_method(scored: ScoredCase, method: Method, metric: Metric) -> list[Row]:
+    return [_score_recommender(scored, method, metric, name) for name in scored.models]
 
 
-def _score_recommender(scored: ScoredCase, method: Method, quality: Quality, name: str) -> Row:
-    estimate = scored.find_estimate(name, quality, method)
-    raw = scored.find_estimate(name, quality, Method("raw", ALL, RAW))
-    truth = scored.find_truth(name, quality, method.weights)
+def _score_recommender(scored: ScoredCase, method: Method, metric: Metric, name: str) -> Row:
+    estimate = scored.find_estimate(name, metric, method)
+    raw = scored.find_estimate(name, metric, Method("raw", ALL, RAW))
+    truth = scored.find_truth(name, metric, method.weights)
     view = scored.find_report(method.view)
     return {
         **_identify(scored, method),
         "recommender": name,
-        "quality": quality.name,
+        "metric": metric.name,
         "view": method.view.name,
         "weighting": method.weights.name,
         "estimate": estimate.value,
@@ -185,16 +185,16 @@ def find_bias_removed(estimate: float, raw: Finding, truth: float) -> float | No
     return 1 - abs(estimate - truth) / abs(raw.value - truth)
 
 
-def _rank_recommenders(scored: ScoredCase, method: Method, quality: Quality, rows: Sequence[Row]) -> Row:
+def _rank_recommenders(scored: ScoredCase, method: Method, metric: Metric, rows: Sequence[Row]) -> Row:
     estimates = {row["recommender"]: row["estimate"] for row in rows}
     truths = {row["recommender"]: row["truth"] for row in rows}
-    ordered = scored.order(quality, method.weights)
+    ordered = scored.order(metric, method.weights)
     choice = choose_by(estimates, truths)
     gains = [row["gain"] for row in rows]
     view = scored.find_report(method.view)
     return {
         **_identify(scored, method),
-        "quality": quality.name,
+        "metric": metric.name,
         "view": method.view.name,
         "weighting": method.weights.name,
         "tau": kendall_tau(estimates, ordered),

@@ -13,7 +13,7 @@ from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.evaluation.independent_units import Difference, Units, number_users
-from unskew.evaluation.quality import Quality
+from unskew.evaluation.metric import Metric
 from unskew.known_truths.case import Case
 from unskew.known_truths.method_table import PairWeights
 from unskew.known_truths.ranked_date import RankedDate
@@ -79,28 +79,28 @@ class ScoredLog:
         self._now, self._before = now, before
         self._reference = Snapshot.of(log, case.before)
         self._weights: dict[PairWeights, tuple[Weights, Weights]] = {}
-        self._found: dict[tuple[str, Quality, PairWeights], Finding] = {}
+        self._found: dict[tuple[str, Metric, PairWeights], Finding] = {}
         self._seconds: dict[Any, float] = {"view": seconds}
 
-    def find(self, name: str, quality: Quality, weights: PairWeights) -> Finding:
+    def find(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
         """The score of a recommender; found once."""
-        key = (name, quality, weights)
+        key = (name, metric, weights)
         if key not in self._found:
-            self._found[key] = self._find(name, quality, weights)
+            self._found[key] = self._find(name, metric, weights)
         return self._found[key]
 
-    def _find(self, name: str, quality: Quality, weights: PairWeights) -> Finding:
+    def _find(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
         made, then = self._weigh(weights)
-        score = self._now.score(name, quality, made)
+        score = self._now.score(name, metric, made)
         places = number_users(self._now.snapshot, self._before.snapshot)
-        before = self._before.units(name, quality, then)
-        change = Difference.of(self._now.units(name, quality, made), before, places)
+        before = self._before.units(name, metric, then)
+        change = Difference.of(self._now.units(name, metric, made), before, places)
         low, high = change.interval(LEVEL)
         return Finding(score.value, score.low, score.high, score.effective_pairs, change.value, low, high)
 
-    def units(self, name: str, quality: Quality, weights: PairWeights) -> Units:
+    def units(self, name: str, metric: Metric, weights: PairWeights) -> Units:
         """The users behind a score."""
-        return self._now.units(name, quality, self._weigh(weights)[0])
+        return self._now.units(name, metric, self._weigh(weights)[0])
 
     def seconds(self, name: str, weights: PairWeights) -> float:
         """How long it took to make the view and the weights, and to rank."""

@@ -11,11 +11,11 @@ import numpy as np
 from unskew.evaluation.intervals import influences, standard_error
 
 Row = dict[str, Any]
-_METHOD = ("world", "method", "knows", "view", "weighting", "quality")
+_METHOD = ("world", "method", "knows", "view", "weighting", "metric")
 
 
 def summarise_rows(rows: Iterable[Row]) -> list[Row]:
-    """One row for each world, method, recommender and quality."""
+    """One row for each world, method, recommender and metric."""
     return [
         dict(zip((*_METHOD, "recommender"), name, strict=True)) | _summarise(own)
         for name, own in _group(rows, (*_METHOD, "recommender"))
@@ -68,7 +68,7 @@ def find_share_removed(rows: Sequence[Row]) -> tuple[float | None, float | None]
 
 
 def summarise_rankings(rankings: Iterable[Row]) -> list[Row]:
-    """One row for each world, method and quality."""
+    """One row for each world, method and metric."""
     found = []
     for name, own in _group(rankings, _METHOD):
         tau, tau_se = mean_and_error([row["tau"] for row in own])

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unskew.errors import Interruption, option
-from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.known_truths.case import Case
 from unskew.known_truths.case_names import REPORTING
 from unskew.known_truths.case_sources import AnyWorld, CaseSource
@@ -39,7 +39,7 @@ def yardstick(
     seeds: int | Iterable[int] = REPORTING,
     methods: Iterable[str | Method] | str | None = None,
     recommenders: AnyRecommenders | None = None,
-    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     users: int = 6000,
     items: int = 2000,
     folds: int = 5,
@@ -64,7 +64,7 @@ def yardstick(
         As for `evaluate`; ``g1`` and ``g2`` are the five items that each world recommended most, and the five most
         frequent of those that it recommended least. By default these, popularity, two neighbourhood models, EASE
         and ALS.
-    qualities
+    metric
         One or several, of single items.
     users, items
         The size of the worlds; a `base` is cut down to it.
@@ -95,7 +95,7 @@ def yardstick(
         seeds=seeds,
         methods=methods,
         recommenders=recommenders,
-        qualities=qualities,
+        metrics=metric,
         users=users,
         items=items,
         folds=folds,
@@ -168,13 +168,13 @@ class _Run:
         return populations
 
     def _mean_truths(self, lists: Mapping[CaseName, Lists]) -> dict[tuple[CaseName, str, str, str], float]:
-        """The mean truth by case, weighting, recommender and quality."""
+        """The mean truth by case, weighting, recommender and metric."""
         truths: dict[tuple[CaseName, str, str, str], list[float]] = {}
 
         def add(cases: Iterable[tuple[CaseSource, int]], rows: Iterable[Row]) -> None:
             for row in rows:
                 for source, seed in cases:
-                    name = ((source.label, seed), row["weighting"], row["recommender"], row["quality"])
+                    name = ((source.label, seed), row["weighting"], row["recommender"], row["metric"])
                     truths.setdefault(name, []).append(row["truth"])
 
         for cases in self.populations.values():
@@ -192,7 +192,7 @@ class _Run:
     def _add_coverage(self, row: Row, means: Mapping[tuple[CaseName, str, str, str], float]) -> Row:
         """The row with the mean truth of other people of its kind, and whether its interval covers that."""
         case = (row["world"], row["seed"])
-        mean = means.get((case, self.questions[row["method"]], row["recommender"], row["quality"]))
+        mean = means.get((case, self.questions[row["method"]], row["recommender"], row["metric"]))
         covered = None if mean is None or row["low"] is None else row["low"] <= mean <= row["high"]
         return row | {"covered": covered, "mean_truth": mean}
 
@@ -216,7 +216,7 @@ class _Run:
 
     def _score(self, case: Case, contestants: Mapping[str, Contestant], lists: Lists) -> ScoredCase:
         models = make_contestants(contestants, case, lists)
-        return ScoredCase(case, models, self.spec.qualities, folds=self.spec.folds)
+        return ScoredCase(case, models, self.spec.metrics, folds=self.spec.folds)
 
     def _check_case(self, found: dict[str, Any]) -> None:
         """Make tables of one case, as will be done with all of them."""
@@ -254,6 +254,6 @@ class _Run:
 def _check_truths(found: dict[str, Any]) -> None:
     """Use truths of other people as they will be used."""
     for row in found["rows"]:
-        names = [row[name] for name in ("weighting", "recommender", "quality")]
+        names = [row[name] for name in ("weighting", "recommender", "metric")]
         if not all(isinstance(name, str) for name in names) or not math.isfinite(row["truth"]):
             raise ValueError("a truth is no number, or of nothing")

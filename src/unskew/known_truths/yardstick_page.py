@@ -60,10 +60,10 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
     profiles = tabulate_profiles(found.worlds.to_pylist())
     text = f"{_WORLDS}\n\n{describe_worlds_used(found)}"
     sections = [Section("The worlds", text, None, profiles, text_columns=2)]
-    for quality in dict.fromkeys(row["quality"] for row in summary):
-        own = [row for row in summary if row["quality"] == quality]
+    for metric in dict.fromkeys(row["metric"] for row in summary):
+        own = [row for row in summary if row["metric"] == metric]
         chart = draw_error_map(
-            own, _order_methods(own), f"Error of {quality}", "Mean over seeds: red is too high, blue too low"
+            own, _order_methods(own), f"Error of {metric}", "Mean over seeds: red is too high, blue too low"
         )
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))
@@ -114,7 +114,7 @@ def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
 def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
     about = SUMMARIES.get(tables.world, "")
     title = f"{tables.world}: {about}" if about else tables.world
-    title += f" ({tables.quality})"
+    title += f" ({tables.metric})"
     return [
         Section(title, _ERRORS if first else "", None, tables.errors, text_columns=2),
         Section(

@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 _TEXT, _NUMBER, _COUNT, _FLAG = pa.string(), pa.float64(), pa.int64(), pa.bool_()
 _METHOD = {"method": _TEXT, "knows": _TEXT}
-_HOW = {"quality": _TEXT, "view": _TEXT, "weighting": _TEXT}
+_HOW = {"metric": _TEXT, "view": _TEXT, "weighting": _TEXT}
 ROWS = pa.schema(
     {
         "world": _TEXT,
@@ -84,12 +84,12 @@ class Yardstick:
     Attributes
     ----------
     rows
-        One row for each world, seed, method, recommender and quality.
+        One row for each world, seed, method, recommender and metric.
     ranking
-        One row for each world, method and quality, over seeds: whether recommenders come in their true order, what
+        One row for each world, method and metric, over seeds: whether recommenders come in their true order, what
         choosing by the method costs, and whether true gains since the reference date are seen.
     summary
-        One row for each world, method, recommender and quality: means over seeds, with standard errors.
+        One row for each world, method, recommender and metric: means over seeds, with standard errors.
     worlds
         One row for each world: organic interactions a day, and the shares of interactions that were exposed and
         that recommendations caused, with standard errors.

@@ -10,8 +10,8 @@ from typing import Any
 import unskew
 from unskew.checks import require_whole_number
 from unskew.errors import InputError, PolicyError, option
-from unskew.evaluation.held_out_ranks import AnyQuality
-from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.held_out_ranks import AnyMetric
+from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.files import hash_bytes
 from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
@@ -31,7 +31,7 @@ _FORMAT = 3  # of the files of single cases
 
 @dataclass(frozen=True)
 class YardstickSpec:
-    """Worlds, methods, recommenders and qualities.
+    """Worlds, methods, recommenders and metrics.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class YardstickSpec:
         The worlds.
     seeds
         Of the worlds that can be made with any.
-    methods, contestants, qualities
+    methods, contestants, metrics
         What is scored, and how.
     folds
         In how many folds recommenders are cross-fitted that cannot take a pair out of their model.
@@ -51,7 +51,7 @@ class YardstickSpec:
     seeds: tuple[int, ...]
     methods: list[Method]
     contestants: dict[str, Contestant]
-    qualities: list[Quality]
+    metrics: list[Metric]
     folds: int
     truth_seeds: int
 
@@ -63,7 +63,7 @@ class YardstickSpec:
         seeds: int | Iterable[int],
         methods: Iterable[str | Method] | str | None,
         recommenders: AnyRecommenders | None,
-        qualities: AnyQuality | Iterable[AnyQuality],
+        metrics: AnyMetric | Iterable[AnyMetric],
         users: int,
         items: int,
         folds: int,
@@ -71,17 +71,17 @@ class YardstickSpec:
         base: Any,
     ) -> YardstickSpec:
         """Check everything that can be checked before the work."""
-        wanted = distinct_qualities(qualities)
-        for quality in wanted:
-            if isinstance(quality, UserQuality):
+        wanted = distinct_metrics(metrics)
+        for metric in wanted:
+            if isinstance(metric, UserMetric):
                 raise PolicyError(
-                    f"{quality.name} is about all held-out items of a user at once, and cannot be weighted",
-                    remedy="use a quality of single items, such as hit@5",
+                    f"{metric.name} is about all held-out items of a user at once, and cannot be weighted",
+                    remedy="use a metric of single items, such as hit@5",
                 )
         return cls(
             methods=find_methods(methods),
             contestants=find_contestants(recommenders),
-            qualities=wanted,
+            metrics=wanted,
             seeds=_read_seeds(seeds),
             folds=require_whole_number(option("folds"), folds, "how many parts the pairs are dealt into", 2),
             truth_seeds=require_whole_number(
@@ -138,7 +138,7 @@ class YardstickSpec:
             "source": source,
             "seed": seed,
             "recommenders": [describe_contestant(name, one) for name, one in contestants.items()],
-            "qualities": [quality.name for quality in self.qualities],
+            "metrics": [metric.name for metric in self.metrics],
             "folds": self.folds,
             "asked": list(asked),
         }

@@ -14,11 +14,11 @@ Cells = list[list[str]]
 
 @dataclass(frozen=True)
 class WorldTables:
-    """The methods in one world, for one quality, as cells whose first row is the head and first two columns words.
+    """The methods in one world, for one metric, as cells whose first row is the head and first two columns words.
 
     Attributes
     ----------
-    world, quality
+    world, metric
         What they are about.
     errors
         The mean error of each recommender, Kendall's tau, the regret, in how many logs the view was trusted, what
@@ -29,20 +29,20 @@ class WorldTables:
     """
 
     world: str
-    quality: str
+    metric: str
     errors: Cells
     removed: Cells
 
 
 def tabulate_worlds(found: Yardstick) -> list[WorldTables]:
-    """The tables of each world and quality; every mean with its standard error."""
+    """The tables of each world and metric; every mean with its standard error."""
     summary, ranking = found.summary.to_pylist(), found.ranking.to_pylist()
-    names = list(dict.fromkeys((row["world"], row["quality"]) for row in ranking))
+    names = list(dict.fromkeys((row["world"], row["metric"]) for row in ranking))
     return [_tabulate(name, _select(summary, name), _select(ranking, name)) for name in names]
 
 
 def _select(rows: Iterable[Row], name: tuple[str, str]) -> list[Row]:
-    return [row for row in rows if (row["world"], row["quality"]) == name]
+    return [row for row in rows if (row["world"], row["metric"]) == name]
 
 
 def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row]) -> WorldTables:

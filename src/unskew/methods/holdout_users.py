@@ -22,7 +22,7 @@ Part = TypeVar("Part", bound=Slice)
 
 @dataclass(frozen=True, eq=False)
 class HoldOutUsers(Method):
-    """``P(u) P(i|u)`` of hold-out users, and P(u) = 0 for everybody else.
+    """``P(u) P(i|u)`` of holdout group, and P(u) = 0 for everybody else.
 
     What these users took came from no recommendation. With `alone` their profiles are all that a model is fitted
     to as well; otherwise it is fitted to everybody's (or to a view of the log, if that is what is scored).
@@ -53,7 +53,7 @@ class HoldOutUsers(Method):
         object.__setattr__(self, "holdout", tuple(self.holdout))
 
     def profiles(self, now: Snapshot) -> Snapshot:
-        """Those of the hold-out users alone, if recommenders are to be fitted to nothing else."""
+        """Those of the holdout group alone, if recommenders are to be fitted to nothing else."""
         return self._keep(now) if self.alone else now
 
     def _weigh(self, part: Slice) -> Weighting:
@@ -63,7 +63,7 @@ class HoldOutUsers(Method):
     def _keep(self, part: Part) -> Part:
         held = part.restrict(_mark(part.log.users, self.holdout))
         if not held.shares().any():
-            raise EmptyError(f"no user of the hold-out group holds anything at {part.at}")
+            raise EmptyError(f"no user of the holdout group holds anything at {part.at}")
         return held
 
 

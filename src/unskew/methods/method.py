@@ -1,6 +1,6 @@
 """What a debiasing method is: pair probabilities for what is held out, so that scoring is the same for all.
 
-A method is given wherever weights are: ``evaluate(..., weights=method)``, ``ranks.score(quality, method)``,
+A method is given wherever weights are: ``evaluate(..., weights=method)``, ``ranks.score(metric, method)``,
 ``sample_pairs(now, method)``. To add one, see CONTRIBUTING.md.
 """
 

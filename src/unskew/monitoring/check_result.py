@@ -25,7 +25,7 @@ class CheckedThreshold:
         The figure, and how far it may go.
     crossed
         Whether it went further.
-    recommender, quality
+    recommender, metric
         Whose change it is; None for figures that are about the log.
     summary
         The figure and its threshold in a few words.
@@ -38,7 +38,7 @@ class CheckedThreshold:
     limit: float
     crossed: bool
     recommender: str | None
-    quality: str | None
+    metric: str | None
     summary: str
     message: str
 
@@ -65,7 +65,7 @@ class Check:
     at, reference
         The date, and that of the reference; None if that is not known.
     thresholds
-        Each figure beside its threshold; those about changes once for each recommender and quality.
+        Each figure beside its threshold; those about changes once for each recommender and metric.
     weights
         The item weights that were fitted.
     report
@@ -108,7 +108,7 @@ class Check:
         """
         found = {}
         for one in self.thresholds:
-            parts = [one.threshold, *(part for part in (one.recommender, one.quality) if part is not None)]
+            parts = [one.threshold, *(part for part in (one.recommender, one.metric) if part is not None)]
             found["/".join(["unskew", *(re.sub(r"[^\w.-]+", "_", part) for part in parts)])] = one.value
         return found
 

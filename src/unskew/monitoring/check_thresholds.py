@@ -14,7 +14,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.changes import Change
 from unskew.evaluation.evaluate_report import ReportKeywords, choose_population, report, separate_keywords
-from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.selection_options import SelectionOptions
@@ -36,7 +36,7 @@ def check(
     reference: Any,
     thresholds: Thresholds | Mapping[str, float],
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
-    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     refit: int | None = None,
     level: float = 0.95,
     p_user: UserPrior = None,
@@ -48,7 +48,7 @@ def check(
 
     Parameters
     ----------
-    log, recommenders, at, reference, baseline, qualities, refit, level, p_user, p_item, options, **more
+    log, recommenders, at, reference, baseline, metric, refit, level, p_user, p_item, options, **more
         As for `report`. Recommenders are scored only where a threshold is about their scores, and may be left out
         otherwise.
     thresholds
@@ -84,7 +84,7 @@ def check(
             at=at,
             reference=reference,
             baseline=baseline,
-            qualities=qualities,
+            metric=metric,
             refit=refit,
             level=level,
             p_user=p_user,
@@ -144,13 +144,13 @@ class _Findings:
                 f"can still be off by {_points(fit.bound)}. Take a later reference date, the users of both dates "
                 "only, or users with more items only",
             )
-        if limits.max_left_out is not None:
-            now, then = fit.users_left_out.mass, fit.users_left_out_reference.mass
+        if limits.max_excluded is not None:
+            now, then = fit.users_excluded.mass, fit.users_excluded_reference.mass
             yield _find(
-                "max_left_out",
+                "max_excluded",
                 max(now, then),
-                limits.max_left_out,
-                f"users left out {percent(max(now, then))}",
+                limits.max_excluded,
+                f"users excluded {percent(max(now, then))}",
                 f"the weights leave out {percent(now)} of the users now and {percent(then)} of those at {since}, "
                 f"so scores speak for the others only. {self._advise_on_users()}",
                 show=percent,
@@ -207,8 +207,8 @@ class _Findings:
         return found
 
     def _unexplained(self, change: Change, limit: float, *, relative: bool = False) -> CheckedThreshold:
-        """How far the interval of what is not explained is from 0."""
-        rest, whose = change.rest, f"{change.recommender}, {change.quality}"
+        """How far the interval of what is unexplained is from 0."""
+        rest, whose = change.unexplained, f"{change.recommender}, {change.metric}"
         if math.isnan(rest.low) or math.isnan(rest.high):
             raise EmptyError(
                 f"how sure the change of {whose} is cannot be told: too few users are behind it",
@@ -232,10 +232,10 @@ class _Findings:
             f"unexplained change of {whose}: at least {shown}",
             f"the score {direction} by {_points(abs(rest.value))} {interval} since {change.reference} for reasons "
             f"that the item mix does not explain{doubt}. Look for changes of the algorithm, of the data or of how "
-            "they are logged, and say what was recommended (exposures, campaigns, a hold-out group)",
+            "they are logged, and say what was recommended (exposures, campaigns, a holdout group)",
             show=percent if relative else _points,
             recommender=change.recommender,
-            quality=change.quality,
+            metric=change.metric,
         )
 
 
@@ -267,11 +267,11 @@ def _find(
     least: bool = False,
     show: Callable[[float], str] = _figure,
     recommender: str | None = None,
-    quality: str | None = None,
+    metric: str | None = None,
 ) -> CheckedThreshold:
     """A figure beside its threshold, which it must not exceed or, if that is the `least`, fall short of."""
     crossed = value < limit if least else value > limit
     summary = f"{figure} ({'at least' if least else 'limit'} {show(limit)}{' wanted' if least else ''})"
     message = f"{summary}: {meaning}." if crossed else f"{summary}."
     message = message[0].upper() + message[1:]
-    return CheckedThreshold(threshold, value, limit, crossed, recommender, quality, summary, message)
+    return CheckedThreshold(threshold, value, limit, crossed, recommender, metric, summary, message)

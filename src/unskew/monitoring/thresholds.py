@@ -23,7 +23,7 @@ class Thresholds:
         from 0 to 1. No raw score in [0, 1] of a constant algorithm can have moved by more.
     max_bound
         The most by which the weighted score of a constant algorithm may still be off, from 0 to 1.
-    max_left_out
+    max_excluded
         The largest share of users whom the weights may leave out, at either date, from 0 to 1.
     max_unexplained
         The most that a score may have changed for reasons that neither the item mix nor another algorithm
@@ -44,14 +44,14 @@ class Thresholds:
 
     max_drift: float | None = None
     max_bound: float | None = None
-    max_left_out: float | None = None
+    max_excluded: float | None = None
     max_unexplained: float | None = None
     max_unexplained_relative: float | None = None
     min_effective_pairs: float | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
-            most = 1.0 if name in ("max_drift", "max_bound", "max_left_out") else math.inf
+            most = 1.0 if name in ("max_drift", "max_bound", "max_excluded") else math.inf
             require_number(option(name), value, _UNITS[name], 0.0, most)
 
     @property
@@ -98,7 +98,7 @@ class Thresholds:
 _UNITS: dict[str, Any] = {
     "max_drift": "how far the item mix may move, where 1 is as far as it can",
     "max_bound": "how far a weighted score may still be off, where 1 is as far as it can",
-    "max_left_out": "a share of the users, where 1 is all of them",
+    "max_excluded": "a share of the users, where 1 is all of them",
     "max_unexplained": "a change of the score, where 0.01 is one point",
     "max_unexplained_relative": "a change as a share of the score at the reference date, where 0.1 is a tenth",
     "min_effective_pairs": "how many pairs of equal weight would tell as much",

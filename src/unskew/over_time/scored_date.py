@@ -18,9 +18,9 @@ from unskew.engines.spark import SparkWeighting
 from unskew.engines.spark_log import is_at_spark
 from unskew.errors import UnskewWarning
 from unskew.evaluation.estimates import Estimate
-from unskew.evaluation.left_out import LeftOut
+from unskew.evaluation.held_out import HeldOut
+from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.quality import Quality, UserQuality
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.spark_evaluation import rank_there
@@ -109,33 +109,33 @@ def score_date(
     split: HeldOutSplit,
     weightings: Sequence[AppliedWeights],
     models: Sequence[Recommender],
-    qualities: Sequence[Quality],
+    metrics: Sequence[Metric],
     *,
     level: float,
     sample: int | None = None,
     seed: int = 0,
     tell_missing: Callable[[str], None] | None = None,
-) -> tuple[list[list[list[Estimate]]], list[LeftOut]]:
-    """The score of each recommender and quality under each weighting, and what of a pair was left out of each.
+) -> tuple[list[list[list[Estimate]]], list[HeldOut]]:
+    """The score of each recommender and metric under each weighting, and what of a pair was left out of each.
 
-    The first weighting is the raw one, and the only one for a quality of users.
+    The first weighting is the raw one, and the only one for a metric of users.
     """
     options = SelectionOptions(sample=sample, seed=seed)
     there: Any = split.pairs
     if is_at_spark(there):
         named, on_spark = {str(model): model for model in models}, cast(Sequence[SparkWeighting], weightings)
-        ranked, notes = rank_there(named, there, on_spark, qualities, options, tell_missing=tell_missing)
+        ranked, notes = rank_there(named, there, on_spark, metrics, options, tell_missing=tell_missing)
         for note in notes:
             warnings.warn(note, UnskewWarning, stacklevel=2)
-        return [[one.estimates(q, level) for q in qualities] for one in ranked], [one.left_out for one in ranked]
+        return [[one.estimates(q, level) for q in metrics] for one in ranked], [one.held_out for one in ranked]
     selection = PairSelection.of_split(split, cast(Sequence[Weighting], weightings), options)
     found, kinds = [], []
     for model in models:
-        ranks = rank_selection(model, selection, qualities, tell_missing=tell_missing)
-        found.append([ranks.estimate(q, _weightings_of(q, selection), level=level) for q in qualities])
-        kinds.append(ranks.left_out)
+        ranks = rank_selection(model, selection, metrics, tell_missing=tell_missing)
+        found.append([ranks.estimate(q, _weightings_of(q, selection), level=level) for q in metrics])
+        kinds.append(ranks.held_out)
     return found, kinds
 
 
-def _weightings_of(quality: Quality, selection: PairSelection) -> Sequence[Weighting]:
-    return selection.weightings[:1] if isinstance(quality, UserQuality) else selection.weightings
+def _weightings_of(metric: Metric, selection: PairSelection) -> Sequence[Weighting]:
+    return selection.weightings[:1] if isinstance(metric, UserMetric) else selection.weightings

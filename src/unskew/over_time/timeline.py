@@ -22,7 +22,7 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.times import Moment
 from unskew.engines.spark_log import is_on_spark
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
-from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.over_time.date_grid import grid_of
@@ -50,7 +50,7 @@ def timeline(
     end: Any = None,
     every: Any = None,
     dates: Iterable[Any] | None = None,
-    qualities: AnyQuality | Iterable[AnyQuality] = "hit@5",
+    metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     top: int | Iterable[int] = (),
     items: Iterable[Any] = (),
     sample: int | Literal["auto", "all"] | None = "auto",
@@ -85,7 +85,7 @@ def timeline(
         where the steps do not meet it.
     dates
         The dates themselves, in place of these three.
-    qualities
+    metric
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw rows only.
     top
         For each number p here, also weights of the p items of largest change alone. Rows without weights and with
@@ -126,13 +126,13 @@ def timeline(
     >>> made
     Timeline(4 dates from 300 to 450: 12 rows of g1)
     >>> made.rows.column_names[:6]
-    ['at', 'recommender', 'quality', 'view', 'weighting', 'top']
+    ['at', 'recommender', 'metric', 'view', 'weighting', 'top']
     """
     spec = TimelineSpec.of(
         log,
         recommenders,
         reference=reference,
-        qualities=qualities,
+        metrics=metric,
         top=top,
         items=items,
         sample=sample,
@@ -179,7 +179,7 @@ def _plan_work(
             before is None or type(before) is int
         ):  # what else there may be in a file is refused when it is continued
             work = replace(work, sample=before, by_default=before is not None)
-    elif must_draw(work, options, spec.qualities):
+    elif must_draw(work, options, spec.metrics):
         work = work.draw()
     work.announce(f"fewer dates ({option('every')}) take less, and so does a smaller model (ease?max_items=5000)")
     return replace(spec, sample=work.sample)
@@ -240,7 +240,7 @@ class _Run:
         return self._result()
 
     def _warn_of_missing(self) -> None:
-        """Say once that lists made elsewhere lack some users, which they may do at every date."""
+        """Say once that lists external lack some users, which they may do at every date."""
         if self.missing:
             more = len(self.missing) - 1
             others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
@@ -258,7 +258,7 @@ class _Run:
                 split,
                 weightings,
                 list(models.values()),
-                spec.qualities,
+                spec.metrics,
                 level=spec.level,
                 sample=spec.sample,
                 seed=spec.seed_at(moment),
@@ -269,12 +269,12 @@ class _Run:
         at, view = moment.label, split.pairs.policy.view
         rows = [
             (
-                *(at, name, quality.name, view, w.name, w.top),
+                *(at, name, metric.name, view, w.name, w.top),
                 *(found.value, *found.interval),
-                *(one.divergence, one.bound, found.interval.too_few_hits, str(left_out)),
+                *(one.divergence, one.bound, found.interval.too_few_hits, str(held_out)),
             )
-            for (name, left_out), by_quality in zip(zip(models, kinds, strict=True), scores, strict=True)
-            for quality, by_weighting in zip(spec.qualities, by_quality, strict=True)
+            for (name, held_out), by_metric in zip(zip(models, kinds, strict=True), scores, strict=True)
+            for metric, by_weighting in zip(spec.metrics, by_metric, strict=True)
             for one, w, found in zip(dated, weightings, by_weighting, strict=False)  # of users: the raw one alone
         ]
         probabilities = [

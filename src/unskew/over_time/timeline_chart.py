@@ -22,19 +22,19 @@ RAW, DEBIASED = "raw", "debiased"
 _DASH, _DOTS = (5, 3), (2, 2)
 
 
-def plot_timeline(timeline: Timeline, quality: str | None, *, campaigns: Windows, names: Mapping[Any, str]) -> Any:
-    """The chart of each quality, or of one; then that of the items, if their shares were recorded."""
+def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows, names: Mapping[Any, str]) -> Any:
+    """The chart of each metric, or of one; then that of the items, if their shares were recorded."""
     import altair as alt
 
-    qualities = qualities_of(timeline)
-    if quality is not None and quality not in qualities:
-        raise InputError(f"{option('quality')} is {quality!r}; the timeline has {', '.join(qualities)}")
+    metrics = metrics_of(timeline)
+    if metric is not None and metric not in metrics:
+        raise InputError(f"{option('metric')} is {metric!r}; the timeline has {', '.join(metrics)}")
     windows = place_windows(timeline.dates, campaigns)
     charts = [
         draw_scores(timeline, one, windows).properties(title=one)
-        for one in (qualities if quality is None else [quality])
+        for one in (metrics if metric is None else [metric])
     ]
-    if quality is None and len(timeline.probabilities):
+    if metric is None and len(timeline.probabilities):
         charts.append(draw_item_shares(timeline, windows, names).properties(title="share of the item mix"))
     reference = str(timeline.options.get("reference", "")).partition(" ")[0]
     lines = ["Dashed: raw; solid: debiased, at the item mix of the reference date; bands: intervals"]
@@ -45,9 +45,9 @@ def plot_timeline(timeline: Timeline, quality: str | None, *, campaigns: Windows
     return apply_theme(whole, f"Scores over time, compared with {reference}", lines)
 
 
-def qualities_of(timeline: Timeline) -> list[str]:
-    """The qualities that were scored, in their order."""
-    found: list[str] = timeline.rows.column("quality").unique().to_pylist()
+def metrics_of(timeline: Timeline) -> list[str]:
+    """The metrics that were scored, in their order."""
+    found: list[str] = timeline.rows.column("metric").unique().to_pylist()
     return found
 
 
@@ -57,10 +57,10 @@ def recommenders_of(timeline: Timeline) -> list[str]:
     return found
 
 
-def draw_scores(timeline: Timeline, quality: str, windows: Sequence[Row], *, legend: bool = True) -> Any:
-    """The scores of one quality: a colour for each recommender, a dash for each weighting."""
-    rows = [row for row in timeline.rows.to_pylist() if row["quality"] == quality]
-    share = all(0 <= row["value"] <= 1 for row in rows)  # a quality of one's own may have other limits
+def draw_scores(timeline: Timeline, metric: str, windows: Sequence[Row], *, legend: bool = True) -> Any:
+    """The scores of one metric: a colour for each recommender, a dash for each weighting."""
+    rows = [row for row in timeline.rows.to_pylist() if row["metric"] == metric]
+    share = all(0 <= row["value"] <= 1 for row in rows)  # a metric of one's own may have other limits
     drawn = [
         {
             "at": row["at"],
@@ -77,7 +77,7 @@ def draw_scores(timeline: Timeline, quality: str, windows: Sequence[Row], *, leg
     kinds = {RAW: _DASH, **dict.fromkeys(tops, _DOTS), DEBIASED: SOLID}
     strokes = assign_strokes(show_name(name) for name in recommenders_of(timeline))
     return draw_lines_over_time(
-        drawn, strokes, title=f"score ({quality})", kinds=kinds, windows=windows, percent=share, legend=legend
+        drawn, strokes, title=f"score ({metric})", kinds=kinds, windows=windows, percent=share, legend=legend
     )
 
 

@@ -14,9 +14,9 @@ from unskew.over_time.timeline_chart import (
     draw_item_shares,
     draw_scores,
     label_items,
+    metrics_of,
     name_weighting,
     place_windows,
-    qualities_of,
     recommenders_of,
 )
 from unskew.text import percent, show_name, thousands
@@ -28,7 +28,7 @@ _DASHES = {RAW: "6 4", DEBIASED: ""}
 
 
 def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[Any, str]) -> list[Section]:
-    """A chart for each quality, then one of the items whose shares were recorded."""
+    """A chart for each metric, then one of the items whose shares were recorded."""
     windows = place_windows(timeline.dates, campaigns)
     shaded = " Shaded: campaigns." if windows else ""
     dates, sample = timeline.dates, timeline.options.get("sample")
@@ -43,11 +43,11 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
         f"item mix of the reference date. Bands are intervals.{shaded}{drawn} Point at a line for its values."
     )
     found = [Section("Scores over time", text, anchor="time")]
-    for quality in qualities_of(timeline):
-        chart = adapt_chart(draw_scores(timeline, quality, windows, legend=False))
-        caption = describe_series(timeline, quality)
-        toggles = _make_toggles(timeline, quality)
-        found.append(Section(quality, "", chart, level=3, caption=caption, adapts=True, toggles=toggles))
+    for metric in metrics_of(timeline):
+        chart = adapt_chart(draw_scores(timeline, metric, windows, legend=False))
+        caption = describe_series(timeline, metric)
+        toggles = _make_toggles(timeline, metric)
+        found.append(Section(metric, "", chart, level=3, caption=caption, adapts=True, toggles=toggles))
     if len(timeline.probabilities):
         items = dict.fromkeys(timeline.probabilities.column("item").to_pylist())
         labels = label_items(items, names)
@@ -67,20 +67,20 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     return found
 
 
-def describe_series(timeline: Timeline, quality: str) -> str:
+def describe_series(timeline: Timeline, metric: str) -> str:
     """From where to where each line goes, in words."""
     ends: dict[tuple[str, str], list[float]] = {}
     for row in timeline.rows.to_pylist():
-        if row["quality"] == quality and row["top"] is None:
+        if row["metric"] == metric and row["top"] is None:
             kind = name_weighting(row["weighting"], None)
             ends.setdefault((show_name(row["recommender"], 28), kind), []).append(row["value"])
     told = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
     return f"{'; '.join(told)}."
 
 
-def _make_toggles(timeline: Timeline, quality: str) -> Sequence[Toggles]:
+def _make_toggles(timeline: Timeline, metric: str) -> Sequence[Toggles]:
     rows = timeline.rows.to_pylist()
-    kinds = dict.fromkeys(name_weighting(r["weighting"], r["top"]) for r in rows if r["quality"] == quality)
+    kinds = dict.fromkeys(name_weighting(r["weighting"], r["top"]) for r in rows if r["metric"] == metric)
     return [
         Toggles("Recommenders", _make_lines(recommenders_of(timeline))),
         Toggles("Kinds", [Line(kind, GREY, _DASHES.get(kind, "2 3")) for kind in kinds]),

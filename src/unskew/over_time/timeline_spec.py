@@ -24,10 +24,10 @@ from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
 from unskew.engines.spark_log import SparkSnapshot, fingerprint_there, is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
-from unskew.evaluation.held_out_ranks import AnyQuality
+from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.intervals import check_level
-from unskew.evaluation.pair_selection import check_user_qualities
-from unskew.evaluation.quality import Quality, UserQuality, distinct_qualities
+from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
+from unskew.evaluation.pair_selection import check_user_metrics
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.files import hash_bytes, hash_files
 from unskew.over_time.reference_mix import REFERENCE_MIX, sketch_mix
@@ -59,7 +59,7 @@ class TimelineSpec:
     log: Log
     reference: Reference
     models: Mapping[str, Recommender]
-    qualities: list[Quality]
+    metrics: list[Metric]
     fits: list[FitOptions]
     items: pa.Array
     codes: Codes
@@ -77,7 +77,7 @@ class TimelineSpec:
         recommenders: AnyRecommenders,
         *,
         reference: Any,
-        qualities: AnyQuality | Iterable[AnyQuality],
+        metrics: AnyMetric | Iterable[AnyMetric],
         top: int | Iterable[int],
         items: Iterable[Any],
         sample: int | Literal["auto", "all"] | None,
@@ -101,13 +101,13 @@ class TimelineSpec:
         drawn = SelectionOptions(sample=sample, seed=seed).sample  # refuses what is none
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
         codes = _codes(log, items)
-        wanted = distinct_qualities(qualities, several=rule.after is not None)
-        check_user_qualities(wanted, drawn)
+        wanted = distinct_metrics(metrics, several=rule.after is not None)
+        check_user_metrics(wanted, drawn)
         return cls(
             log=log,
             reference=reference,
             models=name_recommenders(recommenders),
-            qualities=wanted,
+            metrics=wanted,
             fits=fits,
             items=log.items.take(codes),
             codes=codes,
@@ -185,7 +185,7 @@ class TimelineSpec:
         return HeldOutSplit.of_profiles(snapshot).with_min_items(least), before
 
     def models_at(self, moment: Moment) -> dict[str, Recommender]:
-        """The recommenders that can be scored at a date: lists made elsewhere may not be valid yet."""
+        """The recommenders that can be scored at a date: lists external may not be valid yet."""
         return {name: one for name, one in self.models.items() if self._is_valid(one, moment) is not False}
 
     def _is_valid(self, model: Recommender, moment: Moment) -> bool | None:
@@ -227,10 +227,10 @@ class TimelineSpec:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
         weightings = [("raw", None), ("weighted", None), *(("weighted", fit.top) for fit in self.fits[1:])]
         rows = [
-            (name, quality.name, view, *weighting)
+            (name, metric.name, view, *weighting)
             for name in self.models_at(moment)
-            for quality in self.qualities
-            for weighting in weightings[: 1 if isinstance(quality, UserQuality) else None]
+            for metric in self.metrics
+            for weighting in weightings[: 1 if isinstance(metric, UserMetric) else None]
         ]
         return rows, [(item, *weighting) for item in self.items.to_pylist() for weighting in weightings]
 
@@ -254,7 +254,7 @@ class TimelineSpec:
             REFERENCE_MIX: sketch_mix(marginal),
             **self.rule.describe(self.log),
             "recommenders": [_describe_model(name, model) for name, model in self.models.items()],
-            "qualities": [quality.name for quality in self.qualities],
+            "metrics": [metric.name for metric in self.metrics],
             "top": self.tops[1:],
             **{name: value for name, value in self.fits[0].to_dict().items() if name in SHARED_OPTIONS},
             "method": self.fits[1].method if len(self.fits) > 1 else None,

@@ -1,4 +1,4 @@
-"""A timeline: one row for each date, recommender, quality and weighting; and the file it is kept in.
+"""A timeline: one row for each date, recommender, metric and weighting; and the file it is kept in.
 
 The file of a timeline knows with what options it was made and the weights of the last date that was computed, so
 that a run that was interrupted can go on from it, to the last bit as if it had not been.
@@ -40,7 +40,7 @@ BEGIN_AGAIN = "remove it to begin again"
 _MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
     ("recommender", pa.string()),
-    ("quality", pa.string()),
+    ("metric", pa.string()),
     ("view", pa.string()),
     ("weighting", pa.string()),
     ("top", pa.int64()),
@@ -50,7 +50,7 @@ _SCORES = [
     ("divergence", pa.float64()),
     ("bound", pa.float64()),
     ("too_few_hits", pa.bool_()),
-    ("left_out", pa.string()),
+    ("held_out", pa.string()),
 ]
 
 
@@ -64,9 +64,9 @@ class Timeline:
     Attributes
     ----------
     rows
-        An Arrow table, sorted by date, with columns at, recommender, quality, view, weighting (``raw`` or
+        An Arrow table, sorted by date, with columns at, recommender, metric, view, weighting (``raw`` or
         ``weighted``), top (null where all items are weighted, or none), value, low, high, divergence, bound,
-        too_few_hits and left_out (see `Score`). Divergence and bound are about the item mix: of the raw snapshot
+        too_few_hits and held_out (see `Score`). Divergence and bound are about the item mix: of the raw snapshot
         in raw rows, after weighting in the others.
     probabilities
         An Arrow table with columns at, item, weighting, top, probability: of the items asked for.
@@ -121,13 +121,13 @@ class Timeline:
         return to_native(restore_dates(self.rows, ["at"]), self.frames)
 
     def plot(
-        self, quality: str | None = None, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None
+        self, metric: str | None = None, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None
     ) -> Any:
         """The scores over time as an altair chart, raw and debiased, with their bands; then the items, if any.
 
         Parameters
         ----------
-        quality
+        metric
             One of those that were scored; by default a chart for each.
         campaigns
             When something was recommended, as for `unskew.outside`: shaded.
@@ -136,7 +136,7 @@ class Timeline:
         """
         from unskew.over_time.timeline_chart import plot_timeline  # a drawing library is loaded when it draws
 
-        return plot_timeline(self, quality, campaigns=campaigns, names=names or {})
+        return plot_timeline(self, metric, campaigns=campaigns, names=names or {})
 
     def page_sections(self, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None) -> list[Any]:
         """The same charts as sections of a page, which `Report.save` takes."""

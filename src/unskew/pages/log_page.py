@@ -23,7 +23,7 @@ from unskew.evaluation.report_sections import made_section
 from unskew.evaluation.work_estimate import write_duration
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.timeline import timeline
-from unskew.over_time.timeline_chart import qualities_of, recommenders_of
+from unskew.over_time.timeline_chart import metrics_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.pages.dates_between import choose_step, thin_out
 from unskew.pages.profile_section import profile_section
@@ -36,7 +36,7 @@ from unskew.weights.drift import drift
 MOVED = 8
 """Items whose shares are followed over time."""
 
-_SHARED = ("qualities", "sample", "seed", "after", "leave_last_out", "level", "p_user", "p_item")
+_SHARED = ("metric", "sample", "seed", "after", "leave_last_out", "level", "p_user", "p_item")
 _FIT = ("tol", "max_passes", "new_items", "min_items", "users")
 
 
@@ -149,7 +149,7 @@ def _compare_scores(made: Timeline, found: Report) -> None:
     """Warn of a timeline that shows other scores than the report beside it, or debiases them to another date."""
     parts = [
         ("recommenders", recommenders_of(made), [score.recommender for score in found.scores]),
-        ("qualities", qualities_of(made), [score.quality for score in found.scores]),
+        ("metrics", metrics_of(made), [score.metric for score in found.scores]),
         ("reference dates", [str(made.options.get("reference"))], [str(found.reference)]),
     ]
     if "(" in parts[-1][1][0]:  # a file, which is not told by its date

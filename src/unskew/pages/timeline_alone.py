@@ -8,10 +8,10 @@ from typing import Any
 from unskew import __version__
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
-from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_quality
+from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_metric
 from unskew.evaluation.report_page import ReportPage
 from unskew.over_time.reference_mix import REFERENCE_MIX
-from unskew.over_time.timeline_chart import qualities_of, recommenders_of
+from unskew.over_time.timeline_chart import metrics_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.text import percent, show_name
 
@@ -21,16 +21,14 @@ def make_timeline_page(
 ) -> ReportPage:
     """The scores over time, and what can be said without the log: no split of changes, and no weights."""
     reference = str(made.options.get("reference", "")).partition(" ")[0]
-    quality = qualities_of(made)[0]
+    metric = metrics_of(made)[0]
     answer = Section(
         "The answer",
-        f"{explain_quality(quality)}\n\nThis page is made from a saved timeline. A report on the log itself also "
+        f"{explain_metric(metric)}\n\nThis page is made from a saved timeline. A report on the log itself also "
         "says how sure a change is and what it comes from.",
         anchor="answer",
     )
-    cards = [
-        Section(headline, text, tone="answer", level=3) for headline, text in _describe_changes(made, quality)
-    ]
+    cards = [Section(headline, text, tone="answer", level=3) for headline, text in _describe_changes(made, metric)]
     cards.append(Section("What the data cannot tell", "", level=3, notes=_describe_limits(made)))
     options = [
         [name, _write(value)]
@@ -72,11 +70,11 @@ def _write(value: Any) -> str:
     return ", ".join(map(_write, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _describe_changes(made: Timeline, quality: str) -> list[tuple[str, str]]:
+def _describe_changes(made: Timeline, metric: str) -> list[tuple[str, str]]:
     """From the first date to the last: how far each recommender's score moved, raw and debiased."""
     series: dict[str, dict[str, list[Any]]] = {}
     for row in made.rows.to_pylist():
-        if row["quality"] == quality and row["top"] is None:
+        if row["metric"] == metric and row["top"] is None:
             series.setdefault(row["recommender"], {}).setdefault(row["weighting"], []).append(row)
     found = []
     for name, by_weighting in series.items():

@@ -8,7 +8,7 @@
 - `implicit_models`: those of the library implicit; `function`: a function as a recommender
 - `matrix_model`: any model that is fitted to a matrix; `matrix`: profiles as rows of one;
   `matrix_fold_in`: profiles folded into a factorisation
-- `table`: lists made elsewhere; `table_columns`: which column holds what; `table_rows`: reading them;
+- `table`: lists external; `table_columns`: which column holds what; `table_rows`: reading them;
   `table_codes`: their ids as codes of a log; `table_lists`: those that are valid at a date
 - `popular_kernels`, `knn_kernels`, `ease_kernels`, `matrix_kernels`: their loops;
   `knn_arrays`: the arrays of the neighbours

@@ -4,7 +4,7 @@ Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. B
 
 - ``held_out_ranks``, if it can rank a held-out item faster than by recommending (`RanksHeldOut`);
 - ``empty_lists``, if it does so and can tell for which profiles it recommends nothing (`KnowsEmptyLists`);
-- ``grades``, if it gives items a number that qualities may use (`GradesHeldOut`);
+- ``grades``, if it gives items a number that metrics may use (`GradesHeldOut`);
 - ``is_valid_at`` and ``count_missing``, if its lists were made before, for some users and dates (`PreparedLists`);
 - ``estimate_cost``, if it knows how long it takes (`unskew.recommend.cost`);
 - ``traits``, if it differs from the usual in one of the ways that `Traits` lists.
@@ -44,7 +44,7 @@ A whole recommender:
 ...         return top_k(scores, k)
 >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
 >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
->>> round(us.evaluate(TakenTogether(), log.at(1), quality="hit@1").value, 3)
+>>> round(us.evaluate(TakenTogether(), log.at(1), metric="hit@1").value, 3)
 0.833
 """
 
@@ -98,7 +98,7 @@ class KnowsEmptyLists(Protocol):
 
 @runtime_checkable
 class GradesHeldOut(Protocol):
-    """A recommender that gives items a number, such as a predicted rating, for qualities that need it."""
+    """A recommender that gives items a number, such as a predicted rating, for metrics that need it."""
 
     def grades(self, profiles: Batch, items: Codes, /) -> Floats:
         """What it gives to one item for each profile: the one that is held out from it."""
@@ -126,12 +126,12 @@ class Traits:
         those of a recommender fitted without the pair.
     learns
         From what: ``here``, the snapshot that it is fitted to; ``nothing``, as a constant list; or
-        ``elsewhere``, so that nobody here knows what it has seen.
+        ``external``, so that nobody here knows what it has seen.
     constant
         Everybody is recommended the same list, whatever their profile and date.
     personal
         What is recommended depends on the profile, and not only in that it skips what the profile has.
-    made_elsewhere
+    external
         Its lists were made before and elsewhere.
     may_recommend_profile
         ``recommend`` may give what the profile holds, as a constant list must. Of others that is an error.
@@ -140,10 +140,10 @@ class Traits:
     """
 
     exact: bool = False
-    learns: Literal["here", "nothing", "elsewhere"] = "here"
+    learns: Literal["here", "nothing", "external"] = "here"
     constant: bool = False
     personal: bool = True
-    made_elsewhere: bool = False
+    external: bool = False
     may_recommend_profile: bool = False
     files: tuple[Path, ...] = ()
 
@@ -152,7 +152,7 @@ def traits_of(model: Any) -> Traits:
     """The traits of a recommender, which are the usual ones if it does not tell.
 
     >>> traits_of(object())
-    Traits(exact=False, learns='here', constant=False, personal=True, made_elsewhere=False, ...)
+    Traits(exact=False, learns='here', constant=False, personal=True, external=False, ...)
     """
     traits = getattr(model, "traits", None)
     if traits is None:
@@ -168,11 +168,11 @@ def traits_of(model: Any) -> Traits:
 def is_valid_at(model: Any, axis: TimeAxis, tick: int | float) -> bool | None:
     """Whether a recommender can be scored at a time of a log: one that learns here always can.
 
-    None for lists made elsewhere that do not say from when they are.
+    None for lists external that do not say from when they are.
     """
     if isinstance(model, PreparedLists):
         return model.is_valid_at(axis, tick)
-    return None if traits_of(model).made_elsewhere else True
+    return None if traits_of(model).external else True
 
 
 @dataclass(frozen=True)

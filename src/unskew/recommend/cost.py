@@ -73,7 +73,7 @@ def estimate_cost(models: Sequence[Any], size: LogSize) -> Cost:
         traits = traits_of(model)
         if isinstance(model, EstimatesCost):
             total += model.estimate_cost(size)
-        elif traits.constant or traits.made_elsewhere:
+        elif traits.constant or traits.external:
             total += Cost(0.0, size.pairs * _LISTED)
         else:
             total += Cost(0.0, size.pairs * _ASKED)

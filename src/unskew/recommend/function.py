@@ -40,7 +40,7 @@ class FunctionRecommender:
     ['milk']
     """
 
-    traits: ClassVar[Traits] = Traits(learns="elsewhere")
+    traits: ClassVar[Traits] = Traits(learns="external")
 
     def __init__(self, function: Callable[[list[Any], int], Iterable[Any]], *, name: str | None = None) -> None:
         if not callable(function):

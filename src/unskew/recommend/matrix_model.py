@@ -81,7 +81,7 @@ class MatrixModel:
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
     >>> model = us.MatrixModel(LowRank(1), "predict")
-    >>> round(us.evaluate(model, log.at(1), quality="hit@1").value, 3)
+    >>> round(us.evaluate(model, log.at(1), metric="hit@1").value, 3)
     0.833
     """
 

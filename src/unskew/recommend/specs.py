@@ -62,7 +62,7 @@ def recommender(spec: Any) -> Recommender:
           parameters of `Popular`, `ItemKNN`, `EASE`;
         - ``als?factors=64``, ``bm25?K=50``, ``tfidf``, ``cosine``: those of the library `implicit`; see
           `ImplicitModel`;
-        - ``table:recommendations.parquet``, ``table:lists/?user=member&item=sku&date=day``: made elsewhere; see
+        - ``table:recommendations.parquet``, ``table:lists/?user=member&item=sku&date=day``: external; see
           `Table`, of which ``valid_from`` is written ``from``;
         - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
         - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
@@ -195,7 +195,7 @@ def _make_from_text(spec: str) -> Recommender:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
     if is_file(name):
         raise InputError(
-            f"{name!r} is a file, and no recommender", remedy=f"for lists made elsewhere write table:{name}"
+            f"{name!r} is a file, and no recommender", remedy=f"for lists external write table:{name}"
         )
     meant = did_you_mean(name, KNOWN) or "."
     known = ", ".join(KNOWN.values())

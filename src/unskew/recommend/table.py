@@ -1,4 +1,4 @@
-"""Recommendations that were made elsewhere, from files or a dataframe."""
+"""Recommendations that were external, from files or a dataframe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from unskew.recommend.table_rows import read_rows
 
 
 class Table:
-    """Recommendations made elsewhere: a list of items for each user, or for each user and held-out item.
+    """Recommendations external: a list of items for each user, or for each user and held-out item.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ class Table:
         guessed = describe_guesses(rows.columns, named)
         if guessed:
             warnings.warn(f"{self} was read with {guessed}", UnskewWarning, stacklevel=2)
-        self.traits = Traits(learns="elsewhere", made_elsewhere=True, files=tuple(files))
+        self.traits = Traits(learns="external", external=True, files=tuple(files))
         self._firsts: dict[TimeAxis, float] = {}  # the first date of any list, looked for once
         self._coded: tuple[Log, CodedLists] | None = None  # ids are looked up once for all dates of a log
         self._lists: Lists | None = None
@@ -181,7 +181,7 @@ class Table:
         for row in range(len(profiles)):
             own = profiles.profile(row)
             user = int(profiles.user[row])
-            found = lists.list_of(user, -1 if lists.per_user else lists.find_left_out(user, own))
+            found = lists.list_of(user, -1 if lists.per_user else lists.find_held_out(user, own))
             if lists.per_user:
                 found = found[~np.isin(found, own)]
             out[row, : min(k, len(found))] = found[:k]

@@ -59,7 +59,7 @@ class Lists:
         g = int(self._find(np.array([user]), np.array([held_out]))[0])
         return self.item[self.start[g] : self.start[g + 1]] if g >= 0 else self.item[:0]
 
-    def find_left_out(self, user: int, own: Codes) -> int:
+    def find_held_out(self, user: int, own: Codes) -> int:
         """The one item that a profile lacks."""
         p = self.snapshot.profiles
         full = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)

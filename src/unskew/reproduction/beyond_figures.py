@@ -141,19 +141,19 @@ def _make_cost_label(row: dict[str, Any], field: str, unit: str) -> Label:
 
 
 def draw_algorithms(table: pa.Table) -> Figure:
-    """Estimates of scores against the truth: a column for each question, a row for each quality.
+    """Estimates of scores against the truth: a column for each question, a row for each metric.
 
     Parameters
     ----------
     table
-        Columns recommender, quality, question, estimate (a key of ESTIMATES, or "truth"), value, low, high.
+        Columns recommender, metric, question, estimate (a key of ESTIMATES, or "truth"), value, low, high.
     """
     rows = table.to_pylist()
-    qualities, questions = (list(dict.fromkeys(row[name] for row in rows)) for name in ("quality", "question"))
+    metrics, questions = (list(dict.fromkeys(row[name] for row in rows)) for name in ("metric", "question"))
     places, groups = _place_estimates(rows)
     bands = []
-    for quality in qualities:
-        own = [row for row in rows if row["quality"] == quality]
+    for metric in metrics:
+        own = [row for row in rows if row["metric"] == metric]
         panels = [
             _draw_estimates(
                 [
@@ -161,11 +161,11 @@ def draw_algorithms(table: pa.Table) -> Figure:
                     for row in own
                     if row["question"] == q
                 ],
-                _make_score_axis(own, quality),
+                _make_score_axis(own, metric),
                 places,
                 groups,
                 names=q == questions[0],
-                title=q if quality == qualities[0] else "",
+                title=q if metric == metrics[0] else "",
             )
             for q in questions
         ]
@@ -197,15 +197,15 @@ def _place_estimates(
     return places, groups
 
 
-def _make_score_axis(rows: list[dict[str, Any]], quality: str) -> Any:
+def _make_score_axis(rows: list[dict[str, Any]], metric: str) -> Any:
     values = [row[name] for row in rows for name in ("low", "value", "high")]
     if min(values) > 0 and max(values) / min(values) >= FAR:
         span = fit_span(values, 1, log=True)
         axis = percent_axis(1 if span.low < 0.01 else 0, grid=True, values=log_ticks(span.low, span.high))
-        return alt.X("value:Q", title=f"{quality} (log scale)").scale(span.scale()).axis(axis)
+        return alt.X("value:Q", title=f"{metric} (log scale)").scale(span.scale()).axis(axis)
     span = fit_span(values, 1, zero=True)
     axis = percent_axis(percent_digits(span.low, span.high), grid=True)
-    return alt.X("value:Q", title=quality).scale(span.scale()).axis(axis)
+    return alt.X("value:Q", title=metric).scale(span.scale()).axis(axis)
 
 
 def _draw_estimates(

@@ -43,7 +43,7 @@ def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
 
 
 def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
-    """How far each estimate is from the truth of each question, over algorithms and qualities."""
+    """How far each estimate is from the truth of each question, over algorithms and metrics."""
     truth = {_truth_key(row): row["value"] for row in rows if row["estimate"] == "truth"}
     parts = []
     for question in dict.fromkeys(row["question"] for row in rows):
@@ -92,7 +92,7 @@ def _count_swaps(number: int) -> str:
 
 
 def _truth_key(row: dict[str, Any]) -> tuple[str, str, str]:
-    return row["recommender"], row["quality"], row["question"]
+    return row["recommender"], row["metric"], row["question"]
 
 
 def _describe_range(shares: Sequence[float]) -> str:

@@ -25,7 +25,7 @@ from unskew.worlds.simulation import simulate
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
 """The two questions that a score can answer; each has a truth of its own."""
 
-QUALITIES = ("hit@5", "mrr@10")
+METRICS = ("hit@5", "mrr@10")
 
 ALGORITHMS = {
     "popular": "popular",
@@ -96,7 +96,7 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
             warnings.warn("als is left out; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
             continue
         ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
-        for quality in QUALITIES:
+        for metric in METRICS:
             for question, estimate, view, weighted in (
                 (COMPARABLE, "raw", "all", False),
                 (COMPARABLE, "item weights", "all", True),
@@ -106,11 +106,11 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
                 (FREE, "organic view", "organic", False),
                 (FREE, "truth", "truth", False),
             ):
-                score = ranks[view].score(quality, weights[view] if weighted else None)
+                score = ranks[view].score(metric, weights[view] if weighted else None)
                 rows.append(
                     {
                         "recommender": name,
-                        "quality": quality,
+                        "metric": metric,
                         "question": question,
                         "estimate": estimate,
                         "value": score.value,
@@ -122,7 +122,7 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
 
 
 def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
-    return rank_held_out(spec, log.at(LAST), qualities=QUALITIES, weights=[None, weights], sample=DRAWS, seed=seed)
+    return rank_held_out(spec, log.at(LAST), metric=METRICS, weights=[None, weights], sample=DRAWS, seed=seed)
 
 
 def loop_table(race: Loop, users: int, items: int, seed: int, choices: tuple[str, ...]) -> pa.Table:

@@ -21,7 +21,7 @@ def write_lead(changes: Changes) -> str:
         f"An algorithm that never changes, g1, always recommends the same five items. From day {FIRST} to day "
         f"{LAST} its offline score went from {format_percent(before, 2)} to {format_percent(before + raw, 2)}, "
         f"{format_change(own['raw'], 0)}: {_format_points(raw - left)} points come from the item mix that two "
-        f"campaigns changed, {_format_points(left)} are not explained by it."
+        f"campaigns changed, {_format_points(left)} are unexplained by it."
     )
 
 

@@ -1,6 +1,6 @@
 """A contrast: what was taken where something could be shown, against what was taken where nothing was.
 
-Nothing was shown to a hold-out group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
+Nothing was shown to a holdout group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
 what is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
 """
 
@@ -44,7 +44,7 @@ class Contrast:
     holdout
         Users who were never shown anything; None if nobody was in quiet windows.
     taken, quiet
-        What was taken in the windows (with a hold-out group also after them, unless that is not asked for), and in
+        What was taken in the windows (with a holdout group also after them, unless that is not asked for), and in
         quiet windows.
     suspect
         Which of `taken` recommendations may have brought; of users who could be shown something.
@@ -91,7 +91,7 @@ class Contrast:
         """Where nothing was shown, in words."""
         if self.quiet is None:
             assert self.holdout is not None
-            return f"a hold-out group of {count(int(self.holdout.sum()), 'user')}"
+            return f"a holdout group of {count(int(self.holdout.sum()), 'user')}"
         first, last = self.quiet.windows[0], self.quiet.windows[-1]
         span = f"{self.log.axis.show(first.start)} and {self.log.axis.show(last.end)}"
         return f"{count(len(self.quiet.windows), 'quiet window')} between {span}"
@@ -107,10 +107,10 @@ def set_up_contrast(
     by_exposure: bool = False,
     later: bool = True,
 ) -> Contrast:
-    """Find the windows, the hold-out group or quiet windows, and what was taken in them.
+    """Find the windows, the holdout group or quiet windows, and what was taken in them.
 
     What may have come from recommendations is what was taken in windows; with `by_exposure`, what was exposed.
-    Without `later`, what was taken after windows does not count with a hold-out group either.
+    Without `later`, what was taken after windows does not count with a holdout group either.
     """
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.moment(until).tick, log.span[1])
@@ -133,7 +133,7 @@ def set_up_contrast(
 
 
 def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:
-    """Warn if a hold-out group is not like the others; gives what was found."""
+    """Warn if a holdout group is not like the others; gives what was found."""
     found = check_holdout(log, group, Moment(tick_before(log, start), label_before(log, start)))
     for sentence in found:
         warnings.warn(sentence, UnskewWarning, stacklevel=5)

@@ -143,7 +143,7 @@ def excess(
     holdout
         Users who were never shown anything: a file, a dataframe or ids.
     since, until
-        With a hold-out group and no campaigns: something was recommended after `since`. Nothing after `until`
+        With a holdout group and no campaigns: something was recommended after `since`. Nothing after `until`
         counts.
     candidates
         With ``"auto"``, models that compete besides those of unskew: what you compare.
@@ -157,7 +157,7 @@ def excess(
     What users would have taken later, and recommendations only brought forward into a window, counts as coming
     from them. The interval is about who happened to be there, not about the model: another one may explain more.
     What was in demand in the windows for another reason, such as a season, looks the same as a recommendation,
-    unless a hold-out group is given.
+    unless a holdout group is given.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A hold-out group: users who were never shown anything. Found in the log, and checked before it is trusted."""
+"""A holdout group: users who were never shown anything. Found in the log, and checked before it is trusted."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_USERS = 20_000  # whose items are compared: enough to find any difference 
 
 
 def find_holdout(log: Log, given: Any) -> Mask:
-    """Which users of a log belong to a hold-out group.
+    """Which users of a log belong to a holdout group.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
 
 
 def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
-    """How a hold-out group differed from the others before anything was shown; a sentence for each difference.
+    """How a holdout group differed from the others before anything was shown; a sentence for each difference.
 
     Two tests, neither of which a group drawn at random fails more than about once in a thousand times: of the
     items that users held just before `start`, in bands from the most to the least frequent and each user counted
@@ -151,20 +151,20 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     inside, others = here & holdout, here & ~holdout
     if inside.sum() < 2 or others.sum() < 2:
         return [
-            f"the hold-out group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
+            f"the holdout group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
             f"others had a profile at {moment.label}"
         ]
     found = []
     p, mean, rest = _compare_sizes(sizes, inside, others)
     if p <= _ALARM:
         found.append(
-            f"the hold-out group is not like the others: its users held {mean:.1f} items on average at "
+            f"the holdout group is not like the others: its users held {mean:.1f} items on average at "
             f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}); something may have been shown before then"
         )
     p, band, share, other = _compare_items(before, inside, others)
     if p <= _ALARM:
         found.append(
-            f"the hold-out group is not like the others: {percent(share, 1)} of what its users held at "
+            f"the holdout group is not like the others: {percent(share, 1)} of what its users held at "
             f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
         )
     return found

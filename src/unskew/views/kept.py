@@ -31,7 +31,7 @@ def kept(
 
     Recommendations may bring forward what users would have taken by themselves later. The organic view drops such
     pairs; here some of what was exposed is kept, so that users hold as much of what production ranked alike as the
-    users of a hold-out group do by `until`. What was not exposed is always kept.
+    users of a holdout group do by `until`. What was not exposed is always kept.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def plan_kept(
         contrast,
         choose_production(contrast, production, candidates),
         view="kept",
-        reason="exposures, a hold-out group and a model of production are known",
+        reason="exposures, a holdout group and a model of production are known",
         notes=notes,
         besides=besides,
         again=again,

@@ -81,7 +81,7 @@ def find_leftover_of(
     there is one, with those of the holdout group.
     """
     first = view.axis.show(since)
-    if traits_of(model).made_elsewhere:
+    if traits_of(model).external:
         return False, "not tested: its lists are external"
     if not is_cheap(model, view):
         return False, "not tested: it takes too long to fit it once for each window"

@@ -198,7 +198,7 @@ def _measure_placebo(
     contrast: Contrast, production: Production, level: float, repeats: int, seed: int, two_sided: bool
 ) -> tuple[Placebo | None, Floats]:
     """A placebo, and its mean over the campaigns for samples of users, the same ones for each."""
-    contrasts = [] if production.ranks.elsewhere else list_placebos(contrast)
+    contrasts = [] if production.ranks.external else list_placebos(contrast)
     if not contrasts:
         return None, np.empty(0)
     tallies = [production.count(each, seed) for each in contrasts]

@@ -186,7 +186,7 @@ def _list_candidates(
     models = {str(model): model for model in map(recommender, specs)}
     for model in map(recommender, compared):
         traits = traits_of(model)
-        if not traits.made_elsewhere and not traits.constant and not _is_alike(str(model), models):
+        if not traits.external and not traits.constant and not _is_alike(str(model), models):
             models[str(model)] = model
     return {name: model for name, model in models.items() if is_cheap(model, contrast.log)}
 

@@ -61,7 +61,7 @@ def rank_with_quiet(
 
     A model with external lists cannot be fitted to other users, so that its lists of each time count.
     """
-    if traits_of(model).made_elsewhere:
+    if traits_of(model).external:
         return rank_taken(model, taken), rank_taken(model, quiet, may_lack_lists=True)[None, :]
     chosen = _spread(len(taken.windows), MODELS).tolist()
     ranks = np.zeros(len(taken), dtype=np.int64)

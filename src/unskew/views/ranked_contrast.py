@@ -33,14 +33,14 @@ class Ranks:
         Of each pair of the windows.
     quiet
         Of each quiet pair, a row for each model that ranked it; None with a holdout group.
-    elsewhere
+    external
         Whether its lists are external.
     """
 
     production: str
     taken: Codes
     quiet: Codes | None
-    elsewhere: bool = False
+    external: bool = False
 
 
 @dataclass(frozen=True)
@@ -73,10 +73,10 @@ class RankedContrast:
 
 def find_ranks(contrast: Contrast, model: Recommender, *, folds: int = FOLDS) -> Ranks:
     """Ask a model of production for the ranks of all pairs."""
-    elsewhere = traits_of(model).made_elsewhere
+    external = traits_of(model).external
     if contrast.quiet is None:
-        return Ranks(str(model), rank_taken(model, contrast.taken), None, elsewhere)
-    return Ranks(str(model), *rank_with_quiet(model, contrast.taken, contrast.quiet, folds), elsewhere)
+        return Ranks(str(model), rank_taken(model, contrast.taken), None, external)
+    return Ranks(str(model), *rank_with_quiet(model, contrast.taken, contrast.quiet, folds), external)
 
 
 def combine_ranks(several: Sequence[Ranks]) -> Ranks:
@@ -92,14 +92,14 @@ def combine_ranks(several: Sequence[Ranks]) -> Ranks:
         " + ".join(ranks.production for ranks in several),
         best([ranks.taken for ranks in several]),
         best(quiet) if quiet else None,
-        any(ranks.elsewhere for ranks in several),
+        any(ranks.external for ranks in several),
     )
 
 
 def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, seed: int = 0) -> RankedContrast:
     """Find the cells of what was taken, and count.
 
-    With `by_taste` a model of taste is asked too, where a hold-out group is compared over the same time: the
+    With `by_taste` a model of taste is asked too, where a holdout group is compared over the same time: the
     tastes of another time are others.
     """
     taken, quiet = contrast.taken, contrast.quiet
@@ -126,10 +126,10 @@ def count_ranked(contrast: Contrast, ranks: Ranks, *, by_taste: bool = True, see
 
 
 def _find_missing_lists(contrast: Contrast, ranks: Ranks, counted: Tally) -> tuple[str, ...]:
-    """What is to be said if lists made elsewhere are missing where nothing was shown."""
-    if not ranks.elsewhere or counted.quiet_pairs[:, RANK_OF < BEYOND].any():
+    """What is to be said if lists external are missing where nothing was shown."""
+    if not ranks.external or counted.quiet_pairs[:, RANK_OF < BEYOND].any():
         return ()
-    whom = "in quiet windows" if contrast.holdout is None else "for the hold-out group"
+    whom = "in quiet windows" if contrast.holdout is None else "for the holdout group"
     return (
         f"{ranks.production} has no lists {whom}, or nothing was taken from them there: everything that was taken "
         "from lists in the windows counts as recommended",

@@ -3,7 +3,7 @@
 For a cell s with e_s observed pairs (the suspect ones x_s, which recommendations may have brought, and others o_s)
 among the n people who could be shown something, and b_s pairs among m people to whom nothing was shown:
 
-    usual     h_s = c b_s n / m       c = 1 for a hold-out group over the same time; for quiet windows such that
+    usual     h_s = c b_s n / m       c = 1 for a holdout group over the same time; for quiet windows such that
                                       the outermost stratum agrees, since demand may differ between times
     excess    e_s - h_s               negative where less was taken than usual
     keep      (h_s - o_s) / x_s       in [0, 1]: with this probability a suspect pair is kept

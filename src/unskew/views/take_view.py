@@ -60,9 +60,9 @@ def take_view(
     when short campaigns were                  ``outside``: without what happened then
     when long ones were, or since when         ``thinned``: to what is usual in quiet times, by a stand-in
     dates, and a model of production           ``thinned``: the same by that model
-    a hold-out group, a model of production    ``thinned``: at the rates of those who were shown nothing
+    a holdout group, a model of production    ``thinned``: at the rates of those who were shown nothing
     exposures                                  ``organic``: without what was exposed
-    exposures, hold-out group, production      ``kept``: of what was exposed, what would have been taken anyway
+    exposures, holdout group, production      ``kept``: of what was exposed, what would have been taken anyway
     =========================================  ===================================================================
 
     Parameters
@@ -82,7 +82,7 @@ def take_view(
     view
         Insist on one of the views by name.
     since, until
-        With a hold-out group and no dates: recommendations were made after `since` and up to `until`, which are
+        With a holdout group and no dates: recommendations were made after `since` and up to `until`, which are
         the two dates that are compared.
     candidates
         The recommenders that you will compare on the view, by name or not. With a production of ``"auto"`` they
@@ -208,11 +208,11 @@ class _Known:
     def choose(self) -> tuple[str, str]:
         """The best view, and why."""
         if self.exposures and self.holdout is not None and self.production is not None:
-            return "kept", "exposures, a hold-out group and a model of production are known"
+            return "kept", "exposures, a holdout group and a model of production are known"
         if self.exposures:
             return "organic", "exposures are known"
         if self.holdout is not None and self.production is not None:
-            return "thinned", "a hold-out group and a model of production are known"
+            return "thinned", "a holdout group and a model of production are known"
         covered = self._covered()
         if self.windows and self.production is not None:
             return "thinned", "it is known when something was recommended, and a model of production is given"
@@ -223,7 +223,7 @@ class _Known:
             )
         if self.windows:
             return "outside", "it is known when something was recommended"
-        known = [("a hold-out group", self.holdout), ("a model of production", self.production)]
+        known = [("a holdout group", self.holdout), ("a model of production", self.production)]
         told = [name for name, value in known if value is not None]
         return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
 
@@ -255,10 +255,10 @@ class _Known:
         if view in ("thinned", "kept") and self.production is None:
             yield "a model of production", option("production")
         if view == "kept" and self.holdout is None:
-            yield "a hold-out group", option("holdout")
+            yield "a holdout group", option("holdout")
         if view == "thinned" and self.holdout is None and not self.windows:
             yield (
-                "a hold-out group, or to know when something was recommended",
+                "a holdout group, or to know when something was recommended",
                 f"{option('holdout')} or {option('campaigns')}",
             )
 
@@ -382,17 +382,17 @@ class _Known:
                 "was taken then"
             )
         if view == "all" and self.holdout is not None:
-            yield "a model of production (or 'auto') would allow using the hold-out group"
+            yield "a model of production (or 'auto') would allow using the holdout group"
         if view == "outside" and self.production is None:
             yield "a model of production (or 'auto') would allow keeping what people usually do in these windows"
         if view == "organic" and self.holdout is None:
             yield (
-                "a hold-out group (users who are never shown anything) and a model of production would tell how "
+                "a holdout group (users who are never shown anything) and a model of production would tell how "
                 "much of what was shown would have been taken anyway"
             )
         if view == "organic" and self.holdout is not None and self.production is None:
             yield (
-                "the hold-out group needs a model of production (or 'auto') to tell how much of what was shown "
+                "the holdout group needs a model of production (or 'auto') to tell how much of what was shown "
                 "would have been taken anyway"
             )
 

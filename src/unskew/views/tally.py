@@ -50,7 +50,7 @@ class Tally:
 
 
 def deal_blocks(n_users: int, holdout: Mask | None, seed: int) -> Codes:
-    """A block for each user: as many of the hold-out group in each as possible, and of the others."""
+    """A block for each user: as many of the holdout group in each as possible, and of the others."""
     order = np.random.default_rng([seed, 0xB10C]).permutation(n_users)
     if holdout is not None:
         order = order[np.argsort(holdout[order], kind="stable")]

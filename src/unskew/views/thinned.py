@@ -47,7 +47,7 @@ def thinned(
     holdout
         Users who were never shown anything: a file, a dataframe or ids. They are never thinned.
     since, until
-        With a hold-out group and no campaigns: something was recommended after `since`. What was taken after
+        With a holdout group and no campaigns: something was recommended after `since`. What was taken after
         `until`, by default the end of the log, is neither counted nor thinned: give the date of the evaluation.
     seed, draw
         Which pairs are kept is drawn at random. Draws 0, 1, 2, ... of one seed are to be averaged over: their mean
@@ -55,7 +55,7 @@ def thinned(
 
     Notes
     -----
-    Without a hold-out group, what was in demand in the windows for another reason, such as a season, looks the
+    Without a holdout group, what was in demand in the windows for another reason, such as a season, looks the
     same as a recommendation and is thinned too.
 
     Examples
@@ -89,10 +89,10 @@ def plan_thinned(
         again = ~contrast.mark_inside(log.repeats.time)
         if contrast.holdout is not None:
             again |= contrast.holdout[log.entry_users()[log.repeats.entry]]
-    known = "when something was recommended" if contrast.holdout is None else "a hold-out group"
+    known = "when something was recommended" if contrast.holdout is None else "a holdout group"
     advice = ["exposures (who was shown what) would tell which of these pairs to drop"]
     if contrast.holdout is None:
-        advice.append("a hold-out group, never shown anything, would tell what is usual at the same time")
+        advice.append("a holdout group, never shown anything, would tell what is usual at the same time")
     return plan_thinning(
         contrast,
         choose_production(contrast, production, candidates),

@@ -102,7 +102,7 @@ class Alignment:
         The items that anyone with P(u) > 0 holds at t1, and that anyone who is evaluated holds.
     drop
         Whether items that the reference lacks are dropped.
-    left_out_reference
+    excluded_reference
         Users who are not evaluated at t0.
     everyone_then, then
         All users at t0, and those who are evaluated; None where the reference is a marginal.
@@ -117,7 +117,7 @@ class Alignment:
     held: Mask
     present: Mask
     drop: bool
-    left_out_reference: Share
+    excluded_reference: Share
     everyone_then: Population | None = None
     then: Population | None = None
 
@@ -142,10 +142,10 @@ class Alignment:
     ) -> Alignment:
         """Apply the policy at both dates, wherever the profiles are."""
         if isinstance(reference, Marginal):
-            raw, mix, now, left_out = _align_marginal(everyone, reference, options)
+            raw, mix, now, excluded = _align_marginal(everyone, reference, options)
             everyone_then = then = None
         else:
-            raw, mix, now, left_out, then = _align_population(everyone, reference, options)
+            raw, mix, now, excluded, then = _align_population(everyone, reference, options)
             everyone_then = reference
         held = everyone.marginal() > 0
         if not ((mix.known > 0) & held).any():
@@ -161,9 +161,9 @@ class Alignment:
             reference=mix,
             p_before=p_before,
             held=held,
-            present=held if now.left_out().count == 0 else now.held_items(),
+            present=held if now.excluded().count == 0 else now.held_items(),
             drop=options.drops_new,
-            left_out_reference=left_out,
+            excluded_reference=excluded,
             everyone_then=everyone_then,
             then=then,
         )
@@ -246,13 +246,13 @@ def _align_population(
             before = before.also_in(cohort)
         if before.is_empty():
             raise _nobody(options, f"the reference date {reference.at}")
-        left_out = before.left_out()
-        if cohort is not None and left_out.count:
+        excluded = before.excluded()
+        if cohort is not None and excluded.count:
             mix = ReferenceMix.of_population(before, everyone.items)
         keep = (mix.known > 0) | (not options.drops_new)
         now = everyone.eligible(keep, options.min_items, cohort)
         if cohort is None or now.is_same(cohort):
-            return raw, mix, now, left_out, before
+            return raw, mix, now, excluded, before
         cohort = now
 
 

@@ -142,7 +142,7 @@ class FitOptions:
         known = [f.name for f in fields(cls)]
         for name in given:
             if name not in known:
-                raise TypeError(f"there is no option {name!r}{did_you_mean(name, [*known, 'qualities'])}")
+                raise TypeError(f"there is no option {name!r}{did_you_mean(name, [*known, 'metric'])}")
         return replace(cls() if options is None else options, **given)
 
     @property

@@ -94,7 +94,7 @@ class FitReport:
         Sweeps over the data, D after each accepted one, and how long all took.
     new_items, vanished_items
         Items of one date only: in no profile of those evaluated at the other.
-    users_left_out, users_left_out_reference
+    users_excluded, users_excluded_reference
         Users who hold something at t1 (at t0) and are not evaluated.
     margins
         The margins beyond items; those of items are the fields above.
@@ -117,8 +117,8 @@ class FitReport:
     history: tuple[float, ...]
     new_items: Share
     vanished_items: Share
-    users_left_out: Share
-    users_left_out_reference: Share
+    users_excluded: Share
+    users_excluded_reference: Share
     seconds: float = 0.0
     margins: tuple[MarginReport, ...] = ()
     margin_gap: float | None = None

@@ -208,8 +208,8 @@ class AlignedFit:
             history=solution.history,
             new_items=Share.of(aligned.new, aligned.p_before),
             vanished_items=Share(len(lost), float(lost.sum())),
-            users_left_out=aligned.now.left_out(),
-            users_left_out_reference=aligned.left_out_reference,
+            users_excluded=aligned.now.excluded(),
+            users_excluded_reference=aligned.excluded_reference,
             margins=() if self.margins is None else self.margins.reports,
             margin_gap=None if self.margins is None else self.margins.gap,
         )

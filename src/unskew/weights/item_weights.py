@@ -155,7 +155,7 @@ class ItemWeights:
             f"  divergence {r.divergence_before:.4g} -> {r.divergence:.4g} nats\n"
             f"  bound      {r.bound_before:.4g} -> {r.bound:.4g} (least possible residual "
             f"{r.bound_least:.4g})\n"
-            f"  left out   {short_percent(r.users_left_out.mass)} of users, "
+            f"  left out   {short_percent(r.users_excluded.mass)} of users, "
             f"{short_percent(r.new_items.mass)} in {r.new_items.count} new items, "
             f"{short_percent(r.vanished_items.mass)} in {r.vanished_items.count} vanished items)"
         )
@@ -210,8 +210,8 @@ class ItemWeights:
             "seconds": r.seconds,
             "new_items": asdict(r.new_items),
             "vanished_items": asdict(r.vanished_items),
-            "users_left_out": asdict(r.users_left_out),
-            "users_left_out_reference": asdict(r.users_left_out_reference),
+            "users_excluded": asdict(r.users_excluded),
+            "users_excluded_reference": asdict(r.users_excluded_reference),
             "certificate": asdict(r.certificate),
             "margins": [margin.to_dict() for margin in r.margins],
             "tol": self.options.tol,

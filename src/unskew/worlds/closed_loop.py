@@ -39,13 +39,13 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
         progress().stage(f"round {number + 1} of {loop.rounds}: scoring {len(specs)} candidates")
         now = service.events.snapshot(day)
         weights = fit_weights(now, reference)
-        ranks = {name: rank_held_out(spec, now, qualities=loop.quality) for name, spec in specs.items()}
+        ranks = {name: rank_held_out(spec, now, metric=loop.metric) for name, spec in specs.items()}
         scores = {
-            "raw": {name: r.score(loop.quality).value for name, r in ranks.items()},
-            "weighted": {name: r.score(loop.quality, weights).value for name, r in ranks.items()},
-            "organic": _score_all(specs, loop.quality, service.organic_view().snapshot(day), reference),
+            "raw": {name: r.score(loop.metric).value for name, r in ranks.items()},
+            "weighted": {name: r.score(loop.metric, weights).value for name, r in ranks.items()},
+            "organic": _score_all(specs, loop.metric, service.organic_view().snapshot(day), reference),
         }
-        truth = _score_all(specs, loop.quality, service.organic.snapshot(day), None)
+        truth = _score_all(specs, loop.metric, service.organic.snapshot(day), None)
         winner = _rank(scores[loop.chosen_by])[0]
         if number == 0 and loop.incumbent is not None:
             winner = loop.incumbent
@@ -68,9 +68,9 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
     return pa.Table.from_pylist(rows)
 
 
-def _score_all(specs: dict[str, str], quality: str, now: Snapshot, reference: Snapshot | None) -> dict[str, float]:
+def _score_all(specs: dict[str, str], metric: str, now: Snapshot, reference: Snapshot | None) -> dict[str, float]:
     weights = None if reference is None else fit_weights(now, reference)
-    return {name: evaluate(spec, now, quality=quality, weights=weights).value for name, spec in specs.items()}
+    return {name: evaluate(spec, now, metric=metric, weights=weights).value for name, spec in specs.items()}
 
 
 def _rank(scores: dict[str, float]) -> list[str]:

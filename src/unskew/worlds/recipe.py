@@ -12,7 +12,7 @@ from typing import Any
 
 from unskew.checks import require_number, require_one_of, require_whole_number
 from unskew.errors import InputError, PolicyError, option
-from unskew.evaluation.quality import quality as named_quality
+from unskew.evaluation.metric import metric as named_metric
 from unskew.recommend import recommender
 from unskew.recommend.specs import require_shipped
 from unskew.text import one_line
@@ -144,7 +144,7 @@ class Loop:
     chosen_by
         The score that decides: ``raw``; ``weighted`` to the item mix of the first day; or ``organic``, weighted
         as well, on the log without what had been shown.
-    quality
+    metric
         What the score is of.
     campaign
         How the winner recommends; its day and recommender are those of the round.
@@ -156,7 +156,7 @@ class Loop:
     rounds: int = 8
     incumbent: str | None = None
     chosen_by: str = "raw"
-    quality: str = "hit@5"
+    metric: str = "hit@5"
     campaign: Campaign = Campaign(0, shown=5, acceptance=0.06, catalogue=1.0, excluded=0)
 
     def __post_init__(self) -> None:
@@ -168,9 +168,9 @@ class Loop:
                 raise InputError(f"candidates has {spec!r} twice", remedy="name each once")
             if not is_list(spec):
                 recommender(spec)
-        if not isinstance(self.quality, str):
-            raise InputError(f"quality is {one_line(self.quality, 200)}", remedy="give its name, such as 'hit@5'")
-        named_quality(self.quality)
+        if not isinstance(self.metric, str):
+            raise InputError(f"metric is {one_line(self.metric, 200)}", remedy="give its name, such as 'hit@5'")
+        named_metric(self.metric)
         require_one_of(option("chosen_by"), self.chosen_by, CHOSEN_BY)
         if self.incumbent is not None:
             require_one_of("incumbent", self.incumbent, self.candidates)

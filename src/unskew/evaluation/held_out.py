@@ -7,20 +7,20 @@ from typing import Literal
 
 from unskew.recommend.contract import RanksHeldOut, Recommender, traits_of
 
-Kind = Literal["exact", "folds", "profile", "time", "elsewhere"]
+Kind = Literal["exact", "folds", "profile", "time", "external"]
 
 MEANINGS: dict[str, str] = {
     "exact": "the pair was taken out of the model too",
     "folds": "the model was fitted without the fold of the pair",
     "profile": "the pair was taken out of the profile, and the model still contains it",
     "time": "the model was fitted before the pair existed",
-    "elsewhere": "nobody here knows what the model has seen",
+    "external": "nobody here knows what the model has seen",
 }
 """What each kind means, in words."""
 
 
 @dataclass(frozen=True)
-class LeftOut:
+class HeldOut:
     """What was left out.
 
     Attributes
@@ -28,7 +28,7 @@ class LeftOut:
     kind
         ``exact``: the pair left the model too, or there is no model; ``folds``: the model was fitted without the
         pairs of its fold; ``profile``: it left the profile alone; ``time``: the model is older than the pair;
-        ``elsewhere``: lists, or what made them, came from elsewhere.
+        ``external``: lists, or what made them, came from elsewhere.
     folds
         The number of folds.
     """
@@ -46,15 +46,15 @@ class LeftOut:
         folds: int | None,
         last: bool = False,
         dated: bool = False,
-    ) -> LeftOut:
+    ) -> HeldOut:
         """What is left out of a recommender.
 
         `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them, and
-        `dated` that its lists, though made elsewhere, are known to be older than what is held out by time.
+        `dated` that its lists, though external, are known to be older than what is held out by time.
         """
         traits = traits_of(model)
-        if traits.learns == "elsewhere" and not (by_time and dated):
-            return cls("elsewhere")
+        if traits.learns == "external" and not (by_time and dated):
+            return cls("external")
         if by_time:
             return cls("time")
         if folds is not None:
@@ -65,7 +65,7 @@ class LeftOut:
     @property
     def exact(self) -> bool | None:
         """Whether what was learned is free of the pair; None if nobody knows."""
-        return None if self.kind == "elsewhere" else self.kind != "profile"
+        return None if self.kind == "external" else self.kind != "profile"
 
     def __str__(self) -> str:
         return f"{self.folds} folds" if self.kind == "folds" else self.kind

@@ -1,4 +1,4 @@
-"""Qualities: the means of hit@5, mrr@10 and ndcg@10 over ranks, beside ranx and pytrec_eval."""
+"""Metrics: the means of hit@5, mrr@10 and ndcg@10 over ranks, beside ranx and pytrec_eval."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from benchmarks.frame.comparison import Comparison
 from benchmarks.frame.contenders import Contender, in_process, with_library
 from unskew.arrays.types import Codes
-from unskew.evaluation.quality import quality
+from unskew.evaluation.metric import metric
 from unskew.text import thousands
 
 SIZES = (100_000,)
@@ -25,7 +25,7 @@ NAMES = {"hit@5": "hit_rate@5", "mrr@10": "mrr@10", "ndcg@10": "ndcg@10"}
 _JOB = f"""\
 The means of {", ".join(NAMES)}, each query having one relevant item among {K}. unskew starts from the rank of that
 item, ranx and pytrec_eval from their own objects, which are made of lists before and not counted: they take any
-number of relevant items. numpy is the formula of each quality written down for the ranks."""
+number of relevant items. numpy is the formula of each metric written down for the ranks."""
 
 
 def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
@@ -36,7 +36,7 @@ def comparisons(sizes: Sequence[int] = SIZES) -> Iterator[Comparison]:
             f"{thousands(size)} queries",
             _JOB,
             [
-                in_process("unskew", partial(_score, [quality(name) for name in NAMES], ranks)),
+                in_process("unskew", partial(_score, [metric(name) for name in NAMES], ranks)),
                 in_process("numpy", partial(_score_plainly, ranks)),
                 with_library("ranx", "ranx", partial(_use_ranx, ranks)),
                 with_library("pytrec_eval", "pytrec_eval", partial(_use_trec_eval, ranks)),
@@ -52,8 +52,8 @@ def draw_ranks(queries: int) -> Codes:
     return np.random.default_rng(0).integers(-K // 2, K + 1, queries).clip(min=0)
 
 
-def _score(qualities: Sequence[Any], ranks: Codes) -> list[float]:
-    return [float(q(ranks).mean()) for q in qualities]
+def _score(metrics: Sequence[Any], ranks: Codes) -> list[float]:
+    return [float(q(ranks).mean()) for q in metrics]
 
 
 def _score_plainly(ranks: Codes) -> list[float]:

@@ -1,4 +1,4 @@
-"""Qualities: values that trec_eval gives, names that people use, and functions of one's own."""
+"""Metrics: values that trec_eval gives, names that people use, and functions of one's own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import unskew as us
 from tests.scoring import mrr, ndcg
 from tests.tables import LAW
 from unskew.errors import InputError
-from unskew.evaluation.quality import qualities, quality
+from unskew.evaluation.metric import metric, metrics
 
 DEEP = 60
 """How long the lists are."""
@@ -55,7 +55,7 @@ def trec(ranks: npt.NDArray[np.int64], measure: str, cut: int = DEEP) -> npt.NDA
 )
 def test_values_are_those_of_trec_eval(name: str, measure: str, k: int) -> None:
     ranks = runs(k)
-    found = quality(f"{name}@{k}")(ranks)
+    found = metric(f"{name}@{k}")(ranks)
     np.testing.assert_array_max_ulp(
         found, trec(ranks, f"{measure}.{k}"), maxulp=2
     )  # log2 of NumPy 1.26 is not that of 2
@@ -65,13 +65,13 @@ def test_values_are_those_of_trec_eval(name: str, measure: str, k: int) -> None:
 @pytest.mark.parametrize("name", ["mrr", "rr", "ap", "map"])
 def test_the_reciprocal_rank_is_that_of_trec_eval_on_lists_of_k(name: str, k: int) -> None:
     ranks = runs(100 + k)
-    np.testing.assert_array_equal(quality(f"{name}@{k}")(ranks), trec(ranks, "recip_rank", cut=k))
+    np.testing.assert_array_equal(metric(f"{name}@{k}")(ranks), trec(ranks, "recip_rank", cut=k))
 
 
 @pytest.mark.parametrize(("name", "measure"), [("mrr", "recip_rank"), ("map", "map"), ("ndcg", "ndcg")])
 def test_without_a_cut_the_whole_list_counts(name: str, measure: str) -> None:
     ranks = runs(7)
-    np.testing.assert_array_max_ulp(quality(name)(ranks), trec(ranks, measure), maxulp=2)
+    np.testing.assert_array_max_ulp(metric(name)(ranks), trec(ranks, measure), maxulp=2)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +93,7 @@ def test_ir_measures_is_of_the_same_opinion(name: str, measure: Any) -> None:
         for r in range(1, 21)
     ]
     found = {m.query_id: m.value for m in ir_measures.iter_calc([measure], judged, listed)}
-    np.testing.assert_array_equal(quality(name)(ranks), [found[str(q)] for q in range(len(ranks))])
+    np.testing.assert_array_equal(metric(name)(ranks), [found[str(q)] for q in range(len(ranks))])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_ir_measures_is_of_the_same_opinion(name: str, measure: Any) -> None:
 )
 def test_rank_biased_precision_is_what_a_reader_who_goes_on_with_p_sees(name: str, p: float, k: int) -> None:
     ranks = runs(8, 200)
-    for rank, value in zip(ranks.tolist(), quality(name)(ranks).tolist(), strict=True):
+    for rank, value in zip(ranks.tolist(), metric(name)(ranks).tolist(), strict=True):
         relevant = [r == rank for r in range(1, k + 1)]
         reaches = np.cumprod([1.0, *[p] * (k - 1)])  # the chance to look at each place
         assert value == pytest.approx(float(np.sum((1 - p) * reaches * relevant)), rel=1e-12)
@@ -109,9 +109,9 @@ def test_rank_biased_precision_is_what_a_reader_who_goes_on_with_p_sees(name: st
 
 def test_values_at_the_first_ranks_are_those_of_the_formulas() -> None:
     ranks = np.arange(6)
-    np.testing.assert_allclose(quality("mrr@4")(ranks), [mrr(4)(r) for r in range(6)], rtol=1e-15)
-    np.testing.assert_allclose(quality("ndcg@4")(ranks), [ndcg(4)(r) for r in range(6)], rtol=1e-15)
-    assert quality("hit@4")(ranks).tolist() == [0, 1, 1, 1, 1, 0]
+    np.testing.assert_allclose(metric("mrr@4")(ranks), [mrr(4)(r) for r in range(6)], rtol=1e-15)
+    np.testing.assert_allclose(metric("ndcg@4")(ranks), [ndcg(4)(r) for r in range(6)], rtol=1e-15)
+    assert metric("hit@4")(ranks).tolist() == [0, 1, 1, 1, 1, 0]
 
 
 @LAW
@@ -120,8 +120,8 @@ def test_values_at_the_first_ranks_are_those_of_the_formulas() -> None:
     k=st.integers(1, 200),
     ranks=st.lists(st.integers(0, 300), min_size=2, max_size=20),
 )
-def test_a_quality_lies_in_0_to_1_and_never_grows_with_the_rank(name: str, k: int, ranks: list[int]) -> None:
-    values = quality(f"{name}@{k}")(np.array(ranks))
+def test_a_metric_lies_in_0_to_1_and_never_grows_with_the_rank(name: str, k: int, ranks: list[int]) -> None:
+    values = metric(f"{name}@{k}")(np.array(ranks))
     found = dict(zip(ranks, values.tolist(), strict=True))
     assert all(0 <= v <= 1 for v in found.values())
     listed = [found[r] for r in sorted(found) if r > 0]
@@ -130,24 +130,24 @@ def test_a_quality_lies_in_0_to_1_and_never_grows_with_the_rank(name: str, k: in
 
 
 def test_several_depths_at_once_are_hits_at_each() -> None:
-    assert [q.name for q in qualities("rank<=1,5, 10")] == ["hit@1", "hit@5", "hit@10"]
-    curve = [q(np.array([1, 4, 7, 0])).sum() for q in qualities("rank <= 1,5,10")]
+    assert [q.name for q in metrics("rank<=1,5, 10")] == ["hit@1", "hit@5", "hit@10"]
+    curve = [q(np.array([1, 4, 7, 0])).sum() for q in metrics("rank <= 1,5,10")]
     assert curve == [1, 2, 3]
-    assert all(q.is_hit for q in qualities("rank<=1,5"))
+    assert all(q.is_hit for q in metrics("rank<=1,5"))
 
 
-def test_one_depth_is_one_quality_and_several_are_not() -> None:
-    assert quality("rank<=7").name == "hit@7"
-    with pytest.raises(InputError, match="'rank<=1,5' stands for hit@1, hit@5, where one quality is asked for"):
-        quality("rank<=1,5")
+def test_one_depth_is_one_metric_and_several_are_not() -> None:
+    assert metric("rank<=7").name == "hit@7"
+    with pytest.raises(InputError, match="'rank<=1,5' stands for hit@1, hit@5, where one metric is asked for"):
+        metric("rank<=1,5")
 
 
-def test_lists_of_qualities_may_mix_names_curves_and_functions() -> None:
-    own = us.Quality("own", lambda rank, _: rank > 0)
-    found = qualities(["mrr@3", "rank<=1,2", own])
+def test_lists_of_metrics_may_mix_names_curves_and_functions() -> None:
+    own = us.Metric("own", lambda rank, _: rank > 0)
+    found = metrics(["mrr@3", "rank<=1,2", own])
     assert [q.name for q in found] == ["mrr@3", "hit@1", "hit@2", "own"]
-    assert [q.name for q in qualities("hit@5")] == ["hit@5"]
-    assert qualities(own) == [own]
+    assert [q.name for q in metrics("hit@5")] == ["hit@5"]
+    assert metrics(own) == [own]
 
 
 @pytest.mark.parametrize(
@@ -173,26 +173,26 @@ def test_lists_of_qualities_may_mix_names_curves_and_functions() -> None:
 )
 def test_a_name_that_is_none_is_told_with_what_there_is(name: str, told: str) -> None:
     with pytest.raises(InputError) as error:
-        quality(name)
+        metric(name)
     assert told in str(error.value)
 
 
 @pytest.mark.parametrize("given", [5, None, 0.5])
 def test_what_is_neither_name_nor_function_is_refused(given: Any) -> None:
-    with pytest.raises(InputError, match="such as 'hit@5', a Quality or a function"):
-        quality(given)
-    with pytest.raises(InputError, match="such as 'hit@5', a Quality or a function"):
-        qualities(given)
+    with pytest.raises(InputError, match="such as 'hit@5', a Metric or a function"):
+        metric(given)
+    with pytest.raises(InputError, match="such as 'hit@5', a Metric or a function"):
+        metrics(given)
 
 
-def test_no_quality_at_all_is_refused() -> None:
+def test_no_metric_at_all_is_refused() -> None:
     with pytest.raises(InputError, match="name at least one"):
-        qualities([])
+        metrics([])
 
 
 def test_names_are_kept_as_they_were_given() -> None:
-    assert [quality(n).name for n in ("recall@5", " HIT@3 ", "map@2")] == ["recall@5", "HIT@3", "map@2"]
-    assert quality("HIT@3")(np.array([3, 4])).tolist() == [1, 0]
+    assert [metric(n).name for n in ("recall@5", " HIT@3 ", "map@2")] == ["recall@5", "HIT@3", "map@2"]
+    assert metric("HIT@3")(np.array([3, 4])).tolist() == [1, 0]
 
 
 def test_a_function_is_given_ranks_within_its_depth_and_grades() -> None:
@@ -202,10 +202,10 @@ def test_a_function_is_given_ranks_within_its_depth_and_grades() -> None:
         seen.append((rank.tolist(), grade.tolist()))
         return np.where(rank > 0, grade, 0.0)
 
-    found = us.Quality("mine", mine, depth=3, needs_grades=True)
+    found = us.Metric("mine", mine, depth=3, needs_grades=True)
     assert found(np.array([1, 4, 0]), np.array([0.5, 0.25, 2.0])).tolist() == [0.5, 0, 0]
     assert seen == [([1, 0, 0], [0.5, 0.25, 2.0])]
-    by_function = quality(mine)
+    by_function = metric(mine)
     assert (by_function.name, by_function.needs_grades, by_function.depth) == ("mine", True, 100)
 
 
@@ -223,16 +223,16 @@ def test_a_function_is_given_ranks_within_its_depth_and_grades() -> None:
 )
 def test_a_function_that_gives_no_numbers_is_told_what_it_did(function: Any, told: str) -> None:
     with pytest.raises(InputError, match=told):
-        us.Quality("own", function)(np.array([1, 0]))
+        us.Metric("own", function)(np.array([1, 0]))
 
 
 def test_a_hit_is_0_or_1() -> None:
-    assert us.Quality("own", lambda rank, _: rank == 2, is_hit=True)(np.array([1, 2])).tolist() == [0, 1]
+    assert us.Metric("own", lambda rank, _: rank == 2, is_hit=True)(np.array([1, 2])).tolist() == [0, 1]
     with pytest.raises(InputError, match=r"'own' returned 0\.5 for rank 2 .*is_hit it must return 0 or 1"):
-        us.Quality("own", lambda rank, _: np.where(rank == 2, 0.5, 0), is_hit=True)(np.array([1, 2]))
+        us.Metric("own", lambda rank, _: np.where(rank == 2, 0.5, 0), is_hit=True)(np.array([1, 2]))
 
 
 @pytest.mark.parametrize("depth", [0, -3, 2.5, True, "5"])
 def test_a_depth_is_a_whole_number_above_0(depth: Any) -> None:
     with pytest.raises(InputError, match="depth is"):
-        us.Quality("own", lambda rank, _: rank, depth=depth)
+        us.Metric("own", lambda rank, _: rank, depth=depth)

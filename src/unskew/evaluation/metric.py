@@ -1,7 +1,7 @@
-"""Qualities: how good it is to have found the held-out item at some rank.
+"""Metrics: how good it is to have found the held-out item at some rank.
 
 With one held-out item every usual measure is a function of its rank: recall is hit, and (mean) average
-precision is the reciprocal rank; both names are accepted. Qualities of users (``user-recall@10``) are about one
+precision is the reciprocal rank; both names are accepted. Metrics of users (``user-recall@10``) are about one
 list and all that is held out of a user. Values agree with trec_eval.
 """
 
@@ -29,8 +29,8 @@ _OF_USER = "user-"
 
 
 @dataclass(frozen=True)
-class Quality:
-    """A quality l as a function of the rank of the held-out item, and of the grade it got.
+class Metric:
+    """A metric l as a function of the rank of the held-out item, and of the grade it got.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Quality:
     Examples
     --------
     >>> import numpy as np, unskew as us
-    >>> half = us.Quality("half", lambda rank, grade: (rank > 0) * 0.5, depth=10)
+    >>> half = us.Metric("half", lambda rank, grade: (rank > 0) * 0.5, depth=10)
     >>> half(np.array([1, 0, 11]))
     array([0.5, 0. , 0. ])
     """
@@ -73,7 +73,7 @@ class Quality:
         whole = isinstance(self.depth, int | np.integer) and not isinstance(self.depth, bool)
         if not whole or self.depth < 1:
             raise InputError(
-                f"quality {self.name!r}: depth is {self.depth!r}, but must be a whole number of at least 1"
+                f"metric {self.name!r}: depth is {self.depth!r}, but must be a whole number of at least 1"
             )
 
     @property
@@ -82,7 +82,7 @@ class Quality:
         return UNIT if self.is_hit else Bounds(self.lowest, self.highest)
 
     def __call__(self, rank: Ranks, grade: Floats | None = None) -> Floats:
-        """The quality of each held-out item."""
+        """The metric of each held-out item."""
         rank = np.asarray(rank)
         within = np.where(rank <= self.depth, rank, 0)
         grades = np.full(len(rank), np.nan) if grade is None else grade
@@ -90,12 +90,12 @@ class Quality:
             values = np.asarray(self.function(within, grades), dtype=np.float64)
         except Exception as error:
             raise InputError(
-                f"quality {self.name!r} failed: {type(error).__name__}: {first_line(error)}",
+                f"metric {self.name!r} failed: {type(error).__name__}: {first_line(error)}",
                 remedy="it gets all ranks and all grades at once, as arrays, and must return an array of numbers",
             ) from error
         if values.shape != within.shape:
             raise InputError(
-                f"quality {self.name!r} returned an array of shape {values.shape} for {len(rank)} ranks: it must "
+                f"metric {self.name!r} returned an array of shape {values.shape} for {len(rank)} ranks: it must "
                 "return one number for each"
             )
         good = (values == 0) | (values == 1) if self.is_hit else np.isfinite(values)
@@ -104,18 +104,18 @@ class Quality:
             why = "; with is_hit it must return 0 or 1" if self.is_hit else ""
             why += " (NaN: the recommender gives no grade)" if np.isnan(grades[k]) else ""
             raise InputError(
-                f"quality {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
+                f"metric {self.name!r} returned {values[k]} for rank {within[k]} and grade {grades[k]}{why}"
             )
         return values
 
-    def rename(self, *, several: bool) -> Quality:
+    def rename(self, *, several: bool) -> Metric:
         """The same under the name that it has where `several` items of a user are sought in one list."""
         return replace(self, name=self.among_several) if several and self.among_several else self
 
 
 @dataclass(frozen=True)
-class UserQuality(Quality):
-    """A quality of one list against all items that are sought in it, as trec_eval has it: ``user-ndcg@10``.
+class UserMetric(Metric):
+    """A metric of one list against all items that are sought in it, as trec_eval has it: ``user-ndcg@10``.
 
     Users count by P(u), and item weights have nothing to choose from. Of a single rank it is what it is where one
     item is held out.
@@ -129,7 +129,7 @@ class UserQuality(Quality):
     measure: str = "hit"
 
     @classmethod
-    def of(cls, name: str, measure: str, depth: int) -> UserQuality:
+    def of(cls, name: str, measure: str, depth: int) -> UserMetric:
         """The measure of lists down to `depth`."""
 
         def of_one(rank: Ranks, _: Floats) -> Floats:
@@ -138,67 +138,67 @@ class UserQuality(Quality):
         return cls(name, of_one, depth, is_hit=measure == "hit", lowest=0.0, highest=1.0, measure=measure)
 
     def of_lists(self, rank: Ranks, sought_in: Ranks) -> Floats:
-        """For each held-out item the quality of the list in which it was sought; lists have numbers."""
+        """For each held-out item the metric of the list in which it was sought; lists have numbers."""
         return measure_lists(self.measure, rank, sought_in, self.depth)
 
 
-def quality(given: str | Quality | Callable[[Ranks, Floats], npt.ArrayLike]) -> Quality:
-    """A quality by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
+def metric(given: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Metric:
+    """A metric by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
 
-    With ``user-`` before it a quality is about all that is held out of a user: ``user-hit@5`` (any was found),
+    With ``user-`` before it a metric is about all that is held out of a user: ``user-hit@5`` (any was found),
     ``user-recall@5``, ``user-precision@5``, ``user-ndcg@5``, ``user-map@5``.
 
     Without ``@k`` lists are looked at down to rank 100.
 
     >>> import numpy as np
-    >>> quality("ndcg@3")(np.array([1, 2, 3, 4, 0])).round(3).tolist()
+    >>> metric("ndcg@3")(np.array([1, 2, 3, 4, 0])).round(3).tolist()
     [1.0, 0.631, 0.5, 0.0, 0.0]
     """
-    if isinstance(given, Quality):
+    if isinstance(given, Metric):
         return given
     if callable(given):
-        return Quality(getattr(given, "__name__", "quality"), given, needs_grades=True)
+        return Metric(getattr(given, "__name__", "metric"), given, needs_grades=True)
     if not isinstance(given, str):
-        raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
+        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {given!r}")
     names = _curve(given)
     if len(names) > 1:
-        raise InputError(f"{given!r} stands for {', '.join(names)}, where one quality is asked for")
+        raise InputError(f"{given!r} stands for {', '.join(names)}, where one metric is asked for")
     return _named(names[0])
 
 
-def qualities(given: str | Quality | Callable[..., Any] | Iterable[Any]) -> list[Quality]:
-    """Several qualities; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10.
+def metrics(given: str | Metric | Callable[..., Any] | Iterable[Any]) -> list[Metric]:
+    """Several metrics; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10.
 
-    >>> [q.name for q in qualities(["rank<=1,5", "mrr@10"])]
+    >>> [q.name for q in metrics(["rank<=1,5", "mrr@10"])]
     ['hit@1', 'hit@5', 'mrr@10']
     """
-    if is_one_quality(given):
+    if is_one_metric(given):
         given = [given]
     if not isinstance(given, Iterable):
-        raise InputError(f"a quality is a name such as 'hit@5', a Quality or a function, not {given!r}")
-    found = [quality(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
+        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {given!r}")
+    found = [metric(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
     if not found:
-        raise InputError("no quality was given", remedy="name at least one, such as hit@5")
+        raise InputError("no metric was given", remedy="name at least one, such as hit@5")
     return found
 
 
-def is_one_quality(given: Any) -> bool:
-    """Whether this is a quality, or its name, and not several in a list."""
+def is_one_metric(given: Any) -> bool:
+    """Whether this is a metric, or its name, and not several in a list."""
     return isinstance(given, str) or callable(given) or not isinstance(given, Iterable)
 
 
-def distinct_qualities(
-    given: str | Quality | Callable[..., Any] | Iterable[Any], *, several: bool = False
-) -> list[Quality]:
-    """Several qualities, each of which must come once, since rows are told apart by their names.
+def distinct_metrics(
+    given: str | Metric | Callable[..., Any] | Iterable[Any], *, several: bool = False
+) -> list[Metric]:
+    """Several metrics, each of which must come once, since rows are told apart by their names.
 
     `several` says that several items of a user are sought in one list.
     """
-    wanted = [quality.rename(several=several) for quality in qualities(given)]
-    names = [quality.name for quality in wanted]
+    wanted = [metric.rename(several=several) for metric in metrics(given)]
+    names = [metric.name for metric in wanted]
     for name in names:
         if names.count(name) > 1:
-            raise InputError(f"quality {name!r} is given twice", remedy="give each once")
+            raise InputError(f"metric {name!r} is given twice", remedy="give each once")
     return wanted
 
 
@@ -208,7 +208,7 @@ def _curve(text: str) -> list[str]:
     return [f"hit@{int(k)}" for k in depths[1].split(",")] if depths else [text.strip()]
 
 
-def _named(name: str) -> Quality:
+def _named(name: str) -> Metric:
     of_user = name.lower().startswith(_OF_USER)
     parts = re.fullmatch(r"([a-z]+)(?:\((\d*\.?\d+)\))?(?:@(\d+))?", name.lower().removeprefix(_OF_USER))
     kind = _find_kind(parts[1], of_user) if parts else None
@@ -217,26 +217,26 @@ def _named(name: str) -> Quality:
         known = [*_KNOWN, *_ALSO, *of_users]
         hint = did_you_mean(re.split(r"[@(]", name.lower())[0], known, "{}@5")
         raise InputError(
-            f"there is no quality {name!r}",
+            f"there is no metric {name!r}",
             remedy=f"give one of {', '.join(known)} with @k, such as hit@5{hint}",
         )
     depth = int(parts[3]) if parts[3] else _DEPTH
     if depth < 1:
-        raise InputError(f"quality {name!r}: the number after @ must be at least 1")
+        raise InputError(f"metric {name!r}: the number after @ must be at least 1")
     if of_user:
-        return UserQuality.of(name, kind, depth)
+        return UserMetric.of(name, kind, depth)
     if kind == "rbp":
         persistence = float(parts[2]) if parts[2] else _PERSISTENCE
         if not 0 < persistence < 1:
-            raise InputError(f"quality {name!r}: the persistence must lie between 0 and 1")
+            raise InputError(f"metric {name!r}: the persistence must lie between 0 and 1")
 
         def biased(rank: Ranks, _: Floats) -> Floats:
             return _found(rank, (1 - persistence) * persistence ** (rank - 1.0))
 
-        return Quality(name, biased, depth, lowest=0.0, highest=1.0)
+        return Metric(name, biased, depth, lowest=0.0, highest=1.0)
     function, several = _KNOWN[kind]
     called = f"{several}@{depth}" if several and parts[3] else several
-    return Quality(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=called)
+    return Metric(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=called)
 
 
 def _find_kind(name: str, of_user: bool) -> str | None:
@@ -257,4 +257,4 @@ _KNOWN: dict[str, tuple[Callable[[Ranks, Floats], npt.ArrayLike], str | None]] =
     "ndcg": (lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)), None),
     "rbp": (lambda rank, _: _found(rank, (1 - _PERSISTENCE) * _PERSISTENCE ** (rank - 1.0)), None),
 }
-"""Each quality: how good a rank is, and its name where several items are sought in a list, if that is another."""
+"""Each metric: how good a rank is, and its name where several items are sought in a list, if that is another."""
