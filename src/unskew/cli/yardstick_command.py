@@ -73,7 +73,6 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
 @click.option(
     "-m",
     "--metric",
-    "metrics",
     multiple=True,
     default=("hit@5",),
     show_default=True,
