@@ -34,6 +34,7 @@ from .evaluation.metric import Metric as Metric
 from .evaluation.report import Report as Report
 from .evaluation.results import Results as Results
 from .evaluation.score import Score as Score
+from .evaluation.verdict import Verdict as Verdict
 from .examining.examination import Examination as Examination
 from .examining.examine import examine as examine
 from .known_truths.yardstick import yardstick as yardstick
@@ -59,6 +60,7 @@ from .recommend.table import Table as Table
 from .views.excess import Excess as Excess
 from .views.excess import excess as excess
 from .views.kept import kept as kept
+from .views.knowledge import Knowledge as Knowledge
 from .views.organic import organic as organic
 from .views.outside import outside as outside
 from .views.take_view import take_draws as take_draws

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from unskew.cli.configuration import Configuration, find_configuration, read_con
 from unskew.cli.file_name import FILE
 from unskew.cli.streams import tell
 from unskew.errors import InputError, option
+
+ARGUMENTS = "unskew.arguments"
+"""Under this name a context keeps the command and its arguments, as they were given."""
 
 
 class ConfiguredCommand(click.Command):
@@ -42,6 +46,7 @@ class ConfiguredCommand(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse once to see what is given, and again with the file behind it."""
+        ctx.meta[ARGUMENTS] = [self.name or "", *args]
         if ctx.resilient_parsing or set(ctx.help_option_names) & set(args):
             return super().parse_args(ctx, args)
         try:
@@ -77,3 +82,9 @@ def _configured(ctx: click.Context, command: click.Command) -> dict[str, click.C
     group = ctx.find_root().command
     several = group.commands if isinstance(group, click.Group) else {command.name or "": command}
     return {name: one for name, one in several.items() if isinstance(one, ConfiguredCommand)}
+
+
+def quote_command(*, without: Sequence[str] = ()) -> str:
+    """The command under way as it was given, ready to be typed again, without some flags."""
+    context = click.get_current_context()
+    return shlex.join(["unskew", *(word for word in context.meta[ARGUMENTS] if word not in without)])

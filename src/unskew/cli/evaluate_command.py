@@ -6,9 +6,10 @@ from typing import Any
 
 import click
 
-from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.evaluate_output import print_report
+from unskew.cli.configured_command import ConfiguredCommand, quote_command
+from unskew.cli.evaluate_output import print_report, print_verdicts
 from unskew.cli.file_name import FILE
+from unskew.cli.known_options import print_view
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -43,6 +44,9 @@ from unskew.cli.streams import tell
 @fit_options
 @change_options
 @click.option("--by", metavar="COLUMN", help="Also score each value of this column of the log.")
+@click.option("--clean-before", metavar="T", help="Nothing was recommended before this time: you vouch for it.")
+@click.option("--quick", is_flag=True, help="Look at one stand-in for production only; nothing is decided.")
+@click.option("--details", is_flag=True, help="Show all scores, their parts and what stands behind them.")
 @show_options
 def evaluate(
     source: LogOptions,
@@ -57,6 +61,9 @@ def evaluate(
     draws: int,
     refit: int | None,
     level: float,
+    clean_before: str | None,
+    quick: bool,
+    details: bool,
     as_json: bool,
     **selection: Any,
 ) -> None:
@@ -86,12 +93,9 @@ def evaluate(
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
-    since = reference if fitted is None else fitted.reference
     log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
-    compared = {**(ran or {}), **models}
-    views = source.take_draws(log, since=since, until=at, draws=draws, seed=chosen.seed, compared=compared)
-    found = report(
-        views,
+    answer = report(
+        log,
         models,
         at=at,
         reference=None if reference is None else source.reference_of(reference),
@@ -101,12 +105,21 @@ def evaluate(
         by=by,
         refit=refit,
         level=level,
+        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
+        view=source.known.view,
+        draws=draws,
+        clean_before=clean_before,
+        quick=quick,
+        command=quote_command(without=("--json", "--details")),
         **source.priors(),
         **selection,
         **fit.keywords(log),
     )
     if as_json:
-        print_json(found.to_dict())
-    else:
-        source.print_view(views[0])
-        print_report(found)
+        print_json(answer.to_dict())
+        return
+    print_verdicts(answer)
+    if details or not answer.verdicts:
+        if source.known.is_given:
+            print_view(answer.view_report)
+        print_report(answer)

@@ -22,6 +22,18 @@ if TYPE_CHECKING:
     from unskew.evaluation.score import Score
 
 
+def print_verdicts(report: Report) -> None:
+    """The answer first: each verdict with its reason and the next step, then one table of scores."""
+    from unskew.show.verdict_text import list_verdict_lines, make_score_table
+
+    for verdict in report.verdicts:
+        for line in list_verdict_lines(verdict):
+            print_line(line)
+    if report.verdicts:
+        head, rows = make_score_table(report)
+        print_table(head, rows, left=2)
+
+
 def print_report(report: Report) -> None:
     """Scores, what stands behind them, then what changed and what differs, in sentences."""
     _print_scores(report.scores)

@@ -16,6 +16,7 @@ from unskew.text import percent, thousands
 if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.view_report import ViewReport
+    from unskew.views.knowledge import Knowledge
 
 KNOWN_OPTIONS = [
     click.option(
@@ -96,6 +97,21 @@ class KnownOptions:
             from unskew.recommend.specs import recommender
 
             recommender(self.production)
+
+    def to_knowledge(self, log: Log, *, drop_nulls: bool = False) -> Knowledge | None:
+        """The same as one object, with its files read; None if nothing was said."""
+        from unskew.views.knowledge import Knowledge
+
+        if not self.is_given:
+            return None
+        return Knowledge(
+            exposures=self._read_exposures(log, drop_nulls),
+            exposed=self.exposed,
+            within=self.within,
+            campaigns=self.campaigns,
+            holdout=self.holdout,
+            production=self.production,
+        )
 
     def take(
         self,

@@ -14,5 +14,5 @@
 - `split_rule`: how items are held out; `held_out_split`: what that gives at one date
 - `held_out_words`: the same in words; `last_items`: the last item of each profile
 - `time_steps`: steps of time, such as 7d or 1mo; `time_windows`: windows of time, such as those of campaigns
-- `shares`: how many, and how much of the probability
+- `shares`: how many, and how much of the probability; `levels`: the level of an interval
 """

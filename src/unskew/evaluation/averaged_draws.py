@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
+from unskew.data.levels import critical_value
 from unskew.evaluation.changes import PARTS, Change, Part
 from unskew.evaluation.comparison import Comparison, WithProfile
-from unskew.evaluation.intervals import critical_value, holm
+from unskew.evaluation.intervals import holm
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score

@@ -196,7 +196,7 @@ def compare(
     >>> import unskew as us
     >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("cid", "x"), ("cid", "z"), ("dan", "y")]
     >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
-    >>> ranks = [us.rank_held_out(f"constant:{item}", log.at(1), metrics=["hit@1"]) for item in "xz"]
+    >>> ranks = [us.rank_held_out(f"constant:{item}", log.at(1), metric=["hit@1"]) for item in "xz"]
     >>> us.compare(*ranks, metric="hit@1")[0].difference
     0.375
     """

@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, overload
 
+from unskew.data.levels import check_level
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_at_spark, require_local
 from unskew.errors import InputError, function
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
-from unskew.evaluation.intervals import check_level
 from unskew.evaluation.metric import distinct_metrics, is_one_metric
 from unskew.evaluation.metric import metrics as named_metrics
 from unskew.evaluation.pair_selection import PairSelection

@@ -13,19 +13,20 @@ from typing import Any, Unpack
 
 from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
-from unskew.errors import EmptyError, PolicyError, option
+from unskew.errors import EmptyError, PolicyError, TimeError, option
 from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare
+from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
-from unskew.evaluation.intervals import check_level
 from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
@@ -37,7 +38,9 @@ from unskew.evaluation.selection_options import SelectionKeywords, SelectionOpti
 from unskew.evaluation.spark_evaluation import report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at
-from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
+from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
+from unskew.views.knowledge import Knowledge
+from unskew.views.production_choice import is_auto
 from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -62,6 +65,12 @@ def report(
     level: float = 0.95,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
+    draws: int = 1,
+    clean_before: Any = None,
+    quick: bool = False,
+    command: str = "",
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Report:
@@ -101,6 +110,16 @@ def report(
         default this is done 50 times, for changes alone; 0 takes the weights as given.
     p_user, p_item
         As for `Log.at`.
+    knowledge, view, draws
+        What you know about the recommendations in the log: the best view that it allows is scored, or the one that
+        is insisted on by name, over so many draws if chance decides in it. The log as it is stays among the
+        scores.
+    clean_before
+        Before this nothing was recommended, and you vouch for it: verdicts are not conditional then.
+    quick
+        Look at one stand-in for production only: verdicts are never decided then.
+    command
+        The command line to which the next steps of verdicts add options.
     options, **more
         How weights are fitted: as for `fit_weights`.
 
@@ -114,11 +133,10 @@ def report(
     >>> len(found.changes), len(found.comparisons)
     (2, 2)
     """
-    draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
-    for one in draws:
-        if is_on_spark(one):
-            continue
-        require_instance(Log, one, "a log", "read one with read_log")
+    logs: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
+    for each in logs:
+        if not is_on_spark(each):
+            require_instance(Log, each, "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     chosen.setdefault("sample", "auto")
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
@@ -130,45 +148,139 @@ def report(
     wanted = distinct_metrics(metric, several=selection.after is not None)
     check_user_metrics(wanted, selection.sample)
     ran = None if baseline is None else _name_baseline(baseline, named)
+    request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
+    plain = logs[0]
+    if knowledge is not None:
+        compared = {**(ran or {}), **named}
+        choice: dict[str, Any] = {"view": view, "draws": draws, "candidates": compared, "seed": selection.seed}
+        logs = knowledge.take(plain, since=_find_since(plain, reference, weights), until=at, **choice)
+    if is_on_spark(logs[0]):
+        return request.report_on_spark(logs[0], by=by, refit=refit)
     reports: list[Report] = []
-    for one in draws:
-        if is_on_spark(one):
-            refuse_on_spark(baseline=baseline, by=by, refit=refit or None, margins=fit.margins or None)
-            target = None if reference is None else resolve_reference(one, reference, p_user=p_user, p_item=p_item)
-            return report_on_spark(
-                one,
-                named,
-                at=at,
-                reference=target,
-                weights=weights,
-                metrics=wanted,
-                options=selection,
-                fit=fit,
-                level=level,
-                p_item=p_item,
-            )
-        target = None if reference is None else resolve_reference(one, reference, p_user=p_user, p_item=p_item)
-        if ran is not None and not isinstance(target, Snapshot):
+    for each in logs:
+        plan = request.prepare(each)
+        if not reports:
+            plan = plan.plan_work(needs_all=bool(by or refit))
+            request = replace(request, selection=plan.selection)
+            work = plan.work
+        reports.append(replace(plan, work=work).report(by, refit))
+    averaged = average_reports(reports)
+    return _add_verdicts(averaged, request, plain, knowledge, clean_before, quick=quick, command=command)
+
+
+@dataclass(frozen=True)
+class _Request:
+    """What is asked of any view of a log."""
+
+    at: Any
+    reference: Any
+    weights: ItemWeights | None
+    models: dict[str, Recommender]
+    baseline: dict[str, Recommender] | None
+    metrics: list[Metric]
+    selection: SelectionOptions
+    fit: FitOptions
+    level: float
+    p_user: UserPrior
+    p_item: ItemPrior
+
+    def prepare(self, log: Log) -> _Evaluation:
+        """The steps on one view."""
+        target = self._find_target(log)
+        if self.baseline is not None and target is not None and not isinstance(target, Snapshot):
             raise PolicyError(
                 f"{option('baseline')} is scored at the reference date, whose profiles are not known",
                 remedy=f"give {option('reference')} a date of the log",
             )
-        plan = _Evaluation(
-            now=one.at(at, p_user=p_user, p_item=p_item),
+        return _Evaluation(
+            now=log.at(self.at, p_user=self.p_user, p_item=self.p_item),
             reference=target,
-            fit=fit,
-            given=weights,
-            models=named,
-            baseline=ran,
-            metrics=wanted,
-            selection=selection,
-            level=level,
+            fit=self.fit,
+            given=self.weights,
+            models=self.models,
+            baseline=self.baseline,
+            metrics=self.metrics,
+            selection=self.selection,
+            level=self.level,
         )
-        if not reports:
-            plan = plan.plan_work(needs_all=bool(by or refit))
-            selection, work = plan.selection, plan.work
-        reports.append(replace(plan, selection=selection, work=work).report(by, refit))
-    return average_reports(reports)
+
+    def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
+        """Some of the recommenders, the baseline among them, on one view."""
+        everything = {**self.models, **(self.baseline or {})}
+        return replace(self, models={name: everything[name] for name in names}, baseline=None).prepare(log)
+
+    def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
+        """The same of a log on a cluster, without verdicts."""
+        refuse_on_spark(baseline=self.baseline, by=by, refit=refit or None, margins=self.fit.margins or None)
+        return report_on_spark(
+            log,
+            self.models,
+            at=self.at,
+            reference=self._find_target(log),
+            weights=self.weights,
+            metrics=self.metrics,
+            options=self.selection,
+            fit=self.fit,
+            level=self.level,
+            p_item=self.p_item,
+        )
+
+    def _find_target(self, log: Any) -> Reference | None:
+        if self.reference is None:
+            return None
+        return resolve_reference(log, self.reference, p_user=self.p_user, p_item=self.p_item)
+
+
+def _find_since(log: Log, reference: Any, weights: ItemWeights | None) -> Any:
+    """The reference date, also of weights or of a marginal, if it is a date of the log; else None."""
+    date = weights.reference if weights is not None else getattr(reference, "at", reference)
+    try:
+        return None if date is None else log.moment(date).label
+    except TimeError:
+        return None
+
+
+def _add_verdicts(
+    report: Report,
+    request: _Request,
+    plain: Log,
+    knowledge: Knowledge | None,
+    clean_before: Any,
+    *,
+    quick: bool,
+    command: str,
+) -> Report:
+    """A report with what its verdicts are made from; on a view, with the raw scores of the log as it is too."""
+    names = list(request.models)
+    ran = next(iter(request.baseline), None) if request.baseline is not None else names[0]
+    pairs = [(name, ran) for name in names if name != ran and ran is not None]
+    everything = {**request.models, **(request.baseline or {})}
+    is_view = report.view_report is not None and report.view_report.view != "all"
+    if is_view and knowledge is not None:
+        raw = [
+            ranks.score(metric, level=request.level)
+            for ranks in request.rank(plain, list(everything)).ranks
+            for metric in request.metrics
+        ]
+        report = replace(report, scores=Results([*report.scores, *raw], report.scores.frames))
+    production = None if knowledge is None else knowledge.production
+    plan = VerdictPlan(
+        log=plain,
+        models=everything,
+        pairs=pairs,
+        metrics=request.metrics,
+        rank=request.rank,
+        since=_find_since(plain, request.reference, request.weights),
+        until=request.at,
+        clean_before=clean_before,
+        knowledge=report if is_view else None,
+        production=None if production is None or is_auto(production) else recommender(production),
+        protocol=report.protocol,
+        command=command or "unskew evaluate LOG",
+        quick=quick,
+        level=request.level,
+    )
+    return replace(report, level=request.level, verdict_plan=plan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -443,10 +555,6 @@ def check_report_options(
             raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
         if sample is not None and refit:
             raise PolicyError(f"{option('refit')} needs every pair", remedy=f"leave out {option('sample')}")
-    if baseline is not None and reference is None:
-        raise PolicyError(
-            f"{option('baseline')} is what ran at the reference date", remedy=f"give {option('reference')}"
-        )
     if by is not None and sample is not None:
         raise PolicyError(f"{option('by')} needs every pair", remedy=f"leave out {option('sample')}")
     if fit_option is not None and reference is None:

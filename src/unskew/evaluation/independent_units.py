@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.levels import check_level
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError
@@ -23,7 +24,6 @@ from unskew.evaluation.interval_formulas import (
 )
 from unskew.evaluation.intervals import (
     Interval,
-    check_level,
     effective_number,
     influences,
     interval_around,

@@ -21,14 +21,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtr, stdtrit
+from scipy.special import stdtr
 
 from unskew.arrays.types import Floats
+from unskew.data.levels import check_level, critical_value
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import UNIT, Bounds, Evidence, find_limits, settle_mean, weigh_sums
 from unskew.evaluation.unit_sums import (
@@ -63,24 +62,6 @@ class Interval:
     def too_few_hits(self) -> bool:
         """Whether it rests on fewer than `FEW` effective hits."""
         return self.hits < FEW
-
-
-def check_level(level: float) -> None:
-    """Refuse a level that is no probability."""
-    known: Any = level
-    if not isinstance(known, Real) or not 0 < level < 1:
-        raise InputError(f"the level of an interval must lie between 0 and 1, not {level!r}")
-
-
-def critical_value(level: float, n: float | None = None) -> float:
-    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
-
-    >>> [round(critical_value(0.95, n), 3) for n in (None, 1000, 10)]
-    [1.96, 1.962, 2.262]
-    """
-    check_level(level)
-    upper = 0.5 + level / 2
-    return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
 
 
 def influences(mass: Floats, total: Floats) -> Floats:

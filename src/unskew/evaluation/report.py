@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 
@@ -15,8 +16,16 @@ from unskew.evaluation.changes import Change
 from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
+from unskew.evaluation.verdict import Verdict
 from unskew.evaluation.work_estimate import WorkEstimate
 from unskew.weights.item_weights import ItemWeights
+
+
+class FindsVerdicts(Protocol):
+    """Something that finds verdicts; it takes a while."""
+
+    def find(self) -> list[Verdict]:
+        """A verdict for each two recommenders and each metric."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -51,6 +60,10 @@ class Report:
         About what it took, from counts; None on Spark.
     view_report
         Which view of the log was scored, why, and what it left out; None for a log as it is.
+    level
+        Of the intervals.
+    verdict_plan
+        What verdicts are made from; None on Spark, or if nothing is compared.
     """
 
     at: Label
@@ -67,6 +80,13 @@ class Report:
     view_report: ViewReport | None = None
     min_items: int = 1
     work: WorkEstimate | None = None
+    level: float = 0.95
+    verdict_plan: FindsVerdicts | None = None
+
+    @cached_property
+    def verdicts(self) -> list[Verdict]:
+        """Whether each recommender beats the baseline, or the first one; computed when first asked for."""
+        return [] if self.verdict_plan is None else self.verdict_plan.find()
 
     def __repr__(self) -> str:
         lines = [f"Report(at {self.at}" + ("" if self.reference is None else f", compared with {self.reference}")]
@@ -130,6 +150,7 @@ class Report:
             "after": self.after,
             "reference_after": self.reference_after,
             "min_items": self.min_items,
+            "verdicts": [verdict.to_dict() for verdict in self.verdicts],
             "scores": [score.to_dict() for score in self.scores],
             "changes": [change.to_dict() for change in self.changes],
             "comparisons": [comparison.to_dict() for comparison in self.comparisons],

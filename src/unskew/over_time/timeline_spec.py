@@ -15,6 +15,7 @@ from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.fingerprint import fingerprint_log
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.ids import require_codes_of_mapping
+from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.priors import ItemPrior, UserPrior
@@ -25,7 +26,6 @@ from unskew.data.times import Label, Moment
 from unskew.engines.spark_log import SparkSnapshot, fingerprint_there, is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyMetric
-from unskew.evaluation.intervals import check_level
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import check_user_metrics
 from unskew.evaluation.selection_options import SelectionOptions

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unskew.checks import require_repeats, require_whole_number
+from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
 from unskew.errors import EmptyError, option
-from unskew.evaluation.intervals import check_level
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
 from unskew.views.placebo import Placebo, measure_induced_share

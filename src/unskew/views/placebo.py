@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Floats
+from unskew.data.levels import critical_value
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.errors import EmptyError, option
-from unskew.evaluation.intervals import critical_value
 from unskew.text import percent
 from unskew.views.contrast import Contrast
 from unskew.views.cross_fitted import measure_excess, resample_excess, split_blocks
@@ -162,8 +162,9 @@ def measure_induced_share(
     repeats: int = _REPEATS,
     seed: int = 0,
     two_sided: bool = False,
+    with_placebo: bool = True,
 ) -> InducedShare:
-    """The induced share of the windows of a contrast; by dates, with several placebos before them.
+    """The induced share of the windows of a contrast; by dates, with several placebos before them if wanted.
 
     With `two_sided`, interactions that are missing count as well, so that a log from which too much was dropped
     has a negative share.
@@ -177,7 +178,7 @@ def measure_induced_share(
         candidates=max(len(production.candidates), 1),
         pairs=_count_ranked(production.tallies),
     )
-    if contrast.quiet is None:
+    if contrast.quiet is None or not with_placebo:
         return share
     placebo, drifts = _measure_placebo(contrast, production, level, repeats, seed, two_sided)
     return share if placebo is None else _correct(share, samples, placebo, drifts)

@@ -159,6 +159,14 @@ def take_for_production(
     return Production((model,), ranks, _explain(counted, seed), tallies=(counted,), folds=folds)
 
 
+def combine_for_production(contrast: Contrast, several: Sequence[Production], *, seed: int = 0) -> Production:
+    """All of several models together: an item has the best rank that any of them gives it."""
+    ranks = combine_ranks([each.ranks for each in several])
+    counted = _count(contrast, ranks, seed)
+    models = tuple(model for each in several for model in each.models)
+    return Production(models, ranks, _explain(counted, seed), tallies=(counted,), folds=several[0].folds)
+
+
 def is_cheap(model: Recommender, log: Log) -> bool:
     """Whether a model can be fitted once for each window and fold, by a count of the work."""
     size = LogSize(len(log.items), len(log), float((np.diff(log.start.astype(np.int64)).astype(float) ** 2).sum()))
@@ -182,16 +190,22 @@ def _list_candidates(
     Models that are compared compete as well, unless everybody gets the same list from them or their lists are
     external and may lack the dates of the windows.
     """
-    specs = [spec for spec in family if spec != "als" or find_spec("implicit") is not None]
-    models = {str(model): model for model in map(recommender, specs)}
+    models = list_family(contrast.log, family)
     for model in map(recommender, compared):
         traits = traits_of(model)
-        if not traits.external and not traits.constant and not _is_alike(str(model), models):
+        if not traits.external and not traits.constant and not is_alike(str(model), models):
             models[str(model)] = model
     return {name: model for name, model in models.items() if is_cheap(model, contrast.log)}
 
 
-def _is_alike(name: str, models: Iterable[str]) -> bool:
+def list_family(log: Log, family: Sequence[str] = CANDIDATES) -> dict[str, Recommender]:
+    """The models of unskew that may stand for production, by name: installed, and not too slow for the log."""
+    specs = [spec for spec in family if spec != "als" or find_spec("implicit") is not None]
+    models = {str(model): model for model in map(recommender, specs)}
+    return {name: model for name, model in models.items() if is_cheap(model, log)}
+
+
+def is_alike(name: str, models: Iterable[str]) -> bool:
     """Whether a model competes already; how it removes a held-out pair makes no difference here."""
     plain = {model.replace("?exact=false", "").replace("&exact=false", "") for model in models}
     return name.replace("?exact=false", "").replace("&exact=false", "") in plain

@@ -18,8 +18,8 @@ from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
-from unskew.evaluation.ranking import fit, lists_for
 from unskew.progress import progress
+from unskew.recommend.calls import fit, lists_for
 from unskew.recommend.contract import Batch, PreparedLists, Recommender, is_valid_at, traits_of
 from unskew.views.short_windows import ShortWindow, label_before, tick_before
 from unskew.views.taken_pairs import TakenPairs

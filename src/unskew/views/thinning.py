@@ -97,19 +97,23 @@ def plan_thinning(
     advice: Sequence[str] = (),
     besides: Mask | None = None,
     again: Mask | None = None,
+    is_scenario: bool = False,
 ) -> Thinning:
     """Find with which probability each suspect pair is kept.
 
-    By dates, as many pairs are dropped as the placebo-corrected induced share says, and none if that may be 0.
+    By dates, as many pairs are dropped as the placebo-corrected induced share says, and none if that may be 0;
+    in a scenario, the full excess.
     """
     ranked = count_ranked(contrast, production.ranks)
     rates, places = ranked.rates, contrast.suspect_places
     cell = ranked.pairs.cell[places]
     keep = find_keep(rates)[cell]
-    induced = measure_induced_share(contrast, production)
+    tested = not is_scenario or len(production.models) == 1  # several models take long
+    induced = measure_induced_share(contrast, production, with_placebo=tested)
     notes = [*production.notes(), f"what is usual comes from {contrast.describe_quiet()}", *notes]
     if contrast.quiet is not None:
-        keep = _limit(keep, induced, contrast.taken.known[places])
+        if not is_scenario:
+            keep = _limit(keep, induced, contrast.taken.known[places])
         notes.append(_describe_test(induced))
     return Thinning(
         log=contrast.log,

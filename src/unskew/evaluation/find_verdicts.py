@@ -1,0 +1,333 @@
+"""From a log and what is known about it to verdicts: scenarios are made, scored and put together."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from unskew.data.log import Log
+from unskew.evaluation.changes import Part
+from unskew.evaluation.comparison import Comparison
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.metric import Metric, UserMetric
+from unskew.evaluation.report import Report
+from unskew.evaluation.verdict import (
+    AS_LOGGED,
+    Decision,
+    Scenario,
+    Verdict,
+    correct_for_several,
+    decide,
+    describe_reason,
+)
+from unskew.examining.next_commands import choose_dates
+from unskew.progress import progress
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.text import enumerate_words
+from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
+from unskew.weights.item_weights import ItemWeights
+
+_QUICK = (1.0,)  # fractions of the excess that a quick look removes
+
+
+class Scored(Protocol):
+    """Two or more recommenders ranked on one view of a log."""
+
+    @property
+    def ranks(self) -> list[HeldOutRanks]:
+        """Of each recommender."""
+
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """Of each two of them, under each metric and weighting."""
+
+    @property
+    def weights(self) -> ItemWeights | None:
+        """To the item mix of the reference date."""
+
+
+@dataclass(frozen=True)
+class VerdictPlan:
+    """What verdicts are made from.
+
+    Attributes
+    ----------
+    log
+        The log as it is.
+    models
+        The recommenders by name, the baseline among them.
+    pairs
+        Recommender and baseline of each verdict, by name.
+    metrics
+        By which they are compared.
+    rank
+        Ranks some of the recommenders, by name, on a view of the log.
+    since
+        The reference date; None without one.
+    until
+        The date of the evaluation.
+    clean_before
+        Before this nothing was recommended, as the user says; None if nobody says so.
+    knowledge
+        The report on the view that the user's knowledge allows; None without any.
+    production
+        What the user takes for production, if that is a recommender.
+    protocol, after
+        How items are held out.
+    command
+        The command line up to now, to which next steps add options.
+    quick
+        Whether to look at the log and at one stand-in only, which decides nothing.
+    level
+        Of the intervals.
+    """
+
+    log: Log
+    models: Mapping[str, Recommender]
+    pairs: Sequence[tuple[str, str]]
+    metrics: Sequence[Metric]
+    rank: Callable[[Log, Sequence[str]], Scored]
+    since: Any
+    until: Any
+    clean_before: Any = None
+    knowledge: Report | None = None
+    production: Recommender | None = None
+    protocol: str = "leave-one-out"
+    command: str = "unskew evaluate LOG"
+    quick: bool = False
+    level: float = 0.95
+
+    def find(self) -> list[Verdict]:
+        """A verdict for each pair and metric."""
+        if not self.pairs:
+            return []
+        names = list(dict.fromkeys(name for pair in self.pairs for name in pair))
+        logged = self.rank(self.log, names)
+        scored = {ranks.recommender: ranks for ranks in logged.ranks}
+        pairs = [pair for pair in self.pairs if all(name in scored for name in pair)]
+        scenarios: dict[tuple[str, str, str], list[Scenario]] = {}
+        for pair in pairs:
+            for metric in self.metrics:
+                first = self._make_scenario(logged, pair, metric, AS_LOGGED, "all")
+                if all(scored[name].constant for name in pair):
+                    first = replace(first, trusted=True)
+                scenarios[*pair, metric.name] = [first]
+        excesses = self._find_excesses(scored)
+        for view in self._list_views(excesses):
+            concerned = [pair for pair in pairs if self._is_about(view, pair)]
+            if not concerned:
+                continue
+            ranked = self.rank(view.log, list(dict.fromkeys(name for pair in concerned for name in pair)))
+            for pair in concerned:
+                for metric in self.metrics:
+                    scenarios[*pair, metric.name].append(self._make_excess(ranked, pair, metric, view))
+        verdicts = []
+        for pair in pairs:
+            for metric in self.metrics:
+                several = scenarios[*pair, metric.name] + self._list_known(pair, metric)
+                verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
+        return correct_for_several(verdicts)
+
+    @property
+    def start(self) -> Any:
+        """From when on recommendations may have shaped the log."""
+        return self.since if self.clean_before is None else self.clean_before
+
+    def _find_excesses(self, scored: Mapping[str, HeldOutRanks]) -> Excesses:
+        if self.start is None:
+            return Excesses({}, {}, "there is no reference date")
+        if all(ranks.constant for ranks in scored.values()):
+            return Excesses({}, {})
+        compared = {} if self.quick else {name: self.models[name] for name in scored}
+        return find_excesses(
+            self.log,
+            self.start,
+            self.until,
+            compared=compared,
+            production=self.production,
+            only=1 if self.quick else None,
+        )
+
+    def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
+        fractions = _QUICK if self.quick else FRACTIONS
+        total = len(excesses.thinnings) * (len(fractions) + 1)
+        for number, view in enumerate(excesses.list_views(fractions=fractions)):
+            progress().step(number + 1, total, f"scenario: {view.name}")
+            yield view
+
+    def _is_about(self, view: ScenarioView, pair: tuple[str, str]) -> bool:
+        """Whether a scenario concerns two recommenders: not if a third one stands for production in it."""
+        return view.stand_in in pair or view.stand_in not in self.models
+
+    def _make_scenario(
+        self, ranked: Scored, pair: tuple[str, str], metric: Metric, name: str, view: str
+    ) -> Scenario:
+        difference, p = _find_difference(ranked.comparisons, pair, metric)
+        by_name = {ranks.recommender: ranks for ranks in ranked.ranks}
+        baseline = _score(by_name[pair[1]], metric, ranked.weights)
+        return Scenario(name, view, difference, _divide(difference, baseline), p=p)
+
+    def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
+        scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
+        share, placebo = view.share, view.share.placebo
+        limits = (share.uncorrected, share.low, share.high)
+        caused = Part(*(view.fraction * max(limit, 0.0) for limit in limits))
+        return replace(scenario, induced_share=caused, placebo=None if placebo is None else placebo.to_dict())
+
+    def _list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
+        """The scenario of the user's knowledge, if there is any and it drops something."""
+        report = self.knowledge
+        if report is None or report.view_report is None or report.view_report.view == "all":
+            return []
+        view = report.view_report
+        difference, p = _find_difference(report.comparisons, pair, metric)
+        scores = {score.recommender: score.value for score in report.scores if score.metric == metric.name}
+        trusted = all(
+            traits_of(self.models[name]).constant or view.is_trusted_for(name, str(self.models[name]))
+            for name in pair
+        )
+        share = view.dropped_pairs / max(view.pairs, 1)
+        return [
+            Scenario(
+                f"the view {view.view}",
+                view.view,
+                difference,
+                _divide(difference, scores.get(pair[1], math.nan)),
+                Part(share, share, share),
+                view.placebo,
+                trusted,
+                p,
+            )
+        ]
+
+    def _decide(
+        self,
+        pair: tuple[str, str],
+        metric: Metric,
+        scenarios: Sequence[Scenario],
+        scored: Mapping[str, HeldOutRanks],
+        excesses: Excesses,
+        weights: ItemWeights | None,
+    ) -> Verdict:
+        decision, low, high = decide(scenarios, self.level)
+        problem = self._find_problem([scored[name] for name in pair], scenarios, excesses)
+        if problem:
+            decision, reason = "undecided", problem
+        else:
+            reason = describe_reason(scenarios, decision, self.start)
+        trusted = any(scenario.trusted for scenario in scenarios)
+        assumption = self._describe_assumption(trusted)
+        first, second = (_score(scored[name], metric, weights) for name in pair)
+        return Verdict(
+            recommender=pair[0],
+            baseline=pair[1],
+            metric=metric.name,
+            decision=decision,
+            low=low,
+            high=high,
+            scenarios=tuple(scenarios),
+            conditional=self.clean_before is None,
+            assumption=assumption,
+            reason=reason,
+            next_steps=tuple(self._list_steps(decision, [scored[name] for name in pair])),
+            score=first,
+            score_baseline=second,
+            users=int(scored[pair[0]].score(metric).users),
+            level=self.level,
+            since=self.start,
+        )
+
+    def _find_problem(
+        self, ranks: Sequence[HeldOutRanks], scenarios: Sequence[Scenario], excesses: Excesses
+    ) -> str:
+        """What forbids a decision, whatever the scenarios say; nothing if nothing does."""
+        fixed = all(one.constant for one in ranks)
+        known = any(scenario.trusted for scenario in scenarios)
+        external = [one.recommender for one in ranks if one.held_out.kind == "external"]
+        if external and self.protocol == "leave-one-out":
+            return (
+                f"The lists of {enumerate_words(external)} may come from a model that was trained on the held-out "
+                "items: make them from interactions before a date, and hold out what came after it"
+            )
+        seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
+        if seen:
+            return (
+                f"{enumerate_words(seen)} was fitted to the held-out items as well: fit it without them, in "
+                "folds, or hold out what came after a date"
+            )
+        if len({one.held_out for one in ranks}) > 1:
+            kinds = enumerate_words([f"{one.recommender}: {one.held_out}" for one in ranks])
+            return f"The two were fitted without different things ({kinds}), so that scores cannot be compared"
+        if math.isnan(scenarios[0].difference.low):
+            return "The difference as logged has no interval, since too few users can be compared"
+        if known or fixed:
+            return "" if self.since is not None else "Without a reference date nothing says what was usual"
+        if self.start is None:
+            return "Without a reference date nothing tells what recommendations may have caused"
+        if all(traits_of(self.models[one.recommender]).external for one in ranks):
+            return (
+                "Both lists are external, so that nothing tells what either would have been without the log's bias"
+            )
+        if excesses.problem:
+            return f"What recommendations may have caused cannot be estimated: {excesses.problem}"
+        if self.quick:
+            return "This was a quick look at the log and one stand-in for production, which never decides"
+        return ""
+
+    def _describe_assumption(self, trusted: bool) -> str:
+        if self.start is None:
+            return "recommendations did not shape the log"
+        clean = f"nothing was recommended before {self.start}"
+        view = None if self.knowledge is None else self.knowledge.view_report
+        if trusted and view is not None and view.assumption:
+            return f"{clean}, and {view.assumption}"
+        return clean
+
+    def _list_steps(self, decision: Decision, ranks: Sequence[HeldOutRanks]) -> Iterator[str]:
+        """Commands that would settle it, the most useful first."""
+        if decision != "undecided":
+            return
+        if any(one.held_out.kind in ("external", "profile") for one in ranks) and self.protocol == "leave-one-out":
+            yield f"{self.command} --after=-30d" if self.log.axis.is_calendar else f"{self.command} --after T"
+            return
+        if self.start is None:
+            reference, _ = choose_dates(self.log, ())
+            yield f"{self.command} --reference {reference}"
+            return
+        if self.quick:
+            yield self.command.replace(" --quick", "")
+            return
+        given = self.command
+        if " --exposures " not in given and " --exposed " not in given:
+            yield f"{given} --exposures shown.parquet"
+        if " --holdout " not in given:
+            production = "" if " --production " in given else " --production auto"
+            yield f"{given} --holdout never_shown.csv{production}"
+        if " --campaign " not in given:
+            yield f"{given} --campaign START:END"
+
+
+def _find_difference(
+    comparisons: Sequence[Comparison], pair: tuple[str, str], metric: Metric
+) -> tuple[Part, float]:
+    """Recommender minus baseline, weighted if there are weights, and the p-value of no difference."""
+    for comparison in reversed(comparisons):  # weighted ones come after raw ones
+        if comparison.metric != metric.name or {comparison.a, comparison.b} != set(pair):
+            continue
+        value, low, high = comparison.difference, comparison.low, comparison.high
+        if (comparison.a, comparison.b) != pair:
+            value, low, high = -value, -high, -low
+        return Part(value, low, high), comparison.p
+    return Part(math.nan, math.nan, math.nan), math.nan
+
+
+def _score(ranks: HeldOutRanks, metric: Metric, weights: ItemWeights | None) -> float:
+    return float(ranks.score(metric, None if isinstance(metric, UserMetric) else weights).value)
+
+
+def _divide(difference: Part, baseline: float) -> Part | None:
+    if not baseline > 0:
+        return None
+    return Part(difference.value / baseline, difference.low / baseline, difference.high / baseline)

@@ -1,0 +1,257 @@
+"""Verdicts: whether a recommender is better than another, whatever recommendations did to the log.
+
+The question: both models trained and tested on the log as it would be without recommendations since the reference
+date. How much of the log these caused is not known, so the difference is computed in several *scenarios*: as
+logged, if they caused nothing; and for each stand-in for production, without part of what interactions since then
+agree more with it than before. The *range* goes from the lowest lower limit to the highest upper limit. Knowledge
+about the recommendations narrows it to its own interval if it passed its test on this log.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+from unskew.evaluation.changes import Part
+from unskew.evaluation.intervals import holm
+from unskew.text import percent, to_json_value
+
+Decision = Literal["better", "worse", "no clear difference", "undecided"]
+
+AS_LOGGED = "as logged"
+"""The scenario in which recommendations caused nothing."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """The difference of two recommenders if one assumption about the recommendations holds.
+
+    Attributes
+    ----------
+    name
+        What is assumed, in a few words.
+    view
+        The view of the log on which both were scored.
+    difference
+        Recommender minus baseline, in units of the metric.
+    relative
+        The same as a share of the score of the baseline; None if that is 0.
+    induced_share
+        How much of the interactions since the reference date recommendations caused in this scenario; None if the
+        view does not say.
+    placebo
+        What the same estimate finds before anything was recommended, as in `ViewReport`; None without one.
+    trusted
+        Whether the assumption passed its test on this log.
+    p
+        Of no difference.
+    """
+
+    name: str
+    view: str
+    difference: Part
+    relative: Part | None = None
+    induced_share: Part | None = None
+    placebo: dict[str, Any] | None = None
+    trusted: bool = False
+    p: float = math.nan
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        parts = {name: getattr(self, name) for name in ("difference", "relative", "induced_share")}
+        return {
+            "name": self.name,
+            "view": self.view,
+            **{name: None if part is None else asdict(part) for name, part in parts.items()},
+            "placebo": self.placebo,
+            "trusted": self.trusted,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a recommender beats another one offline.
+
+    Attributes
+    ----------
+    recommender, baseline, metric
+        Who is compared with whom, and by what.
+    decision
+        ``better`` or ``worse``: the range lies on one side of 0. ``no clear difference``: every scenario includes
+        0. ``undecided``: anything else.
+    low, high
+        The range, in units of the metric: the hull of the intervals of the trusted scenarios if there is one, else
+        of all.
+    scenarios
+        The difference under each assumption; the first one is ``as logged``.
+    conditional
+        Whether the verdict holds only if nothing was recommended before the reference date.
+    assumption
+        What has to be true, in a clause.
+    reason
+        Why it was decided in this way, in a sentence.
+    next_steps
+        Commands that would settle what is undecided.
+    score, score_baseline
+        Both scores as logged, under the same weights as the differences.
+    users
+        How many users both were scored on.
+    level
+        Of the intervals.
+    since
+        From when on recommendations may have shaped the log; None without a reference date.
+    """
+
+    recommender: str
+    baseline: str
+    metric: str
+    decision: Decision
+    low: float
+    high: float
+    scenarios: tuple[Scenario, ...]
+    conditional: bool = True
+    assumption: str = ""
+    reason: str = ""
+    next_steps: tuple[str, ...] = ()
+    score: float = math.nan
+    score_baseline: float = math.nan
+    users: int = 0
+    level: float = 0.95
+    since: Any = None
+
+    @property
+    def as_logged(self) -> Scenario:
+        """The scenario in which recommendations caused nothing."""
+        return self.scenarios[0]
+
+    @property
+    def most_induced(self) -> float:
+        """The largest induced share of all scenarios."""
+        shares = [scenario.induced_share.value for scenario in self.scenarios if scenario.induced_share]
+        return max([0.0, *shares])
+
+    @property
+    def headline(self) -> str:
+        """The answer in one sentence."""
+        who, points = f"{self.recommender} and {self.baseline}", self._describe_range()
+        if self.decision in ("better", "worse"):
+            verb = "beats" if self.decision == "better" else "trails"
+            return self._put_condition(f"{self.recommender} {verb} {self.baseline} offline: {points}")
+        if self.decision == "no clear difference":
+            missed = 100 * max(abs(self.low), abs(self.high))
+            sentence = (
+                f"no clear difference between {who}: {points}; one of up to {missed:.1f} points may be missed"
+            )
+            return self._put_condition(sentence)
+        if math.isnan(self.low):
+            return f"Undecided: {self.recommender} against {self.baseline}, {self.metric}"
+        return f"Undecided: {self.recommender} against {self.baseline} is {points}"
+
+    def __str__(self) -> str:
+        return f"{self.headline}. {self.reason}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        verdict = {
+            "recommender": self.recommender,
+            "baseline": self.baseline,
+            "metric": self.metric,
+            "decision": self.decision,
+            "range": {"low": self.low, "high": self.high},
+            "scenarios": [scenario.to_dict() for scenario in self.scenarios],
+            "conditional": self.conditional,
+            "assumption": self.assumption,
+            "reason": self.reason,
+            "next_steps": list(self.next_steps),
+            "headline": self.headline,
+            "score": self.score,
+            "score_baseline": self.score_baseline,
+            "users": self.users,
+            "level": self.level,
+            "since": self.since,
+        }
+        json_ready: dict[str, Any] = to_json_value(verdict)
+        return json_ready
+
+    def to_row(self) -> dict[str, Any]:
+        """As a row of a table, without the scenarios."""
+        row = self.to_dict()
+        limits = row.pop("range")
+        row.pop("scenarios")
+        return {**row, "low": limits["low"], "high": limits["high"], "next_steps": "\n".join(self.next_steps)}
+
+    def _describe_range(self) -> str:
+        low, high = 100 * self.low, 100 * self.high
+        return f"{low:+z.1f} to {high:+z.1f} points {self.metric}"
+
+    def _put_condition(self, sentence: str) -> str:
+        if self.conditional and self.since is not None:
+            return f"If nothing was recommended before {self.since}, {sentence}"
+        return sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
+
+
+def decide(scenarios: Sequence[Scenario], level: float) -> tuple[Decision, float, float]:
+    """The decision that scenarios allow, and the range: the hull of the trusted ones if any, else of all."""
+    trusted = [scenario for scenario in scenarios if scenario.trusted]
+    counted = trusted or list(scenarios)
+    low = min(scenario.difference.low for scenario in counted)
+    high = max(scenario.difference.high for scenario in counted)
+    if math.isnan(low) or math.isnan(high):
+        return "undecided", math.nan, math.nan
+    if low > 0:
+        return "better", low, high
+    if high < 0:
+        return "worse", low, high
+    if all(scenario.difference.low <= 0 <= scenario.difference.high for scenario in counted):
+        return "no clear difference", low, high
+    return "undecided", low, high
+
+
+def correct_for_several(verdicts: Sequence[Verdict]) -> list[Verdict]:
+    """Verdicts with Holm's correction: of several, one may be decided by chance alone.
+
+    The p-value of a verdict is the largest of the scenarios that its range is made of, since all must agree.
+    """
+    decided = [verdict for verdict in verdicts if verdict.decision in ("better", "worse")]
+    if len(verdicts) < 2 or not decided:
+        return list(verdicts)
+    p_values = [_find_p_value(verdict) for verdict in verdicts]
+    corrected = holm(p_values)
+    return [
+        verdict
+        if verdict not in decided or p < 1 - verdict.level
+        else replace(
+            verdict,
+            decision="undecided",
+            reason=f"{len(verdicts)} comparisons were made, and of so many one like this may appear by chance",
+        )
+        for verdict, p in zip(verdicts, corrected, strict=True)
+    ]
+
+
+def _find_p_value(verdict: Verdict) -> float:
+    trusted = [scenario for scenario in verdict.scenarios if scenario.trusted]
+    p_values = [scenario.p for scenario in trusted or verdict.scenarios]
+    is_sure = verdict.decision in ("better", "worse")
+    return max((p for p in p_values if not math.isnan(p)), default=1.0) if is_sure else 1.0
+
+
+def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any) -> str:
+    """Why scenarios lead to a decision, in a sentence without its full stop."""
+    trusted = [scenario for scenario in scenarios if scenario.trusted]
+    if trusted and trusted[0].name == AS_LOGGED:
+        return "Fixed lists are compared, which item weights make comparable"
+    if trusted:
+        return f"This rests on {trusted[0].name}, which passed its test on this log"
+    most = max([0.0, *(s.induced_share.value for s in scenarios if s.induced_share)])
+    if most == 0:
+        return f"No stand-in for production explains any of the interactions since {since}"
+    caused = f"recommendations since {since} caused none of the interactions or {percent(most, 0)}"
+    if decision == "undecided":
+        return (
+            f"It depends on how much of the log since {since} recommendations caused, between 0 and "
+            f"{percent(most, 0)}, the most that our stand-ins for production explain"
+        )
+    return f"This holds whether {caused}, the most that our stand-ins for production explain"

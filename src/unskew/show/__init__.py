@@ -1,0 +1,1 @@
+"""How results look: sentences and tables for the terminal."""

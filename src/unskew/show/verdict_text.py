@@ -1,0 +1,82 @@
+"""Verdicts for the terminal: the answer, the reason and the next step, then one compact table of scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from unskew.evaluation.report import Report
+from unskew.evaluation.score import Score
+from unskew.evaluation.verdict import Verdict
+
+_STEPS = 2  # commands that are shown
+
+
+def list_verdict_lines(verdict: Verdict) -> Iterator[str]:
+    """The answer in a few lines; commands are indented."""
+    yield f"{verdict.headline}."
+    yield f"{verdict.reason}."
+    if verdict.decision == "undecided":
+        if verdict.next_steps:
+            yield "To settle it:"
+            yield from (f"  {command}" for command in verdict.next_steps[:_STEPS])
+    elif verdict.conditional and verdict.since is not None:
+        yield (
+            f"If recommendations shaped the log before {verdict.since}, this does not follow: give an exposure "
+            f"log from the start, or a holdout group. If they did not, say so: --clean-before {verdict.since}."
+        )
+
+
+def make_score_table(report: Report) -> tuple[list[str], list[list[str]]]:
+    """The scores in the order baseline then, baseline now, recommenders now: a row for each, and the head."""
+    views = [score.view for score in report.scores if score.view != "all"]
+    columns = [("all", "raw", "as logged")]
+    if any(score.weighting == "weighted" for score in report.scores):
+        view = views[0] if views else "all"
+        columns.append((view, "weighted", "re-weighted" if view == "all" else f"{view}, re-weighted"))
+    elif views:
+        columns.append((views[0], "raw", views[0]))
+    cells = {
+        (score.metric, score.recommender, str(score.at), score.view, score.weighting): score
+        for score in report.scores
+        if score.segment is None and score.top is None
+    }
+    keys = _order_rows(report)
+    several = len({metric for metric, _, _ in keys}) > 1
+    head = ["recommender", "at", *(["metric"] if several else [])]
+    for _, _, title in columns:
+        head += [title, "95 % interval" if report.level == 0.95 else f"{report.level:g} interval"]
+    rows = []
+    for metric, recommender, at in keys:
+        row = [recommender, at, *([metric] if several else [])]
+        for view, weighting, _ in columns:
+            row += _show(cells.get((metric, recommender, at, view, weighting)))
+        rows.append(row)
+    return head, rows
+
+
+def _order_rows(report: Report) -> list[tuple[str, str, str]]:
+    """Metric, recommender and date of each row: v1 then, v1 now, v2 now."""
+    baselines = [verdict.baseline for verdict in report.verdicts]
+    rows = dict.fromkeys((score.metric, score.recommender, str(score.at)) for score in report.scores)
+    metrics = list(dict.fromkeys(metric for metric, _, _ in rows))
+
+    def sort_key(row: tuple[str, str, str]) -> tuple[int, bool, bool]:
+        metric, recommender, at = row
+        return metrics.index(metric), recommender not in baselines, at == str(report.at)
+
+    return sorted(rows, key=sort_key)
+
+
+def _show(score: Score | None) -> list[str]:
+    if score is None:
+        return ["", ""]
+    figures: Sequence[float] = (score.value, score.low, score.high)
+    if any(math.isnan(figure) for figure in figures):
+        return [_percent(score.value), ""]
+    mark = "*" if score.too_few_hits else ""
+    return [f"{_percent(score.value)}{mark}", f"{_percent(score.low)} to {_percent(score.high)}"]
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:z.2f} %"

@@ -1,0 +1,184 @@
+"""Scenarios: the log without what recommendations since a date may have caused, more of it or less.
+
+How much they caused is not known, nor what made them. Each scenario takes one stand-in for production and removes
+part of the excess: of the interactions since the date, those by which they agree more with the stand-in than
+interactions before it did. The full excess, not corrected by a placebo, is the most that a stand-in can explain.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from unskew.data.log import Log
+from unskew.data.time_windows import TimeWindow
+from unskew.errors import UnskewError, UnskewWarning
+from unskew.progress import progress
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.views.contrast import set_up_contrast
+from unskew.views.placebo import InducedShare
+from unskew.views.production_choice import (
+    CANDIDATES,
+    Production,
+    combine_for_production,
+    is_alike,
+    is_cheap,
+    list_family,
+    take_for_production,
+)
+from unskew.views.short_windows import tick_after
+from unskew.views.thinning import Thinning, plan_thinning
+
+FRACTIONS = (0.25, 0.5, 0.75, 1.0)
+"""How much of the excess scenarios remove, besides its upper limit."""
+
+_MOST = 1.5  # times the excess: its upper limit counts up to here
+
+TOGETHER = "all stand-ins"
+"""The stand-in that ranks an item as high as any of the others does."""
+
+_FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
+_LEAST = 0.002  # of the log: what drops less changes no score
+
+
+@dataclass(frozen=True)
+class ScenarioView:
+    """A log without part of the excess.
+
+    Attributes
+    ----------
+    stand_in
+        The name of what stands for production.
+    fraction
+        How much of the excess is removed.
+    share
+        The share of the interactions since the date that the full excess is, with its interval and placebo.
+    log
+        What is left.
+    """
+
+    stand_in: str
+    fraction: float
+    share: InducedShare
+    log: Log
+
+    @property
+    def name(self) -> str:
+        """In a few words."""
+        size = f"{self.fraction:.0%} of the excess" if self.fraction <= 1 else "the upper limit of the excess"
+        return f"{size} over {self.stand_in}"
+
+
+@dataclass(frozen=True)
+class Excesses:
+    """The excess of a log over each of several stand-ins, ready to be removed.
+
+    Attributes
+    ----------
+    thinnings
+        By the name of the stand-in; only of those that explain something.
+    explained
+        The share of the interactions since the date that each stand-in explains, also of those that explain none.
+    problem
+        Why nothing could be estimated, or nothing.
+    """
+
+    thinnings: Mapping[str, Thinning]
+    explained: Mapping[str, float]
+    problem: str = ""
+
+    @property
+    def most(self) -> float:
+        """The largest share that any stand-in explains."""
+        return max([0.0, *self.explained.values()])
+
+    def list_views(self, *, fractions: tuple[float, ...] = FRACTIONS, seed: int = 0) -> Iterator[ScenarioView]:
+        """A view for each stand-in and fraction."""
+        for name, thinning in self.thinnings.items():
+            for fraction in (*fractions, _find_upper(thinning.induced)):
+                keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
+                yield ScenarioView(name, fraction, thinning.induced, replace(thinning, keep=keep).draw(seed))
+
+
+def _find_upper(share: InducedShare) -> float:
+    """The upper limit of an excess, as a multiple of it."""
+    if math.isnan(share.high) or share.uncorrected <= 0:
+        return 1.0
+    return min(1 + max(share.high - share.value, 0.0) / share.uncorrected, _MOST)
+
+
+def find_excesses(
+    log: Log,
+    since: Any,
+    until: Any,
+    *,
+    compared: Mapping[str, Recommender],
+    production: Recommender | None = None,
+    only: int | None = None,
+) -> Excesses:
+    """Estimate the excess of what followed a date over each stand-in.
+
+    Parameters
+    ----------
+    log
+        All of history.
+    since, until
+        Recommendations may have been made after `since`; the log is used up to `until`.
+    compared
+        The recommenders that are compared, by name: each of them is a stand-in, besides the family of ``auto``.
+    production
+        What the user takes for production, if it was given.
+    only
+        Not more stand-ins than this, those of the family first.
+    """
+    start = tick_after(log, log.moment(since).tick)
+    window = TimeWindow(start, float("inf"), log.axis.show(start))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnskewWarning)
+            contrast = set_up_contrast(log, campaigns=(window,), until=until)
+    except UnskewError as error:
+        return Excesses({}, {}, f"the time before {log.axis.show(start)} tells too little: {error.message}")
+    models = _list_stand_ins(log, compared, production)
+    names = list(models)[:only]
+    thinnings: dict[str, Thinning] = {}
+    explained: dict[str, float] = {}
+    ranked: dict[str, Production] = {}
+    for number, name in enumerate(names):
+        progress().stage(f"what recommendations may have caused: stand-in {number + 1} of {len(names)}, {name}")
+        try:
+            ranked[name] = take_for_production(contrast, models[name])
+        except UnskewError:  # a model that is compared need not know users to whom it was not fitted
+            continue
+    if only is None:  # of all but the compared ones: a third model must not change the verdict on two
+        ranked[TOGETHER] = combine_for_production(
+            contrast, [stand_in for name, stand_in in ranked.items() if name not in compared]
+        )
+    for name, stand_in in ranked.items():
+        thinning = plan_thinning(contrast, stand_in, view="thinned", reason="", is_scenario=True)
+        dropped = float((1 - thinning.keep).sum())
+        explained[name] = dropped / max(len(thinning.keep), 1)
+        if dropped > _LEAST * len(log):
+            thinnings[name] = thinning
+    return Excesses(thinnings, explained)
+
+
+def _list_stand_ins(
+    log: Log, compared: Mapping[str, Recommender], production: Recommender | None
+) -> dict[str, Recommender]:
+    """The family of ``auto``, what the user takes for production, and the models that are compared."""
+    models = list_family(log, _FAMILY)
+    if production is not None and production not in models.values():
+        models[str(production)] = production
+    for name, model in compared.items():
+        traits = traits_of(model)
+        if traits.external or traits.constant or not is_cheap(model, log):
+            continue
+        if model not in models.values() and not is_alike(str(model), models):
+            models[name] = model
+    return models
