@@ -10,7 +10,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 _HELP_ALL = "unskew.help_all"
+_Decorated = TypeVar("_Decorated", bound=Callable[..., Any] | click.Command)
 
 
 class Group(Enum):
@@ -76,20 +77,18 @@ class GroupedOption(click.Option):
 
 def grouped_option(
     *names: str, group: Group, everyday: bool = False, **more: Any
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+) -> Callable[[_Decorated], _Decorated]:
     """``click.option`` for a `GroupedOption`."""
     return click.option(*names, cls=GroupedOption, group=group, everyday=everyday, **more)
 
 
-def place(
-    *names: str, everyday: bool, group: Group | None = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def place(*names: str, everyday: bool, group: Group | None = None) -> Callable[[_Decorated], _Decorated]:
     """Give shared options, by their names in Python, another place in the help of this command.
 
     Stands above the decorators that add them.
     """
 
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+    def decorate(function: _Decorated) -> _Decorated:
         for param in getattr(function, "__click_params__", []):
             if isinstance(param, GroupedOption) and param.name in names:
                 param.everyday = everyday
