@@ -270,7 +270,8 @@ def test_what_is_given_displaces_what_cannot_stand_beside_it(run: Run, monkeypat
 
 
 def test_help_does_not_read_the_file(run: Run) -> None:
-    assert "--config FILE" in run("drift", "--help", toml="broken [").stdout
+    assert "--reference" in run("drift", "--help", toml="broken [").stdout
+    assert "--config FILE" in run("drift", "--help-all", toml="broken [").stdout
 
 
 # ---- paths

@@ -176,7 +176,7 @@ def test_the_page_of_the_yardstick_has_its_worlds_methods_and_seeds() -> None:
 
 def test_every_world_has_the_same_summary_in_the_help_and_in_the_documentation() -> None:
     assert set(SUMMARIES) == set(WORLDS)
-    text = click.Context(main.commands["simulate"]).get_help()
+    text = click.Context(main.commands["simulate"], terminal_width=150).get_help()
     for name, words in SUMMARIES.items():
         assert re.search(rf"^ +{name} +{re.escape(words)}$", text, re.MULTILINE)
         assert f"| `{name}` | {words}" in SIMULATE

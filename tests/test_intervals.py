@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.tables import LAW
+from unskew.data.levels import critical_value
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.intervals import (
     Interval,
-    critical_value,
     effective_number,
     holm,
     influences,

@@ -66,7 +66,7 @@ def drift(log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     return run
 
 
-@pytest.mark.parametrize("more", [(), ("--json",), ("--help",)])
+@pytest.mark.parametrize("more", [(), ("--json",), ("--help",), ("--help-all",)])
 def test_output_that_cannot_be_written_is_one_line(drift: Run, more: tuple[str, ...]) -> None:
     done = drift(*more, out="/dev/full")
     assert re.fullmatch(

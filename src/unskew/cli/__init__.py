@@ -1,6 +1,7 @@
 """The command line: parse, call, show. Heavy imports happen inside the commands.
 
 - `command_group`: exit codes, errors, warnings and progress of any command
+- `option_groups`: options in groups, and help that shows the everyday ones
 - `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
   `check_command`, `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
 - `doctor_command`: what unskew sees in a file, and what to run next
@@ -40,8 +41,8 @@ from unskew.cli.yardstick_command import yardstick
 @click.group(
     cls=CommandGroup,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog="A table of users, items and times is all it needs. Try: unskew drift events.parquet "
-    "--reference 2024-03-01 --at 2024-09-01",
+    epilog="Start with 'unskew doctor LOG': a table of users, items and times is all it needs. "
+    "'unskew COMMAND --help' shows the everyday options of a command, 'unskew COMMAND --help-all' all of them.",
 )
 @click.version_option(__version__, prog_name="unskew")
 @debug_option
@@ -54,19 +55,6 @@ def main() -> None:
     """
 
 
-for command in (
-    doctor,
-    drift,
-    marginal,
-    weights,
-    evaluate,
-    report,
-    sample,
-    timeline,
-    check,
-    excess,
-    simulate,
-    yardstick,
-    reproduce,
-):
-    main.add_command(command)
+main.add_section("Everyday commands", (doctor, evaluate, report, check, timeline))
+main.add_section("Building blocks", (drift, weights, marginal, sample, excess))
+main.add_section("Research", (simulate, yardstick, reproduce))

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -30,35 +31,53 @@ from unskew.text import escape_controls
 @log_options
 @reference_option
 @at_option
-@click.option(
+@grouped_option(
     "--max-drift",
     type=float,
     metavar="X",
-    help="How far the item mix may have moved: total variation, from 0 to 1.",
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Largest drift of the item mix: total variation, from 0 to 1.",
 )
-@click.option(
-    "--max-bound", type=float, metavar="X", help="How far a weighted score may still be off, from 0 to 1."
+@grouped_option(
+    "--max-bound",
+    type=float,
+    metavar="X",
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Largest bound on the error that remains in weighted scores, from 0 to 1.",
 )
-@click.option(
-    "--max-excluded", type=float, metavar="X", help="Share of users that weights may leave out at either date."
+@grouped_option(
+    "--max-excluded",
+    type=float,
+    metavar="X",
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Largest share of users that the weights exclude, at either date.",
 )
-@click.option(
+@grouped_option(
     "--max-unexplained",
     type=float,
     metavar="X",
-    help="Change of a score that neither the item mix nor chance explains: 0.01 is one point. Needs -r.",
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Largest change of a score that neither the item mix nor chance explains: 0.01 is one point. Needs -r.",
 )
-@click.option(
+@grouped_option(
     "--max-unexplained-relative",
     type=float,
     metavar="X",
+    group=Group.THRESHOLDS,
+    everyday=True,
     help="The same as a share of the score at the date of --reference: 0.1 is a tenth.",
 )
-@click.option(
+@grouped_option(
     "--min-effective-pairs",
     type=float,
     metavar="N",
-    help="Least number of held-out pairs that must stand behind weighted scores.",
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Smallest effective number of held-out interactions behind weighted scores.",
 )
 @recommenders_option
 @metrics_option
@@ -85,11 +104,11 @@ def check(
     as_json: bool,
     **selection: Any,
 ) -> None:
-    """Hold a date against thresholds, for a weekly job or CI.
+    """Check a date against thresholds, for a weekly job or CI.
 
-    Prints one line for each threshold that is crossed, or one line when all is well. Exit codes: 0 all is
-    well; 1 a threshold is crossed (or, with nothing on standard output, an unexpected error); 2 wrong input.
-    Recommenders are scored only where a threshold is about their scores.
+    Prints one line for each threshold that is crossed, or one line if none is. Exit codes: 0 no threshold is
+    crossed; 1 a threshold is crossed (or, with nothing on standard output, an unexpected error); 2 wrong input.
+    Recommenders are scored only if a threshold is about their scores.
 
     \b
     Examples:

@@ -8,11 +8,13 @@ import shlex
 import sys
 import traceback
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TextIO
 
 import click
 
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.streams import discard_output, prepare_streams, tell
 from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
 from unskew.errors import Interruption, Notice, UnskewError, UnskewWarning, render
@@ -38,8 +40,9 @@ def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.meta[_DEBUG] = value or ctx.meta.get(_DEBUG, False)
 
 
-debug_option = click.option(
+debug_option = grouped_option(
     "--debug",
+    group=Group.GENERAL,
     is_flag=True,
     is_eager=True,
     expose_value=False,
@@ -50,6 +53,30 @@ debug_option = click.option(
 
 class CommandGroup(click.Group):
     """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug)."""
+
+    def __init__(self, *args: Any, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self.sections: dict[str, list[str]] = {}
+
+    def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
+        """Add commands that the help shows together, in this order."""
+        for command in commands:
+            self.add_command(command)
+            self.sections.setdefault(title, []).append(command.name or "")
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands in the order of the help."""
+        return [name for names in self.sections.values() for name in names]
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The sections, with a line for each command."""
+        longest = max(map(len, self.list_commands(ctx)))
+        limit = formatter.width - 6 - longest
+        for title, names in self.sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(name.ljust(longest), self.commands[name].get_short_help_str(limit)) for name in names]
+                )
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Run the group; see to it first that it can say something."""

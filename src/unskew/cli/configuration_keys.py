@@ -81,7 +81,7 @@ SHARED_KEYS = {
 """By their path in the file."""
 
 COMMAND_LINE_ONLY = (
-    *("as_json", "debug", "config", "no_config", "allow_code", "help"),
+    *("as_json", "debug", "config", "no_config", "allow_code", "help", "help_all"),
     *("engine", "master", "spark_conf"),
 )
 """Options that no file may set: how this run shows what it finds, what it trusts, and where it runs.

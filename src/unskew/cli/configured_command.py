@@ -11,6 +11,7 @@ import click
 
 from unskew.cli.configuration import Configuration, find_configuration, read_configuration
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, GroupedCommand, GroupedOption
 from unskew.cli.streams import tell
 from unskew.errors import InputError, option
 
@@ -18,7 +19,7 @@ ARGUMENTS = "unskew.arguments"
 """Under this name a context keeps the command and its arguments, as they were given."""
 
 
-class ConfiguredCommand(click.Command):
+class ConfiguredCommand(GroupedCommand):
     """A command with ``--config``, ``--no-config`` and ``--allow-code``.
 
     What the file says becomes the default of each option (click's ``default_map``), and of the argument LOG.
@@ -27,27 +28,35 @@ class ConfiguredCommand(click.Command):
     def __init__(self, *args: Any, **more: Any) -> None:
         super().__init__(*args, **more)
         self.params += [
-            click.Option(
+            GroupedOption(
                 ["--config"],
                 type=FILE,
                 metavar="FILE",
                 expose_value=False,
-                help="Take options that are not given from this file.  [default: unskew.toml, or [tool.unskew] of "
-                "pyproject.toml, in the working directory]",
+                group=Group.GENERAL,
+                help="Read options that the command line does not set from this file.  [default: unskew.toml, or "
+                "[tool.unskew] of pyproject.toml, in the working directory]",
             ),
-            click.Option(["--no-config"], is_flag=True, expose_value=False, help="Read no such file."),
-            click.Option(
+            GroupedOption(
+                ["--no-config"],
+                is_flag=True,
+                expose_value=False,
+                group=Group.GENERAL,
+                help="Ignore configuration files.",
+            ),
+            GroupedOption(
                 ["--allow-code"],
                 is_flag=True,
                 expose_value=False,
-                help="Import the classes of your own that the file names as recommenders.",
+                group=Group.GENERAL,
+                help="Allow the configuration file to name your own classes as recommenders, and import them.",
             ),
         ]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse once to see what is given, and again with the file behind it."""
         ctx.meta[ARGUMENTS] = [self.name or "", *args]
-        if ctx.resilient_parsing or set(ctx.help_option_names) & set(args):
+        if ctx.resilient_parsing or self.asks_for_help(ctx, args):
             return super().parse_args(ctx, args)
         try:
             opts, _, order = self.make_parser(ctx).parse_args(list(args))

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
 @file_options
 @show_options
 def doctor(source: LogOptions, as_json: bool) -> None:
-    """Say what is in a file, and which commands to run next.
+    """Show what is in a file and which commands to run next.
 
-    Columns that are not named are guessed. Whatever can be found out is shown, and the exit code is 0 unless the
-    file cannot be opened at all.
+    Columns that you do not name are guessed. The exit code is 0 unless the file cannot be opened at all.
 
     \b
     Examples:

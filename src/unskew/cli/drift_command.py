@@ -12,6 +12,7 @@ from unskew.cli.detect_output import draw_bursts_to, print_bursts
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
 from unskew.cli.shared_options import LogOptions, log_options, names_option, show_options
 from unskew.errors import InputError, option
@@ -26,18 +27,46 @@ if TYPE_CHECKING:
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
-@click.option("--at", metavar="T", help="Date of the profiles; a bare date is the end of that day.")
-@click.option(
+@grouped_option(
+    "--reference",
+    type=FILE,
+    metavar="T0|FILE",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date to compare with, or a saved marginal.",
+)
+@grouped_option(
+    "--at",
+    metavar="T",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date of the profiles; a bare date is the end of that day.",
+)
+@grouped_option(
     "--detect",
     is_flag=True,
-    help="Look for bursts of what known users take, as likely campaigns; the two dates may then be left out.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
 )
-@click.option(
-    "-o", "--output", type=FILE, metavar="FILE", help="With --detect: a chart of the bursts, .html, .svg or .png."
+@grouped_option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Chart of the bursts that --detect detects: .html, .svg or .png.",
 )
-@click.option(
-    "--top", default=20, show_default=True, type=click.IntRange(min=1), metavar="N", help="How many items to list."
+@grouped_option(
+    "--top",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    metavar="N",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Number of items to list.",
 )
 @names_option
 @show_options
@@ -51,11 +80,14 @@ def drift(
     names: str | None,
     as_json: bool,
 ) -> None:
-    """Show which items gained and lost between two dates, and when the mix moved in bursts.
+    """Show which items gained and lost between two dates.
+
+    With --detect, also show when the item mix moved in bursts.
 
     \b
     Examples:
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
+      unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
       unskew drift events.parquet --detect -o bursts.html
     """
     _check(source.known, reference, at, detect, output)

@@ -10,6 +10,7 @@ from unskew.cli.configured_command import ConfiguredCommand, quote_command
 from unskew.cli.evaluate_output import print_report, print_verdicts
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import print_view
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -27,26 +28,52 @@ from unskew.cli.streams import tell
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@at_option
-@click.option(
+@grouped_option(
     "--reference",
     type=FILE,
     metavar="T0|FILE",
-    help="Fit weights to this date; also score there and split the change.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date to compare with, or a saved marginal: weight scores to its item mix, and split "
+    "the change since then.",
 )
-@click.option(
+@at_option
+@grouped_option(
     "--weights",
     type=FILE,
     metavar="FILE",
+    group=Group.COMPARE,
     help="Weights from 'unskew weights', instead of --reference.",
 )
 @score_options
 @fit_options
 @change_options
-@click.option("--by", metavar="COLUMN", help="Also score each value of this column of the log.")
-@click.option("--clean-before", metavar="T", help="Nothing was recommended before this time: you vouch for it.")
-@click.option("--quick", is_flag=True, help="Look at one stand-in for production only; nothing is decided.")
-@click.option("--details", is_flag=True, help="Show all scores, their parts and what stands behind them.")
+@grouped_option(
+    "--by",
+    metavar="COLUMN",
+    group=Group.COMPARE,
+    help="Also score each value of this column of the log.",
+)
+@grouped_option(
+    "--clean-before",
+    metavar="T",
+    group=Group.KNOWN,
+    everyday=True,
+    help="Nothing was recommended before this time: you vouch for it.",
+)
+@grouped_option(
+    "--quick",
+    is_flag=True,
+    group=Group.COMPARE,
+    help="Look at one stand-in for production only; nothing is decided.",
+)
+@grouped_option(
+    "--details",
+    is_flag=True,
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Show all scores, their parts and what stands behind them.",
+)
 @show_options
 def evaluate(
     source: LogOptions,
@@ -69,8 +96,8 @@ def evaluate(
 ) -> None:
     """Score recommenders on held-out items, raw and weighted.
 
-    SPEC is constant:a,b,c, popular, knn?neighbours=50&similarity=cosine, ease?l2=500, als?factors=64 (needs
-    implicit), table:recommendations.parquet, ./file.py:Class or package.module:Class.
+    With --reference, weighted scores are comparable with those at that date, and the change since then is split
+    into its parts.
 
     \b
     Examples:

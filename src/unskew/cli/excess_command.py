@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import LogOptions, level_option, log_options, seed_option, show_options
 from unskew.errors import PolicyError, option
@@ -17,9 +18,22 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ConfiguredCommand)
+@place("exposures", everyday=False)
 @log_options
-@click.option("--since", metavar="T", help="With --holdout: something was recommended after T.")
-@click.option("--until", metavar="T", help="Nothing after T counts.  [default: the end of the log]")
+@grouped_option(
+    "--since",
+    metavar="T",
+    group=Group.KNOWN,
+    everyday=True,
+    help="With --holdout: when recommendations started.",
+)
+@grouped_option(
+    "--until",
+    metavar="T",
+    group=Group.KNOWN,
+    everyday=True,
+    help="Ignore interactions after T.  [default: the end of the log]",
+)
 @level_option
 @seed_option
 @show_options
@@ -31,10 +45,10 @@ def excess(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Estimate how much of what was taken in windows of time came from recommendations.
+    """Estimate the share of interactions caused by recommendations.
 
-    Exposures need not be known. What was taken, by the rank that production gave to it, is compared with what a
-    holdout group took, or with quiet windows.
+    This needs no exposure log. Interactions in campaign windows, by the rank that production gave to their items,
+    are compared with those of a holdout group, or with those in quiet windows.
 
     \b
     Examples:

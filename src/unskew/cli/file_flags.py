@@ -6,29 +6,47 @@ from typing import Any
 
 import click
 
+from unskew.cli.option_groups import Group, grouped_option
+
 FORMATS = ["csv", "tsv", "json", "parquet", "arrow", "excel", "sqlite", "duckdb"]
 
 FILE_OPTIONS = [
-    click.option(
-        "--format", type=click.Choice(FORMATS), help="Format of LOG.  [default: by its ending and its first bytes]"
+    grouped_option(
+        "--format", type=click.Choice(FORMATS), group=Group.READING, help="Format of LOG.  [default: detected]"
     ),
-    click.option(
-        "--sep", metavar="TEXT", help="What stands between values: ';', '::', tab, space.  [default: found]"
+    grouped_option(
+        "--sep",
+        metavar="TEXT",
+        group=Group.READING,
+        help="Separator of values: ';', '::', tab, space.  [default: detected]",
     ),
-    click.option(
+    grouped_option(
         "--header/--no-header",
         default=None,
-        help="Whether the first line names the columns; without one they are numbered from 1.  [default: found]",
+        group=Group.READING,
+        help="Whether the first line names the columns; if not, columns are numbered from 1.  [default: detected]",
     ),
-    click.option(
-        "--columns", "column_names", metavar="A,B,...", help="Names for the columns of a file without a header."
+    grouped_option(
+        "--columns",
+        "column_names",
+        metavar="A,B,...",
+        group=Group.READING,
+        help="Column names of a file without a header.",
     ),
-    click.option("--encoding", metavar="NAME", help="Encoding of text, such as latin-1.  [default: found]"),
-    click.option(
-        "--quote", metavar="CHAR", help="Quote around values; 'none' if there is none.  [default: found]"
+    grouped_option(
+        "--encoding",
+        metavar="NAME",
+        group=Group.READING,
+        help="Text encoding, such as latin-1.  [default: detected]",
     ),
-    click.option(
-        "--table", metavar="NAME", help="Table of a database, sheet of a workbook, or file in an archive."
+    grouped_option(
+        "--quote", metavar="CHAR", group=Group.READING, help="Quote around values, or 'none'.  [default: detected]"
+    ),
+    grouped_option(
+        "--table",
+        metavar="NAME",
+        group=Group.READING,
+        help="Table of a database, sheet of a workbook, or file in an archive.",
     ),
 ]
 _NAMES = ("format", "sep", "header", "column_names", "encoding", "quote", "table")

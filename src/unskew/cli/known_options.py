@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_line, print_table
 from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
@@ -19,38 +20,58 @@ if TYPE_CHECKING:
     from unskew.views.knowledge import Knowledge
 
 KNOWN_OPTIONS = [
-    click.option(
+    grouped_option(
         "--exposures",
         type=FILE,
         metavar="FILE",
-        help="Who was shown which item when: a file with columns for user, item and time "
-        "(FILE?user=A&item=B&time=C if they are called otherwise).",
+        group=Group.KNOWN,
+        everyday=True,
+        help="Exposure log (impressions): user, item and time of each recommendation shown. "
+        "FILE?user=A&item=B&time=C names its columns.",
     ),
-    click.option(
+    grouped_option(
         "--exposed",
         metavar="COLUMN",
-        help="Column of the log that is true where the row followed a recommendation or a promotion.",
+        group=Group.KNOWN,
+        help="Column of LOG that is true if the interaction followed a recommendation or a promotion.",
     ),
-    click.option("--within", metavar="T", help="How long an exposure counts, such as 30d.  [default: for ever]"),
-    click.option(
+    grouped_option(
+        "--within",
+        metavar="T",
+        group=Group.KNOWN,
+        help="How long after an exposure an interaction counts as exposed, such as 30d.  [default: for ever]",
+    ),
+    grouped_option(
         "--campaign",
         "campaigns",
         multiple=True,
         metavar="START:END",
-        help="When something was recommended; START: for a recommender that is on since, START/END where times "
-        "contain colons. Repeat for several.",
+        group=Group.KNOWN,
+        everyday=True,
+        help="Campaign window: when something was recommended. 'START:' is still running; START/END if times "
+        "contain colons. Repeatable.",
     ),
-    click.option("--holdout", type=FILE, metavar="FILE", help="Users who are never shown anything."),
-    click.option(
+    grouped_option(
+        "--holdout",
+        type=FILE,
+        metavar="FILE",
+        group=Group.KNOWN,
+        everyday=True,
+        help="Holdout group: users who never see recommendations.",
+    ),
+    grouped_option(
         "--production",
         metavar="SPEC",
-        help="What made the recommendations: a recommender as for -r, a table of the lists that were shown, or "
-        "'auto' to find a stand-in.",
+        group=Group.KNOWN,
+        everyday=True,
+        help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "
+        "stand-in.",
     ),
-    click.option(
+    grouped_option(
         "--view",
         type=click.Choice(["all", "organic", "outside", "thinned", "kept"]),
-        help="Insist on a view of the log.  [default: the best that the options above allow]",
+        group=Group.KNOWN,
+        help="View of the log to evaluate on.  [default: the best that the options above allow]",
     ),
 ]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import LogOptions, log_options, show_options, split_options, written_option
 from unskew.errors import option
@@ -13,7 +14,14 @@ from unskew.text import thousands
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@click.option("--at", required=True, metavar="T0", help="The date; a bare date is the end of that day.")
+@grouped_option(
+    "--at",
+    required=True,
+    metavar="T0",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date of the profiles; a bare date is the end of that day.",
+)
 @written_option
 @split_options
 @show_options
@@ -26,15 +34,17 @@ def marginal(
     leave_last_out: bool,
     as_json: bool,
 ) -> None:
-    """Save the item mix at a date, so that the old log is not needed later.
+    """Save the item mix of a date to a file.
 
-    The file says how it was made (P(u), P(i|u), which users); using it under other options is refused.
+    Later comparisons with that date then do not need the old log. The file records how it was computed (P(u),
+    P(i|u), which users), and a command with other options refuses it.
 
     \b
     Examples:
       unskew marginal events.parquet --at 2024-03-01 -o march.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01
       unskew marginal events.parquet --at 2024-03-01 --after=-30d -o march.parquet
+      unskew marginal events.parquet --at 2024-03-01 --campaign 2024-01-10: --production knn -o march.parquet
     """
     from unskew.data.slice import Slice
     from unskew.data.split_rule import SplitRule

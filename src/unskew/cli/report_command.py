@@ -13,6 +13,7 @@ from unskew.cli.command_line import write_command
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
@@ -40,50 +41,80 @@ _DEFAULT = "report.html"
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
-@click.option(
+@grouped_option(
+    "--reference",
+    type=FILE,
+    metavar="T0|FILE",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date to compare with, or a saved marginal.",
+)
+@grouped_option(
     "--at",
     default="last",
     show_default=True,
     metavar="T1",
+    group=Group.COMPARE,
+    everyday=True,
     help="Date of the profiles; a bare date is the end of that day.",
 )
 @recommenders_option
 @metrics_option
-@click.option(
+@grouped_option(
     "--baseline",
     multiple=True,
     metavar="SPEC",
     callback=lambda _context, _option, given: require_once("--baseline", given),
-    help="What ran at the date of --reference, if it was another recommender.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Recommender in use at the date of --reference, if it was another.",
 )
-@click.option("--every", metavar="STEP", help="Step of the charts over time.  [default: one for about 16 dates]")
-@click.option(
+@grouped_option(
+    "--every",
+    metavar="STEP",
+    group=Group.OUTPUT,
+    help="Step of the charts over time.  [default: chosen for about 16 dates]",
+)
+@grouped_option(
     "--timeline",
     "saved",
     type=FILE,
     metavar="FILE",
+    group=Group.OUTPUT,
     help="Scores over time from 'unskew timeline -o', instead of computing them.",
 )
 @names_option
 @split_options
 @sample_option
 @seed_option
-@click.option(
+@grouped_option(
     "--draws",
     default=5,
     show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
-    help="Average over so many draws of a view in which chance decides: thinned or kept.",
+    group=Group.INTERVALS,
+    help="Draws to average over if the view is random (thinned or kept).",
 )
-@click.option(
-    "--refit", type=int, metavar="N", help="Fit the weights again so often, for intervals.  [default: 50]"
+@grouped_option(
+    "--refit",
+    type=int,
+    metavar="N",
+    group=Group.INTERVALS,
+    help="Number of times to fit the weights again, for intervals.  [default: 50]",
 )
 @level_option
 @shared_fit_options
-@click.option(
-    "-o", "--output", type=FILE, default=_DEFAULT, show_default=True, metavar="FILE", help="The page to write."
+@grouped_option(
+    "-o",
+    "--output",
+    type=FILE,
+    default=_DEFAULT,
+    show_default=True,
+    metavar="FILE",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="HTML page to write.",
 )
 @show_options
 def report(
@@ -105,11 +136,11 @@ def report(
     as_json: bool,
     **selection: Any,
 ) -> None:
-    """Write a page: what changed since T0, how much of it is the item mix, how sure that is.
+    """Write an HTML page about what changed since T0, and why.
 
     The page is one file that opens without a network, for people who have not read the paper: the answer in words,
-    scores over time, every item with its weight, what each change comes from, which recommender is best raw and
-    debiased, and what to beware of. LOG may also be a timeline that 'unskew timeline -o' wrote; then nothing is
+    scores over time, every item with its weight, the parts of each change, which recommender is best raw and
+    re-weighted, and what to beware of. LOG may also be a timeline that 'unskew timeline -o' wrote; then nothing is
     computed.
 
     \b

@@ -7,35 +7,74 @@ from pathlib import Path
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import show_options
 from unskew.errors import InputError, option
 
 
-@click.command()
-@click.option("-o", "--output", required=True, type=FILE, metavar="DIR", help="Folder to write to.")
-@click.option(
-    "--seed", type=click.IntRange(min=0), metavar="S", help="Seed of everything that is random.  [default: 0]"
+@click.command(cls=GroupedCommand)
+@grouped_option(
+    "-o",
+    "--output",
+    required=True,
+    type=FILE,
+    metavar="DIR",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Folder to write to.",
 )
-@click.option("--users", type=int, metavar="N", help="How many users.  [default: 34 448, as in the paper]")
-@click.option("--items", type=int, metavar="N", help="How many items.  [default: 35 741, as in the paper]")
-@click.option(
-    "--world", "folder", type=FILE, metavar="DIR", help="A world from 'unskew simulate', instead of a new one."
+@grouped_option(
+    "--seed",
+    type=click.IntRange(min=0),
+    metavar="S",
+    group=Group.WORLD,
+    everyday=True,
+    help="Seed of all random draws.  [default: 0]",
 )
-@click.option(
+@grouped_option(
+    "--users",
+    type=int,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of users.  [default: 34 448, as in the paper]",
+)
+@grouped_option(
+    "--items",
+    type=int,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of items.  [default: 35 741, as in the paper]",
+)
+@grouped_option(
+    "--world",
+    "folder",
+    type=FILE,
+    metavar="DIR",
+    group=Group.WORLD,
+    everyday=True,
+    help="World from 'unskew simulate', instead of a new one.",
+)
+@grouped_option(
     "--seeds",
     default=5,
     show_default=True,
     type=click.IntRange(min=1, max=100),
     metavar="N",
-    help="How many worlds to check the claims in: this one, and the same with the next seeds.",
+    group=Group.PROTOCOL,
+    everyday=True,
+    help="Number of worlds to check the claims in: this one, and the same with the next seeds.",
 )
-@click.option(
+@grouped_option(
     "--every",
     default=1,
     show_default=True,
     type=click.IntRange(min=1),
     metavar="N",
+    group=Group.OUTPUT,
+    everyday=True,
     help="Days between points of a curve.",
 )
 @show_options
@@ -49,10 +88,11 @@ def reproduce(
     every: int,
     as_json: bool,
 ) -> None:
-    """Reproduce the paper: its six figures, four more, and its claims beside ours, on one page.
+    """Reproduce the paper's figures and claims on one page.
 
-    Simulates a network of the paper's size with two campaigns, scores two algorithms that never change, on every
-    day, raw and weighted, and writes index.html, claims.json, every figure as PNG, SVG and Parquet, and the world.
+    Simulates a network of the paper's size with two campaigns, scores two fixed lists on every day, raw and
+    weighted, and writes index.html (the six figures of the paper, four more, and its claims beside ours),
+    claims.json, every figure as PNG, SVG and Parquet, and the world.
 
     \b
     Example:

@@ -8,6 +8,7 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     LogOptions,
@@ -25,14 +26,24 @@ from unskew.text import percent, thousands
 @click.command(cls=ConfiguredCommand)
 @log_options
 @at_option
-@click.option(
+@grouped_option(
     "--weights",
     type=FILE,
     metavar="FILE",
-    help="Weights from 'unskew weights'; without them, an unweighted sample.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Weights from 'unskew weights'.  [default: an unweighted sample]",
 )
-@click.option(
-    "-n", "sample", default=20_000, show_default=True, type=int, metavar="N", help="How many pairs to draw."
+@grouped_option(
+    "-n",
+    "sample",
+    default=20_000,
+    show_default=True,
+    type=int,
+    metavar="N",
+    group=Group.PROTOCOL,
+    everyday=True,
+    help="Number of held-out interactions to draw.",
 )
 @seed_option
 @split_options
@@ -50,15 +61,16 @@ def sample(
     output: str,
     as_json: bool,
 ) -> None:
-    """Draw a test set under item weights, to score with any library.
+    """Draw a test set with item weights, for use in any library.
 
-    One row a draw: user, item (held out), probability, profile (what is left, or with --after what was there then;
-    a list). The mean of any metric over the rows estimates the weighted score.
+    Each row is a draw: user, item (held out), probability, profile (a list of the other items, or with --after of
+    the items at that time). The mean of any metric over the rows estimates the weighted score.
 
     \b
     Examples:
       unskew sample events.parquet --at 2024-09-01 --weights weights.parquet -n 20000 -o test.parquet
       unskew sample events.parquet --at 2024-09-01 --after 2024-08-01 -o test.parquet
+      unskew sample events.parquet --at 2024-09-01 --campaign 2024-05-01: --production knn -o test.parquet
     """
     from unskew.data.shares import Share
     from unskew.evaluation.debiased_test_set import sample_pairs

@@ -15,6 +15,7 @@ from unskew.cli.command_group import debug_option
 from unskew.cli.file_flags import FILE_OPTIONS, take_file_options
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import KNOWN_OPTIONS, KnownOptions, print_view
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.streams import tell
 from unskew.errors import InputError
 from unskew.progress import progress
@@ -34,76 +35,137 @@ _STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: so long before the end
 
 _FILE_OPTIONS = [
     click.argument("log", type=FILE, metavar="LOG...", nargs=-1, required=True),
-    click.option("--user", metavar="COLUMN", help="Column of users, by its name or its number.  [default: user]"),
-    click.option("--item", metavar="COLUMN", help="Column of items.  [default: item]"),
-    click.option("--time", metavar="COLUMN", help="Column of times.  [default: time or timestamp]"),
-    click.option(
+    grouped_option(
+        "--user",
+        metavar="COLUMN",
+        group=Group.READING,
+        everyday=True,
+        help="Column of users, by name or number.  [default: user]",
+    ),
+    grouped_option(
+        "--item",
+        metavar="COLUMN",
+        group=Group.READING,
+        everyday=True,
+        help="Column of items.  [default: item]",
+    ),
+    grouped_option(
+        "--time",
+        metavar="COLUMN",
+        group=Group.READING,
+        everyday=True,
+        help="Column of times.  [default: time or timestamp]",
+    ),
+    grouped_option(
         "--time-unit",
         type=click.Choice(["s", "ms", "us", "ns", "day"]),
-        help="Treat integer times as counts of this unit since 1970, so that dates work on them.",
+        group=Group.READING,
+        help="Unit of integer times that count since 1970; dates can then be used.",
     ),
-    click.option("--time-format", metavar="FORMAT", help="How times are written, such as '%d/%m/%Y %H:%M'."),
+    grouped_option(
+        "--time-format",
+        metavar="FORMAT",
+        group=Group.READING,
+        help="Format of times, such as '%d/%m/%Y %H:%M'.",
+    ),
     *FILE_OPTIONS,
 ]
 _LOG_OPTIONS = [
     *_FILE_OPTIONS,
-    click.option("--removed", metavar="COLUMN", help="Column with the time at which the item left the profile."),
-    click.option(
-        "--drop-nulls", is_flag=True, help="Drop rows without user, item or time instead of refusing the file."
+    grouped_option(
+        "--removed",
+        metavar="COLUMN",
+        group=Group.READING,
+        help="Column with the time at which the user removed the item.",
     ),
-    click.option(
-        "--p-user", metavar="COLUMN", help="Column with P(u), the importance of the user.  [default: uniform]"
+    grouped_option(
+        "--drop-nulls",
+        is_flag=True,
+        group=Group.READING,
+        help="Drop rows without user, item or time instead of refusing the file.",
     ),
-    click.option(
+    grouped_option(
+        "--p-user",
+        metavar="COLUMN",
+        group=Group.PROTOCOL,
+        help="Column with P(u), the importance of the user.  [default: uniform]",
+    ),
+    grouped_option(
         "--p-item",
         metavar="HOW",
-        help="P(i|u): 'recency:30' to halve it every 30 days (or units of time), or a column.  [default: uniform]",
+        group=Group.PROTOCOL,
+        help="P(i|u): a column, or 'recency:30' to halve it every 30 days (or units of time).  [default: uniform]",
     ),
-    click.option(
+    grouped_option(
         "--engine",
         type=click.Choice(["local", "spark"]),
         default="local",
         show_default=True,
-        help="Where the work is done: on this machine, or on a Spark cluster.",
+        group=Group.WORK,
+        help="On this machine, or on a Spark cluster.",
     ),
-    click.option(
-        "--master", metavar="URL", help="Of --engine spark: spark://HOST:PORT, yarn, ...  [default: local[*]]"
+    grouped_option(
+        "--master",
+        metavar="URL",
+        group=Group.WORK,
+        help="URL of the Spark cluster: spark://HOST:PORT, yarn, ...  [default: local[*]]",
     ),
-    click.option(
+    grouped_option(
         "--spark-conf",
         multiple=True,
         metavar="KEY=VALUE",
-        help="Of --engine spark: a setting, such as spark.executor.memory=8g; repeat for several.",
+        group=Group.WORK,
+        help="Spark setting, such as spark.executor.memory=8g. Repeatable.",
     ),
     *KNOWN_OPTIONS,
 ]
 _LIMIT_OPTIONS = [
-    click.option(
+    grouped_option(
         "--memory-limit",
         metavar="SIZE",
-        help="What reading may take before it puts the rest on the disk, such as 4GB.  [default: four fifths]",
+        group=Group.WORK,
+        help="Memory for reading before spilling to disk, such as 4GB.  [default: 80 % of this machine's]",
     ),
-    click.option("--temp-dir", type=FILE, metavar="DIR", help="Folder for what does not fit into memory."),
+    grouped_option(
+        "--temp-dir",
+        type=FILE,
+        metavar="DIR",
+        group=Group.WORK,
+        help="Folder for data that does not fit into memory.  [default: that of the system]",
+    ),
 ]
-reference_option = click.option(
-    "--reference", required=True, type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal."
+reference_option = grouped_option(
+    "--reference",
+    required=True,
+    type=FILE,
+    metavar="T0|FILE",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date to compare with, or a saved marginal.",
 )
-at_option = click.option(
-    "--at", required=True, metavar="T", help="Date of the profiles; a bare date is the end of that day."
+at_option = grouped_option(
+    "--at",
+    required=True,
+    metavar="T",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Date of the profiles; a bare date is the end of that day.",
 )
-names_option = click.option(
+names_option = grouped_option(
     "--names",
     type=FILE,
     metavar="FILE",
-    help="File with the names of items: a column item and a column of text (FILE?item=A&name=B chooses them).",
+    group=Group.OUTPUT,
+    help="Names of items: a file with a column item and a column of text (FILE?item=A&name=B chooses them).",
 )
-seed_option = click.option(
+seed_option = grouped_option(
     "--seed",
     default=0,
     show_default=True,
     type=click.IntRange(min=0),
     metavar="S",
-    help="Seed of everything that is random.",
+    group=Group.INTERVALS,
+    help="Seed of all random draws.",
 )
 
 
@@ -117,46 +179,69 @@ def _read_sample_size(given: int | str) -> int | str:
         raise click.BadParameter(f"{given!r} is neither a number of pairs nor 'all'.") from None
 
 
-sample_option = click.option(
+sample_option = grouped_option(
     "--sample",
     default="auto",
     type=_read_sample_size,
     metavar="N|all",
-    help="Score a random sample of N pairs.  [default: all, unless that would take hours; 'all' insists]",
+    group=Group.INTERVALS,
+    help="Score a random sample of N held-out interactions.  [default: all, unless that would "
+    "take hours; 'all' insists]",
 )
-written_option = click.option(
+written_option = grouped_option(
     "-o",
     "--output",
     required=True,
     type=FILE,
     metavar="FILE",
+    group=Group.OUTPUT,
+    everyday=True,
     help="Parquet file to write; CSV if it ends in .csv.",
 )
 _SPLIT_OPTIONS = [
-    click.option(
+    grouped_option(
         "--after",
         metavar="T",
-        help="Fit at T and hold out what was taken later, a global time split; -30d (-20 where times are plain "
-        "numbers) begins that long before each date.",
+        group=Group.PROTOCOL,
+        everyday=True,
+        help="Global time split: fit at T and hold out later interactions. -30d (-20 if times are "
+        "plain numbers) is 30 days before each date.",
     ),
-    click.option(
-        "--leave-last-out", is_flag=True, help="Hold out the last item of each profile instead of each in turn."
+    grouped_option(
+        "--leave-last-out",
+        is_flag=True,
+        group=Group.PROTOCOL,
+        help="Hold out the last item of each profile instead of each item in turn.",
     ),
-    click.option(
+    grouped_option(
         "--min-items",
         default=1,
         show_default=True,
         type=int,
         metavar="N",
+        group=Group.PROTOCOL,
+        everyday=True,
         help="Only users with at least N items to hold out from, at each date.",
     ),
 ]
-level_option = click.option(
-    "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
+level_option = grouped_option(
+    "--level",
+    default=0.95,
+    show_default=True,
+    type=float,
+    metavar="P",
+    group=Group.INTERVALS,
+    help="Confidence level of the intervals.",
 )
-_RECOMMENDER: dict[str, Any] = {"multiple": True, "metavar": "SPEC", "help": "What to score; repeat for several."}
-recommenders_option = click.option("-r", "--recommender", "recommenders", **_RECOMMENDER)
-metrics_option = click.option(
+_RECOMMENDER: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "SPEC",
+    "group": Group.COMPARE,
+    "everyday": True,
+    "help": "Recommender to score. Repeatable.",
+}
+recommenders_option = grouped_option("-r", "--recommender", "recommenders", **_RECOMMENDER)
+metrics_option = grouped_option(
     "-m",
     "--metric",
     "metrics",
@@ -164,94 +249,134 @@ metrics_option = click.option(
     default=("hit@5",),
     show_default=True,
     metavar="NAME",
-    help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; of whole users user-hit@k, user-recall@k, "
-    "user-precision@k, user-ndcg@k or user-map@k; repeat for several.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; for whole users user-hit@k (also recall, precision, "
+    "ndcg, map). Repeatable.",
 )
 _SCORE_OPTIONS = [
-    click.option("-r", "--recommender", "recommenders", required=True, **_RECOMMENDER),
+    grouped_option("-r", "--recommender", "recommenders", required=True, **_RECOMMENDER),
     metrics_option,
 ]
 _SHARED_FIT_OPTIONS = [
-    click.option(
-        "--tol", type=float, metavar="TOL", help="Tolerance of the fit, in score units.  [default: 0.0001]"
+    grouped_option(
+        "--tol",
+        type=float,
+        metavar="TOL",
+        group=Group.FIT,
+        help="Tolerance of the fit, in score units.  [default: 0.0001]",
     ),
-    click.option("--max-passes", type=int, metavar="N", help="Stop after N passes over the data."),
-    click.option(
+    grouped_option(
+        "--max-passes",
+        type=int,
+        metavar="N",
+        group=Group.FIT,
+        help="Stop after N passes over the data.",
+    ),
+    grouped_option(
         "--new-items",
         type=click.Choice(["drop", "keep"]),
-        help="What to do with items that nobody had at T0.  [default: drop]",
+        group=Group.FIT,
+        help="Drop or keep items that nobody had at T0.  [default: drop]",
     ),
-    click.option(
+    grouped_option(
         "--users",
         type=click.Choice(["all", "both"]),
+        group=Group.FIT,
         help="Evaluate all users, or only those with a profile at both dates.  [default: all]",
     ),
 ]
 _FIT_OPTIONS = [
-    click.option("--top", type=int, metavar="P", help="Fit only the P items whose probability changed most."),
-    click.option("--items", metavar="A,B,...", help="Fit only these items."),
-    click.option(
+    grouped_option(
+        "--top",
+        type=int,
+        metavar="P",
+        group=Group.FIT,
+        help="Fit only the P items whose probability changed most.",
+    ),
+    grouped_option(
+        "--items",
+        metavar="A,B,...",
+        group=Group.FIT,
+        help="Fit only these items.",
+    ),
+    grouped_option(
         "--method",
         type=click.Choice(["scaling", "descent", "lbfgs"]),
-        help="How to fit.  [default: scaling; descent with --top or --items]",
+        group=Group.FIT,
+        help="Solver.  [default: scaling; descent with --top or --items]",
     ),
     *_SHARED_FIT_OPTIONS,
-    click.option(
+    grouped_option(
         "--margin",
         "margins",
         multiple=True,
         metavar="KIND:NAME",
-        help="Match this mix as well as that of the items: column:NAME for the groups of a column of the log, "
-        "agreement:SPEC for the ranks that a model of production gives; repeat for several.",
+        group=Group.FIT,
+        help="Also match this mix: column:NAME for the groups of a column of the log, "
+        "agreement:SPEC for the ranks that a model of production gives. Repeatable.",
     ),
 ]
 _CHANGE_OPTIONS = [
-    click.option(
+    grouped_option(
         "--baseline",
         multiple=True,
         metavar="SPEC",
         callback=lambda _context, _option, given: require_once("--baseline", given),
-        help="What ran at the date of --reference, if it was another recommender.",
+        group=Group.COMPARE,
+        everyday=True,
+        help="Recommender in use at the date of --reference, if it was another.",
     ),
     sample_option,
     seed_option,
-    click.option(
+    grouped_option(
         "--leave-out",
         default=1,
         show_default=True,
         type=int,
         metavar="N",
-        help="Take N items out of a profile at a time.",
+        group=Group.PROTOCOL,
+        help="Hold out N items of a profile at a time.",
     ),
     *_SPLIT_OPTIONS,
-    click.option(
+    grouped_option(
         "--folds",
         type=int,
         metavar="K",
-        help="Fit every recommender K times, each time without the pairs that it is scored on.",
+        group=Group.PROTOCOL,
+        help="Fit every recommender K times, each time without the interactions that it is scored on.",
     ),
-    click.option(
+    grouped_option(
         "--draws",
         default=5,
         show_default=True,
         type=click.IntRange(min=1),
         metavar="N",
-        help="Average over so many draws of a view in which chance decides: thinned or kept.",
+        group=Group.INTERVALS,
+        help="Draws to average over if the view is random (thinned or kept).",
     ),
-    click.option(
+    grouped_option(
         "--refit",
         type=int,
         is_flag=False,
         flag_value=200,
         metavar="[N]",
-        help="Draw users at both dates N times and fit the weights (not the models) again, for intervals of "
-        "weighted scores and changes; 0 takes the weights as given.  [200 if no N is given; default: 50, for "
-        "changes alone]",
+        group=Group.INTERVALS,
+        help="Draw users at both dates N times and fit the weights (not the models) again, for "
+        "intervals of weighted scores and changes; 0 treats the weights as fixed.  [200 if N "
+        "is omitted; default: 50, for changes alone]",
     ),
     level_option,
 ]
 _SHOW_OPTIONS = [
-    click.option("--json", "as_json", is_flag=True, help="Print one JSON object and nothing else."),
+    grouped_option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        group=Group.OUTPUT,
+        everyday=True,
+        help="Print one JSON object and nothing else.",
+    ),
     debug_option,
 ]
 

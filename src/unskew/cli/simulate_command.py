@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, GroupedCommand, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line
 from unskew.cli.shared_options import LogOptions, limit_options, seed_option, show_options
 from unskew.errors import InputError, option
@@ -19,64 +20,139 @@ if TYPE_CHECKING:
     from unskew.worlds.recipe import Campaign
     from unskew.worlds.world import World
 
-_HELP = """Make a log whose truth is known, to try things on.
+_HELP = """Simulate a log whose truth is known.
 
-Writes log.parquet, exposures.parquet (who was shown what when), truth.parquet (the same world, nothing
-recommended), holdout.parquet (users never shown anything), world.json (all parameters) and, for a closed loop,
+Writes log.parquet, exposures.parquet (the exposure log), truth.parquet (the same world without
+recommendations), holdout.parquet (the holdout group), world.json (all parameters) and, for a closed loop,
 rounds.parquet (the scores of all candidates at every evaluation).
-
-\b
-Worlds:
-{worlds}
 
 \b
 Examples:
   unskew simulate world
   unskew simulate small --users 2000 --items 800 --holdout 0.1
+  unskew simulate small --users 2000 --items 800 --recommender popular
   unskew simulate injected --base events.parquet --campaign-at 2024-06-01
 """
 
 
-@click.command(help=_HELP.format(worlds="\n".join(f"  {name:16}  {text}" for name, text in SUMMARIES.items())))
+@click.command(cls=GroupedCommand, help=_HELP, lists={"Worlds": SUMMARIES})
+@place("seed", group=Group.WORLD, everyday=True)
 @click.argument("folder", type=FILE, metavar="DIR")
-@click.option(
+@grouped_option(
     "--world",
     default="paper",
     show_default=True,
     type=click.Choice(list(SUMMARIES)),
-    help="Which world; see above.",
+    metavar="NAME",
+    group=Group.WORLD,
+    everyday=True,
+    help="World to simulate; see above.",
 )
-@click.option("--users", type=int, metavar="N", help="How many users.  [default: the world's own, 34 448]")
-@click.option("--items", type=int, metavar="N", help="How many items.  [default: the world's own, mostly 35 741]")
+@grouped_option(
+    "--users",
+    type=int,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of users.  [default: that of the world, 34 448]",
+)
+@grouped_option(
+    "--items",
+    type=int,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of items.  [default: that of the world, mostly 35 741]",
+)
 @seed_option
-@click.option("--base", type=FILE, metavar="LOG", help="Inject the campaigns into this log instead.")
-@click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
-@click.option("--item", metavar="COLUMN", help="Column of items of the base log.  [default: item]")
-@click.option("--time", metavar="COLUMN", help="Column of times of the base log.  [default: time or timestamp]")
-@click.option(
+@grouped_option(
+    "--base",
+    type=FILE,
+    metavar="LOG",
+    group=Group.WORLD,
+    everyday=True,
+    help="Log to inject the campaigns into, instead of simulating one.",
+)
+@grouped_option(
+    "--user",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of users of the base log.  [default: user]",
+)
+@grouped_option(
+    "--item",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of items of the base log.  [default: item]",
+)
+@grouped_option(
+    "--time",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of times of the base log.  [default: time or timestamp]",
+)
+@grouped_option(
     "--time-unit",
     type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    help="Treat integer times of the base log as counts of this unit since 1970.",
+    group=Group.READING,
+    help="Unit of integer times of the base log that count since 1970.",
 )
-@click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
-@click.option(
+@grouped_option(
+    "--drop-nulls",
+    is_flag=True,
+    group=Group.READING,
+    help="Drop rows of the base log without user, item or time.",
+)
+@grouped_option(
     "--campaign-at",
     "campaigns",
     multiple=True,
     metavar="T",
-    help="When to recommend; a bare date is the end of that day. Repeat for several.",
+    group=Group.CAMPAIGNS,
+    everyday=True,
+    help="Date of a campaign; a bare date is the end of that day. Repeatable.",
 )
-@click.option("--recommender", metavar="SPEC", help="What makes the lists.  [default: a neighbourhood model]")
-@click.option("--reach", type=float, metavar="SHARE", help="Share of the users who get a list.  [default: 1]")
-@click.option("--shown", type=int, metavar="N", help="Length of a list.  [default: 10]")
-@click.option(
-    "--acceptance", type=float, metavar="P", help="Share of a list that is taken, on average (less if P is large)."
+@grouped_option(
+    "--recommender",
+    metavar="SPEC",
+    group=Group.CAMPAIGNS,
+    everyday=True,
+    help="Recommender of the campaigns.  [default: item neighbourhoods]",
 )
-@click.option("--holdout", type=float, metavar="SHARE", help="Share of the users who are never shown anything.")
-@click.option(
+@grouped_option(
+    "--reach",
+    type=float,
+    metavar="SHARE",
+    group=Group.CAMPAIGNS,
+    help="Share of users who get a list.  [default: 1]",
+)
+@grouped_option(
+    "--shown",
+    type=int,
+    metavar="N",
+    group=Group.CAMPAIGNS,
+    help="Length of a list.  [default: 10]",
+)
+@grouped_option(
+    "--acceptance",
+    type=float,
+    metavar="P",
+    group=Group.CAMPAIGNS,
+    help="Mean share of a list that is accepted (less if P is large).",
+)
+@grouped_option(
+    "--holdout",
+    type=float,
+    metavar="SHARE",
+    group=Group.CAMPAIGNS,
+    everyday=True,
+    help="Share of users in the holdout group, who never see recommendations.",
+)
+@grouped_option(
     "--chosen-by",
     type=click.Choice(["raw", "weighted", "organic"]),
-    help="In a closed loop, the score that decides.  [default: raw]",
+    group=Group.CAMPAIGNS,
+    help="Score that chooses the winner in a closed loop.  [default: raw]",
 )
 @limit_options
 @show_options

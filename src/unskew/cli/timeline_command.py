@@ -11,6 +11,7 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
@@ -39,40 +40,78 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @log_options
 @reference_option
-@click.option("--from", "start", metavar="A", help="First date of the grid.  [default: the date of --reference]")
-@click.option("--to", "end", metavar="B", help="Last date; always part of the grid.  [default: the log's last]")
-@click.option(
+@grouped_option(
+    "--from",
+    "start",
+    metavar="A",
+    group=Group.COMPARE,
+    everyday=True,
+    help="First date of the grid.  [default: the date of --reference]",
+)
+@grouped_option(
+    "--to",
+    "end",
+    metavar="B",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Last date of the grid.  [default: the end of the log]",
+)
+@grouped_option(
     "--every",
     metavar="STEP",
-    help="Step: a number (of days, if the log has dates), or 12h, 7d, 2w, 1mo.  [default: 1]",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
 )
 @score_options
-@click.option(
+@grouped_option(
     "--top",
     multiple=True,
     metavar="P,...",
-    help="Also weight only the P items that changed most; several with commas, or repeat the option.",
+    group=Group.FIT,
+    help="Also weight only the P items that changed most; separate several by commas. Repeatable.",
 )
-@click.option(
+@grouped_option(
     "--method",
     type=click.Choice(["descent", "lbfgs"]),
-    help="How the weights of --top are fitted; lbfgs needs fewer passes.  [default: descent]",
+    group=Group.FIT,
+    help="Solver for --top; lbfgs needs fewer passes.  [default: descent]",
 )
 @split_options
 @sample_option
 @seed_option
 @level_option
 @shared_fit_options
-@click.option("--items", multiple=True, metavar="A,B,...", help="Also record the probabilities of these items.")
-@click.option("--probabilities", type=FILE, metavar="FILE", help="Parquet file to write these probabilities to.")
+@grouped_option(
+    "--items",
+    multiple=True,
+    metavar="A,B,...",
+    group=Group.OUTPUT,
+    help="Also record the probabilities of these items. Repeatable.",
+)
+@grouped_option(
+    "--probabilities",
+    type=FILE,
+    metavar="FILE",
+    group=Group.OUTPUT,
+    help="Parquet file for these probabilities.",
+)
 @names_option
-@click.option(
+@grouped_option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Parquet file to write the table to; CSV if it ends in .csv.",
+)
+@grouped_option(
     "--resume",
     is_flag=True,
-    help="Continue the file given with -o: compute only the missing dates.",
-)
-@click.option(
-    "-o", "--output", type=FILE, metavar="FILE", help="Parquet file to write the table to; CSV if it ends in .csv."
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Continue the file of -o: compute only missing dates.",
 )
 @show_options
 def timeline(
@@ -99,12 +138,12 @@ def timeline(
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Score recommenders on a grid of dates, raw and weighted to the item mix of T0.
+    """Score recommenders on a grid of dates, raw and weighted.
 
-    The table has one row for each date, recommender, metric and weighting: none, all items, and the P items
-    of largest change for each --top. It is written every few seconds, so that --resume can continue after an
-    interruption; without --resume an existing file is replaced once all dates are done. SPEC is as for 'unskew
-    evaluate'.
+    Weights restore the item mix of T0. The table has one row for each date, recommender, metric and weighting:
+    none, all items, and the P items of largest change for each --top. It is written every few seconds, so that
+    --resume can continue after an interruption; without --resume an existing file is replaced once all dates are
+    done.
 
     \b
     Examples:

@@ -9,6 +9,7 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
+from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
@@ -34,21 +35,24 @@ if TYPE_CHECKING:
 @at_option
 @split_options
 @fit_options
-@click.option(
+@grouped_option(
     "--show",
     "listed",
     default=10,
     show_default=True,
     type=click.IntRange(min=0),
     metavar="N",
-    help="How many items to list.",
+    group=Group.OUTPUT,
+    help="Number of items to list.",
 )
 @names_option
-@click.option(
+@grouped_option(
     "-o",
     "--output",
     type=FILE,
     metavar="FILE",
+    group=Group.OUTPUT,
+    everyday=True,
     help="Parquet file to write the weights to; CSV if it ends in .csv.",
 )
 @show_options
@@ -65,11 +69,11 @@ def weights(
     output: str | None,
     as_json: bool,
 ) -> None:
-    """Fit item weights that make the item mix at T1 that of T0.
+    """Fit item weights that restore the item mix of T0.
 
-    Weight the choice of the held-out item with these, and the score of a constant algorithm is
-    comparable with its score at T0, up to the bound that is shown. For personalised algorithms
-    item weights alone are not enough.
+    If the held-out item of each profile is chosen with these weights, the score of a fixed list is comparable
+    with its score at T0, up to the bound that is shown. For personalised recommenders item weights alone are not
+    enough.
 
     \b
     Examples:
@@ -77,6 +81,7 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --after 2024-08-01 -o weights.parquet
       unskew weights events.parquet --reference march.parquet --at 2024-09-01 --top 20 --method descent
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --margin column:price_band
+      unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
     """
     from unskew.data.split_rule import SplitRule
     from unskew.weights.fit_weights import fit_weights

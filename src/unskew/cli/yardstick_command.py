@@ -8,25 +8,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import LogOptions, limit_options, show_options
 from unskew.errors import InputError, option
-from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
+from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
 
 if TYPE_CHECKING:
     from unskew.known_truths.yardstick_result import Yardstick
 
-_HELP = """Hold every method of removing bias against worlds whose truth is known.
+_HELP = f"""Compare all methods in worlds whose truth is known.
 
-Scores recommenders in each WORLD (by default in all of them) with every method that what is known there allows,
-and compares each score with the truth of its own question. DIR is a folder that 'unskew simulate' wrote. With
--o DIR a page, the tables and a file for each world and seed are written, so that --resume can continue after an
-interruption. The seeds {reporting} are for reporting; choose methods and parameters on others, 100 to 104.
-
-\b
-Worlds:
-{worlds}
+Scores recommenders in each WORLD (by default in all of them) with every method for which enough is known there,
+and compares each score with the truth of its own question. DIR is a folder that 'unskew simulate' wrote. -o DIR
+writes a page, the tables and a file for each world and seed, so that --resume can continue after an interruption.
+The seeds {REPORTING[0]} to {REPORTING[-1]} are for reporting; choose methods and parameters on others,
+{CHOOSING[0]} to {CHOOSING[-1]}.
 
 \b
 Examples:
@@ -38,70 +36,147 @@ Examples:
 _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
 
 
-@click.command(
-    help=_HELP.format(
-        reporting=f"{REPORTING[0]} to {REPORTING[-1]}",
-        worlds="\n".join(f"  {name:17}  {text}" for name, text in _WORLDS.items()),
-    )
-)
+@click.command(cls=GroupedCommand, help=_HELP, lists={"Worlds": _WORLDS})
 @click.argument("worlds", nargs=-1, type=FILE, metavar="[WORLD|DIR]...")
-@click.option(
+@grouped_option(
     "--seed",
     "given_seeds",
     multiple=True,
     type=click.IntRange(min=0),
     metavar="S",
-    help="Seed of the worlds; repeat for several.",
+    group=Group.WORLD,
+    help="Seed of the worlds. Repeatable.",
 )
-@click.option(
+@grouped_option(
     "--seeds",
     type=click.IntRange(min=1, max=100),
     metavar="N",
-    help=f"How many seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
+    group=Group.WORLD,
+    everyday=True,
+    help=f"Number of seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
 )
-@click.option("--users", type=int, default=6000, show_default=True, metavar="N", help="How many users.")
-@click.option("--items", type=int, default=2000, show_default=True, metavar="N", help="How many items.")
-@click.option("--method", "methods", multiple=True, metavar="NAME", help="Only this method; repeat for several.")
-@click.option(
+@grouped_option(
+    "--users",
+    type=int,
+    default=6000,
+    show_default=True,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of users.",
+)
+@grouped_option(
+    "--items",
+    type=int,
+    default=2000,
+    show_default=True,
+    metavar="N",
+    group=Group.WORLD,
+    everyday=True,
+    help="Number of items.",
+)
+@grouped_option(
+    "--method",
+    "methods",
+    multiple=True,
+    metavar="NAME",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Method to run. Repeatable.  [default: all]",
+)
+@grouped_option(
     "-r",
     "--recommender",
     "recommenders",
     multiple=True,
     metavar="SPEC",
-    help="What to score; repeat for several.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
+    group=Group.COMPARE,
+    everyday=True,
+    help="Recommender to score; g1 and g2 are fixed lists of items recommended most and "
+    "least. Repeatable.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )
-@click.option(
+@grouped_option(
     "-m",
     "--metric",
     multiple=True,
     default=("hit@5",),
     show_default=True,
     metavar="NAME",
-    help="hit@k, mrr@k, ndcg@k or rbp@k; repeat for several.",
+    group=Group.COMPARE,
+    everyday=True,
+    help="hit@k, mrr@k, ndcg@k or rbp@k. Repeatable.",
 )
-@click.option(
-    "--folds", type=int, default=5, show_default=True, metavar="K", help="Folds of recommenders that need them."
+@grouped_option(
+    "--folds",
+    type=int,
+    default=5,
+    show_default=True,
+    metavar="K",
+    group=Group.PROTOCOL,
+    help="Folds of recommenders that need cross-fitting.",
 )
-@click.option(
+@grouped_option(
     "--truth-seeds",
     type=int,
     default=10,
     show_default=True,
     metavar="N",
-    help="Draws of other people for the same items, over which the mean truth is taken.",
+    group=Group.PROTOCOL,
+    help="Draws of other users with the same items, to average the truth over.",
 )
-@click.option("--base", type=FILE, metavar="LOG", help="Also inject campaigns into this log.")
-@click.option("--user", metavar="COLUMN", help="Column of users of the base log.  [default: user]")
-@click.option("--item", metavar="COLUMN", help="Column of items of the base log.  [default: item]")
-@click.option("--time", metavar="COLUMN", help="Column of times of the base log.  [default: time or timestamp]")
-@click.option(
+@grouped_option(
+    "--base",
+    type=FILE,
+    metavar="LOG",
+    group=Group.WORLD,
+    help="Also inject campaigns into this log.",
+)
+@grouped_option(
+    "--user",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of users of the base log.  [default: user]",
+)
+@grouped_option(
+    "--item",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of items of the base log.  [default: item]",
+)
+@grouped_option(
+    "--time",
+    metavar="COLUMN",
+    group=Group.READING,
+    help="Column of times of the base log.  [default: time or timestamp]",
+)
+@grouped_option(
     "--time-unit",
     type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    help="Treat integer times of the base log as counts of this unit since 1970.",
+    group=Group.READING,
+    help="Unit of integer times of the base log that count since 1970.",
 )
-@click.option("--drop-nulls", is_flag=True, help="Drop rows of the base log without user, item or time.")
-@click.option("--resume", is_flag=True, help="Continue the folder given with -o: compute only what is missing.")
-@click.option("-o", "--output", type=FILE, metavar="DIR", help="Folder for the page, the tables and single cases.")
+@grouped_option(
+    "--drop-nulls",
+    is_flag=True,
+    group=Group.READING,
+    help="Drop rows of the base log without user, item or time.",
+)
+@grouped_option(
+    "-o",
+    "--output",
+    type=FILE,
+    metavar="DIR",
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Folder for the page, the tables and single cases.",
+)
+@grouped_option(
+    "--resume",
+    is_flag=True,
+    group=Group.OUTPUT,
+    everyday=True,
+    help="Continue the folder of -o: compute only missing cases.",
+)
 @limit_options
 @show_options
 def yardstick(

@@ -14,7 +14,7 @@ SUMMARIES = {
     "quiet": "nothing is recommended: methods must do no harm, and keep true gains",
     "always-on": "a recommender that is always on, 15 % of the users held out",
     "always-on-for-all": "the same with nobody held out",
-    "pre-empting": "campaigns show what users would have taken anyway, 15 % held out",
+    "pre-empting": "campaigns show items that users would have interacted with anyway, 15 % held out",
     "closed-loop": "the winner of each evaluation goes into production",
     "steady": "production that is always on, while people keep joining and interacting",
     "steady-quiet": "the same with nothing recommended: methods must do no harm",

@@ -13,7 +13,7 @@ SUMMARIES = {
     "long-campaigns": "two campaigns of 80 days each, a third of the time together, while users keep joining",
     "few-items": "two campaigns in a catalogue of 200 items",
     "growth": "two campaigns while users keep joining, new items appear and tastes change",
-    "pre-empting": "two campaigns that often recommend what users would have taken anyway",
+    "pre-empting": "two campaigns that often recommend items that users would have interacted with anyway",
     "quiet": "nothing is recommended",
     "steady": "users keep joining and interacting; co-occurrence production is on from day 320",
     "steady-quiet": "the same with nothing recommended",
