@@ -30,7 +30,7 @@ from unskew.cli.shared_options import (
     split_options,
 )
 from unskew.errors import InputError
-from unskew.evaluation.report_words import TOO_FEW_HITS
+from unskew.show.report_words import TOO_FEW_HITS
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
