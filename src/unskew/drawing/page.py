@@ -124,7 +124,8 @@ class Section:
     anchor
         By which the contents of the page lead here; without one they do not.
     tone
-        How it looks: ``answer`` stands out.
+        How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its title
+        is in these alone; ``runner`` stands back.
     notes
         Points of a list.
     toggles
@@ -204,12 +205,20 @@ def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
         lead=lead,
         sections=list(zip(sections, specs, strict=True)),
         contents=[(s.anchor, s.title) for s in sections if s.anchor],
+        contents_at=_place_contents(sections),
         terms=_Terms(words),
         style=_read("page.css") + _dark_rules(),
         policy=_write_policy(scripts),
         bundle=bundle,
         scripts=scripts,
     )
+
+
+def _place_contents(sections: Sequence[Section]) -> int:
+    """Before which section the contents stand: the one after a verdict, so that nothing is above that; else 0."""
+    if not sections or sections[0].tone != "verdict":
+        return 0
+    return next((k for k, s in enumerate(sections) if k and s.level == 2 and s.title), 0)
 
 
 def check_page_name(path: Path) -> None:

@@ -37,8 +37,8 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     )
     text = (
         f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines without "
-        f"item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals.{shaded}{drawn} "
-        "Point at a line for its values."
+        "item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
+        f"{shaded}{drawn} Point at a line for its values."
     )
     found = [Section("Scores over time", text, anchor="time")]
     for metric in metrics_of(timeline):

@@ -55,8 +55,8 @@ def list_items(weights: ItemWeights, names: Mapping[Any, str]) -> Section:
     gone = weights.report.vanished_items
     text = (
         f"{thousands(len(ids))} items, those whose share changed most first. Re-weighting brings the share of "
-        f"each item on {weights.at} as near to its share on {weights.reference}, the target, as the profiles of the "
-        "users allow. An item that nobody had then has the target 0."
+        f"each item on {weights.at} as near to its share on {weights.reference}, the target, as the profiles of "
+        "the users allow. An item that nobody had then has the target 0."
     )
     if gone.count:
         text += (

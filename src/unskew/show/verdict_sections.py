@@ -22,7 +22,7 @@ from unskew.show.verdict_words import (
     list_facts,
     list_requests,
 )
-from unskew.text import percent, show_name, thousands
+from unskew.text import enumerate_words, percent, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.report import Report
@@ -47,6 +47,7 @@ def verdict_sections(report: Report) -> list[Section]:
         ]
     else:
         sections = [_summarize(verdicts, about)]
+        sections.append(Section("", "", notes=_group_reasons(verdicts)))
     return [*sections, *_make_requests(verdicts)]
 
 
@@ -128,14 +129,13 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         for verdict in verdicts
     ]
     head = ["verdict", "comparison", "range, points", "v2", "v1", "users"]
-    reasons = list(dict.fromkeys(describe_basis(verdict) for verdict in verdicts))
     counts = [(d, sum(verdict.decision == d for verdict in verdicts)) for d in TONES]
     text = ", ".join(f"{n} {decision}" for decision, n in counts if n)
     text = f"Of {len(verdicts)} comparisons: {text}. {explain_metric(metric)}"
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference as logged, and the other "
-        "marks assumptions about how much recommendations caused. A bar that crosses 0 decides nothing."
+        "marks assumptions about how much recommendations caused. A bar that crosses 0 shows no winner."
     )
     return Section(
         "The verdicts",
@@ -148,8 +148,15 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         text_columns=2,
         anchor="answer",
         tone="verdict",
-        notes=reasons if len(reasons) <= 3 else (),
     )
+
+
+def _group_reasons(verdicts: Sequence[Verdict]) -> list[str]:
+    """Each reason once, with the recommenders that it is about."""
+    about: dict[str, dict[str, None]] = {}
+    for verdict in verdicts:
+        about.setdefault(describe_basis(verdict), {})[show_name(verdict.recommender, 28)] = None
+    return [f"{enumerate_words(list(names))}: {reason}" for reason, names in about.items() if reason]
 
 
 def _make_requests(verdicts: Sequence[Verdict]) -> list[Section]:

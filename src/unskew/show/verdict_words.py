@@ -151,7 +151,7 @@ def describe_scenario(scenario: Scenario) -> str:
     """What a scenario assumes, in words: how much recommendations caused, if it says so."""
     if scenario.induced_share is None:
         return (
-            f"{scenario.name}: recommendations caused nothing" if scenario.name == "as logged" else scenario.name
+            f"{scenario.name}: recommendations caused nothing" if scenario.name == AS_LOGGED else scenario.name
         )
     return f"{percent(scenario.induced_share.value, 0)} caused by recommendations ({scenario.name})"
 
