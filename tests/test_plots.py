@@ -48,7 +48,7 @@ def test_the_chart_of_a_timeline_shows_every_score_with_its_interval(timeline: u
         if row["name"] in ("popular", "constant:1,3")
     }
     for row in timeline.rows.to_pylist():
-        kind = {"raw": "raw", "weighted": "debiased"}[row["weighting"]]
+        kind = {"raw": "as logged", "weighted": "re-weighted"}[row["weighting"]]
         expected = [row["value"], row["low"], row["high"]]
         assert drawn[float(row["at"]), row["recommender"], kind] == pytest.approx(expected, rel=1e-6)
     assert len(drawn) == len(timeline.rows)
@@ -80,7 +80,7 @@ def test_lines_that_are_switched_off_are_not_drawn(timeline: us.Timeline) -> Non
     spec = timeline.plot("hit@5").to_dict()
     [param] = [one for one in spec["params"] if one["name"] == HIDDEN]
     all_points = _count_points(spec)
-    param["value"] = ["popular", "raw"]
+    param["value"] = ["popular", "as logged"]
     assert _count_points(spec) == all_points / 4  # one of two recommenders, under one of two weightings
 
 

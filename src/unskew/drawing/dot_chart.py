@@ -9,7 +9,6 @@ import altair as alt
 
 from unskew.drawing.theme import (
     HIDDEN,
-    INK,
     Stroke,
     colour_by,
     inline_data,
@@ -19,7 +18,7 @@ from unskew.drawing.theme import (
     shape_by,
 )
 
-WIDTH, _LINE = 640, 20
+WIDTH, _LINE = 640, 24
 
 
 def draw_dots(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], *, title: str) -> Any:
@@ -28,7 +27,8 @@ def draw_dots(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], 
     Parameters
     ----------
     rows
-        `name`, `kind` (a key of `strokes`), `value`, `low` and `high` (None if not known) and `shown`.
+        `name`, `kind` (a key of `strokes`), `value`, `low` and `high` (None if not known), `words` (above the dot)
+        and `shown` (when it is pointed at).
     strokes
         The colour and the shape of each kind.
     title
@@ -58,6 +58,6 @@ def draw_dots(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], 
     known = base.transform_filter("isValid(datum.low)")
     rules = known.mark_rule(strokeWidth=2).encode(x=alt.X("low:Q", title=title), x2="high:Q")
     dots = base.mark_point(filled=True, size=72, opacity=1).encode(x=x, shape=shape_by("kind", dict(strokes)))
-    words = base.mark_text(align="left", dx=8, dy=-8, fontSize=11, color=INK).encode(x=x, text="words:N")
+    words = base.mark_text(dy=-9, fontSize=11).encode(x=x, text="words:N")
     chart = alt.layer(rules, dots, words).add_params(alt.param(name=HIDDEN, value=[]))
     return chart.properties(width=WIDTH, height=_LINE * len(names) * max(len(kinds), 1) + 14 * len(names))

@@ -63,12 +63,11 @@ def draw_ranges(
             shape="diamond", filled=True, size=110, color=INK, opacity=1
         ),
     ]
-    words = [{"side": side, "align": align} for side, align in zip(sides, ("left", "right"), strict=True)]
-    for word, place in zip(words, (alt.value(0), alt.value("width")), strict=True):
-        text = alt.Chart(inline_data([word])).mark_text(
-            align=word["align"], baseline="bottom", fontSize=12, color=INK, limit=alt.expr("width / 2 - 6")
-        )
-        layers.append(text.encode(x=place, y=alt.value(-6), text="side:N"))
+    words = alt.Chart(inline_data([{"left": sides[0], "right": sides[1]}]))
+    look: dict[str, Any] = {"baseline": "bottom", "fontSize": 12, "color": INK, "limit": alt.expr("width / 2 - 6")}
+    above = alt.value(-6)
+    layers.append(words.mark_text(align="left", **look).encode(x=alt.value(0), y=above, text="left:N"))
+    layers.append(words.mark_text(align="right", **look).encode(x=alt.value("width"), y=above, text="right:N"))
     height = _SINGLE if len(names) == 1 else _LINE * len(names)
     return alt.layer(*layers).properties(width=WIDTH, height=height)
 

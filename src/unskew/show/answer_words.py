@@ -56,15 +56,14 @@ def explain_metric(name: str) -> str:
 def headline_change(change: Change) -> str:
     """What happened to a score, in one sentence."""
     whose, then, now = change.recommender, percent(change.score_reference), percent(change.score)
-    if change.baseline is not None:
-        whose = f"{change.recommender}, beside {change.baseline} then,"
     if not change.comparable:
         return f"{whose} cannot be compared with {change.reference}."
     size = f"{100 * abs(change.change.value):.2f}"
     if size == "0.00":
-        return f"{whose} scores as it did on {change.reference}: {now}."
+        return f"{whose} scores as {change.baseline or 'it'} did on {change.reference}: {now}."
     more = "more" if change.change.value > 0 else "less"
-    told = f"{whose} scores {size} points {more} than on {change.reference}"
+    other = "" if change.baseline is None else f"{change.baseline} did "
+    told = f"{whose} scores {size} points {more} than {other}on {change.reference}"
     if change.change.low <= 0 <= change.change.high:
         return f"{told}, which can be chance: {then} then, {now} now."
     return f"{told}: {then} then, {now} now."

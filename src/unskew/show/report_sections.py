@@ -187,6 +187,7 @@ def _draw_scores(scores: Sequence[Score], names: Sequence[str], metric: str) -> 
             "value": s.value,
             "low": None if math.isnan(s.low) else s.low,
             "high": None if math.isnan(s.high) else s.high,
+            "words": _percent(s.value),
             "shown": f"{_percent(s.value)} ({_percent(s.low)} to {_percent(s.high)})",
         }
         for name, s in zip(names, scores, strict=True)

@@ -11,7 +11,6 @@ from unskew.drawing.page import SIGNS, Section
 from unskew.drawing.range_chart import draw_ranges
 from unskew.drawing.theme import adapt_chart
 from unskew.evaluation.verdict import Verdict
-from unskew.show.answer_words import explain_metric
 from unskew.show.verdict_words import (
     TONES,
     answer_in_a_word,
@@ -78,7 +77,9 @@ def describe_chart(verdict: Verdict) -> str:
         share = f", from none to {percent(verdict.most_induced, 0)} of the interactions"
         parts.append(f"{ticks}{share if verdict.most_induced else ''}.")
     if len(counted) < len(scenarios):
-        parts.append("Rings do not count: what is known about the recommendations passed its test, and rules.")
+        parts.append(
+            "Rings do not count, since what is known about the recommendations passed its test on this log."
+        )
     return " ".join(parts)
 
 
@@ -131,7 +132,7 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
     head = ["verdict", "comparison", "range, points", "v2", "v1", "users"]
     counts = [(d, sum(verdict.decision == d for verdict in verdicts)) for d in TONES]
     text = ", ".join(f"{n} {decision}" for decision, n in counts if n)
-    text = f"Of {len(verdicts)} comparisons: {text}. {explain_metric(metric)}"
+    text = f"Of {len(verdicts)} comparisons: {text}."
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference as logged, and the other "

@@ -126,17 +126,17 @@ def list_facts(verdict: Verdict, about: str = "") -> list[Fact]:
     """Both scores, the relative lift and the users."""
     counted = list_counted(verdict)
     lifts = [scenario.relative for scenario in counted if scenario.relative is not None]
-    logged = verdict.as_logged.relative
+    main = next((scenario for scenario in counted if scenario.trusted), verdict.as_logged)
     facts = [
         Fact(f"v1: {show_name(verdict.baseline, 28)}", _score(verdict.score_baseline), about),
         Fact(f"v2: {show_name(verdict.recommender, 28)}", _score(verdict.score), "on the same test set"),
     ]
-    if logged is not None and not math.isnan(logged.value):
+    if main.relative is not None and not math.isnan(main.relative.value):
         span = ""
         if lifts and not any(math.isnan(lift.low) for lift in lifts):
             low, high = min(lift.low for lift in lifts), max(lift.high for lift in lifts)
-            span = f"as logged; {_signed_percent(low)} to {_signed_percent(high)} over the range"
-        facts.append(Fact("relative lift", _signed_percent(logged.value), span))
+            span = f"{main.name}; {_signed_percent(low)} to {_signed_percent(high)} over the range"
+        facts.append(Fact("relative lift", _signed_percent(main.relative.value), span))
     facts.append(Fact("users", thousands(verdict.users), "whom both were scored on"))
     return facts
 
@@ -150,9 +150,7 @@ def list_counted(verdict: Verdict) -> list[Scenario]:
 def describe_scenario(scenario: Scenario) -> str:
     """What a scenario assumes, in words: how much recommendations caused, if it says so."""
     if scenario.induced_share is None:
-        return (
-            f"{scenario.name}: recommendations caused nothing" if scenario.name == AS_LOGGED else scenario.name
-        )
+        return f"{scenario.name}: recommendations caused nothing" if scenario.name == AS_LOGGED else scenario.name
     return f"{percent(scenario.induced_share.value, 0)} caused by recommendations ({scenario.name})"
 
 
