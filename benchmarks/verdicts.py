@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.verdicts WORLD... --seed S... -o FILE`` writes a line for each log, protocol and pair;
 ``--show FILE...`` adds the lines up. The truth is the difference on the log without recommendations, scored in the
-same way and weighted to the same date; if production was on before, on the log had it stopped at the reference date.
+same way and weighted to the same date; if production was on before, on the log had it stopped at that date.
 """
 
 from __future__ import annotations
