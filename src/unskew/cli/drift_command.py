@@ -172,8 +172,8 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     print_table(head, rows, left=2 if item_names else 1)
 
 
-def _describe_chance(found: Drift) -> list[tuple[str, str, str]]:
-    if found.chance is None:
+def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
+    if moved.chance is None:
         return []
-    users = f"{thousands(found.reference_users or 0)} random users of {found.at}"
-    return [("by chance alone", f"{found.chance.value:.4f}", f"{users}, each with as many items as then")]
+    users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
+    return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
