@@ -84,6 +84,9 @@ def drift(
 
     With --detect, also show when the item mix moved in bursts.
 
+    The first line says whether the item mix drifted by more than chance. Seasons and news are part of the item
+    mix, as recommendations are.
+
     \b
     Examples:
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
@@ -176,11 +179,15 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
         (
             "total variation",
             f"{found.bound:.4f}",
-            "no constant algorithm's score in [0, 1] can have moved by more",
+            "no score in [0, 1] of a fixed list can have moved by more",
         ),
-        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of any constant list of 5 items by more than this"),
+        *_describe_chance(found),
+        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
         ("divergence", f"{found.divergence:.4f}", "nats"),
     ]
+    print_line(found.conclusion)
+    if found.drifted:
+        print_line("Recommendations may have moved it, and so may seasons and news: all are part of the item mix.")
     print_figures(f"Item mix at {found.at} against {found.reference}", figures)
     rows = [
         [
@@ -195,3 +202,10 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     ]
     head = [*(["name"] if item_names else []), "item", "reference", "now", "points", "ratio"]
     print_table(head, rows, left=2 if item_names else 1)
+
+
+def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
+    if moved.chance is None:
+        return []
+    users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
+    return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
