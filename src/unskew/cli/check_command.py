@@ -97,7 +97,7 @@ def check(
       unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --max-unexplained 0.01
       unskew check --json
     """
-    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.monitoring.check_thresholds import check as hold_against
     from unskew.monitoring.thresholds import Thresholds
@@ -117,7 +117,7 @@ def check(
     limits.require_recommenders(recommenders)
     scored = limits.need_scores
     models = check_specs(recommenders, metrics) if scored else None
-    ran = check_specs([baseline], metrics) if scored and baseline is not None else None
+    ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
     compared = {**(ran or {}), **models} if models is not None else None

@@ -63,7 +63,8 @@ def evaluate(
     """Score recommenders on held-out items, raw and weighted.
 
     SPEC is constant:a,b,c, popular, knn?neighbours=50&similarity=cosine, ease?l2=500, als?factors=64 (needs
-    implicit), table:recommendations.parquet, ./file.py:Class or package.module:Class.
+    implicit), table:recommendations.parquet, ./file.py:Class or package.module:Class. NAME=SPEC gives it the name
+    that results show: als=table:lists.csv.
 
     \b
     Examples:
@@ -73,14 +74,14 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --exposures shown.parquet
     """
-    from unskew.evaluation.evaluate_report import check_report_options, report
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline, report
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
     chosen = SelectionOptions(**selection)
     check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, metrics)
-    ran = None if baseline is None else check_specs([baseline], metrics)
+    ran = None if baseline is None else name_baseline(baseline, models)
     if chosen.folds is not None:
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})

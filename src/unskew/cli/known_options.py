@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 KNOWN_OPTIONS = [
     click.option(
         "--exposures",
+        "--impressions",
+        "exposures",
         type=FILE,
         metavar="FILE",
         help="Who was shown which item when: a file with columns for user, item and time "
@@ -42,7 +44,7 @@ KNOWN_OPTIONS = [
     click.option("--holdout", type=FILE, metavar="FILE", help="Users who are never shown anything."),
     click.option(
         "--production",
-        metavar="SPEC",
+        metavar="[NAME=]SPEC",
         help="What made the recommendations: a recommender as for -r, a table of the lists that were shown, or "
         "'auto' to find a stand-in.",
     ),

@@ -53,7 +53,7 @@ _DEFAULT = "report.html"
 @click.option(
     "--baseline",
     multiple=True,
-    metavar="SPEC",
+    metavar="[NAME=]SPEC",
     callback=lambda _context, _option, given: require_once("--baseline", given),
     help="What ran at the date of --reference, if it was another recommender.",
 )
@@ -133,7 +133,7 @@ def report(
         if not given:
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
-    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
@@ -141,7 +141,7 @@ def report(
     chosen = SelectionOptions(seed=seed, **selection)
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, metrics)
-    ran = None if baseline is None else check_specs([baseline], metrics)
+    ran = None if baseline is None else name_baseline(baseline, models)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")

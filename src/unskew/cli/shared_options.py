@@ -154,7 +154,11 @@ _SPLIT_OPTIONS = [
 level_option = click.option(
     "--level", default=0.95, show_default=True, type=float, metavar="P", help="Confidence level of the intervals."
 )
-_RECOMMENDER: dict[str, Any] = {"multiple": True, "metavar": "SPEC", "help": "What to score; repeat for several."}
+_RECOMMENDER: dict[str, Any] = {
+    "multiple": True,
+    "metavar": "[NAME=]SPEC",
+    "help": "What to score; repeat for several.",
+}
 recommenders_option = click.option("-r", "--recommender", "recommenders", **_RECOMMENDER)
 metrics_option = click.option(
     "-m",
@@ -209,7 +213,7 @@ _CHANGE_OPTIONS = [
     click.option(
         "--baseline",
         multiple=True,
-        metavar="SPEC",
+        metavar="[NAME=]SPEC",
         callback=lambda _context, _option, given: require_once("--baseline", given),
         help="What ran at the date of --reference, if it was another recommender.",
     ),

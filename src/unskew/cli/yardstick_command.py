@@ -67,7 +67,7 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     "--recommender",
     "recommenders",
     multiple=True,
-    metavar="SPEC",
+    metavar="[NAME=]SPEC",
     help="What to score; repeat for several.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )
 @click.option(

@@ -129,7 +129,7 @@ def report(
     named = name_recommenders(recommenders)
     wanted = distinct_metrics(metric, several=selection.after is not None)
     check_user_metrics(wanted, selection.sample)
-    ran = None if baseline is None else _name_baseline(baseline, named)
+    ran = None if baseline is None else name_baseline(baseline, named)
     reports: list[Report] = []
     for one in draws:
         if is_on_spark(one):
@@ -392,16 +392,16 @@ def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: 
     return replace_interval(score, repeats, target_known=again.target_known, bounds=bounds)
 
 
-def _name_baseline(
+def name_baseline(
     baseline: AnyRecommender | Mapping[str, AnyRecommender], named: Mapping[str, Recommender]
 ) -> dict[str, Recommender]:
     """The baseline under a name; under that of a recommender that is the same, and under no name of another."""
-    given = name_recommenders(baseline)
-    if len(given) != 1:
-        raise PolicyError(f"{option('baseline')} is one recommender, not {len(given)}")
-    [(name, model)] = given.items()
+    alone = name_recommenders(baseline)
+    if len(alone) != 1:
+        raise PolicyError(f"{option('baseline')} is one recommender, not {len(alone)}")
+    [(name, model)] = alone.items()
     if name not in named:
-        return given
+        return alone
     same = str(named[name]) == str(model)
     return {name: named[name]} if same else {f"{name} (baseline)": model}
 
