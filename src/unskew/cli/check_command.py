@@ -120,15 +120,16 @@ def check(
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
+    then, now = source.read_dates(log, reference, at)
     compared = {**(ran or {}), **models} if models is not None else None
     views = source.take_draws(
-        log, since=reference, until=at, draws=draws if scored else 1, seed=chosen.seed, compared=compared
+        log, since=then, until=now, draws=draws if scored else 1, seed=chosen.seed, compared=compared
     )
     found = hold_against(
         views,
         models,
-        at=at,
-        reference=source.reference_of(reference),
+        at=now,
+        reference=source.reference_of(then),
         thresholds=limits,
         baseline=ran,
         metric=metrics,

@@ -87,15 +87,16 @@ def evaluate(
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
-    since = reference if fitted is None else fitted.reference
     log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
+    then, now = source.read_dates(log, reference, at)
+    since = then if fitted is None else fitted.reference
     compared = {**(ran or {}), **models}
-    views = source.take_draws(log, since=since, until=at, draws=draws, seed=chosen.seed, compared=compared)
+    views = source.take_draws(log, since=since, until=now, draws=draws, seed=chosen.seed, compared=compared)
     found = report(
         views,
         models,
-        at=at,
-        reference=None if reference is None else source.reference_of(reference),
+        at=now,
+        reference=None if then is None else source.reference_of(then),
         weights=fitted,
         baseline=ran,
         metric=metrics,

@@ -32,14 +32,18 @@ KNOWN_OPTIONS = [
         metavar="COLUMN",
         help="Column of the log that is true where the row followed a recommendation or a promotion.",
     ),
-    click.option("--within", metavar="T", help="How long an exposure counts, such as 30d.  [default: for ever]"),
+    click.option(
+        "--within",
+        metavar="T",
+        help="How long an exposure counts, from its time on, such as 30d.  [default: for ever]",
+    ),
     click.option(
         "--campaign",
         "campaigns",
         multiple=True,
         metavar="START:END",
-        help="When something was recommended; START: for a recommender that is on since, START/END where times "
-        "contain colons. Repeat for several.",
+        help="When something was recommended, [START, END): a bare date is the start of that day. START: for a "
+        "recommender that is on since, START/END if times contain colons. Repeat for several.",
     ),
     click.option("--holdout", type=FILE, metavar="FILE", help="Users who are never shown anything."),
     click.option(

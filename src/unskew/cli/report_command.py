@@ -17,11 +17,13 @@ from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
     LogOptions,
+    at_option,
     check_specs,
     level_option,
     log_options,
     metrics_option,
     names_option,
+    optional_reference_option,
     recommenders_option,
     require_once,
     sample_option,
@@ -40,14 +42,8 @@ _DEFAULT = "report.html"
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@click.option("--reference", type=FILE, metavar="T0|FILE", help="Date to compare with, or a saved marginal.")
-@click.option(
-    "--at",
-    default="last",
-    show_default=True,
-    metavar="T1",
-    help="Date of the profiles; a bare date is the end of that day.",
-)
+@optional_reference_option
+@at_option
 @recommenders_option
 @metrics_option
 @click.option(
@@ -146,13 +142,14 @@ def report(
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
     log = source.read()
+    then, now = source.read_dates(log, reference, at)
     compared = {**(ran or {}), **models}
-    views = source.take_draws(log, since=reference, until=at, draws=draws, seed=seed, compared=compared)
+    views = source.take_draws(log, since=then, until=now, draws=draws, seed=seed, compared=compared)
     found = make_log_page(
         views,
         models,
-        at=at,
-        reference=source.reference_of(reference),
+        at=now,
+        reference=source.reference_of(then),
         every=every,
         made=before,
         campaigns=source.known.campaigns,

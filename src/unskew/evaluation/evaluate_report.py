@@ -15,6 +15,7 @@ from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.relative_times import LAST
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
@@ -38,7 +39,7 @@ from unskew.evaluation.spark_evaluation import report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
-from unskew.weights.alignment import Reference, resolve_reference
+from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
@@ -52,7 +53,7 @@ def report(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders,
     *,
-    at: Any,
+    at: Any = None,
     reference: Any = None,
     weights: ItemWeights | None = None,
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
@@ -75,7 +76,7 @@ def report(
     recommenders
         One or several, as for `evaluate`, or a mapping from the name that each is to have.
     at
-        The date of the profiles, as for `Log.at`.
+        The date of the profiles, as for `Log.at`; by default the end of the log.
     reference
         A date to compare with, or whatever else `fit_weights` takes: weights are fitted to it, and if it is a date
         the recommenders are scored there as well.
@@ -130,6 +131,9 @@ def report(
     wanted = distinct_metrics(metric, several=selection.after is not None)
     check_user_metrics(wanted, selection.sample)
     ran = None if baseline is None else name_baseline(baseline, named)
+    at = LAST if at is None else at
+    if is_date(reference):
+        draws[0].check_dates(reference, at)
     reports: list[Report] = []
     for one in draws:
         if is_on_spark(one):

@@ -48,7 +48,7 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         ``repeats=True``.
     within
         How long an exposure counts: a number in the log's unit (of days if the log has dates), a timedelta, or
-        text such as ``"30d"``. By default for ever.
+        text such as ``"30d"``: for interactions in [shown, shown + 30 days). By default for ever.
 
     Examples
     --------
@@ -190,7 +190,7 @@ def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
 
 
 def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | None) -> Mask:
-    """Which rows have an exposure of the same pair at their time or before, but not longer ago than `within`."""
+    """Which rows have an exposure of the same pair at their time or before, less than `within` ago."""
     pairs, first = np.unique(shown, return_index=True)
     place = find_sorted(pairs, key)
     exposed: Mask = np.zeros(len(key), dtype=np.bool_)
@@ -205,6 +205,6 @@ def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | 
     seen = np.where(is_row[order] == 0, np.arange(len(order)), -1)
     latest = order[np.maximum.accumulate(seen).clip(0)]
     follows = (is_row[order] == 1) & (both[latest] == both[order]) & (is_row[latest] == 0)
-    follows &= times[order] - times[latest] <= within
+    follows &= times[order] - times[latest] < within
     exposed[rows[order[follows] - len(shown)]] = True
     return exposed

@@ -134,7 +134,7 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     mine = rows.frame.select("*", F.lit(1).alias("is_row"), F.lit(None).cast(ticks).alias("shown"))
     before = Window.partitionBy("u", "i").orderBy("t", "is_row").rowsBetween(Window.unboundedPreceding, 0)
     latest = F.max("shown").over(before)
-    follows = latest.isNotNull() if within is None else F.coalesce(F.col("t") - latest <= within, F.lit(False))
+    follows = latest.isNotNull() if within is None else F.coalesce(F.col("t") - latest < within, F.lit(False))
     both = mine.unionByName(seen).withColumn("x", follows).where("is_row = 1")
     return replace(rows, frame=both.select("u", "i", "t", "x", *rows.numbers), marked=True)
 
