@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.relative_times import LAST, LogSpan, show_span
 from unskew.data.times import UNIT_WORDS, Label, Moment, TimeAxis, refuse_compact_date
 from unskew.errors import EmptyError, TimeError, UnskewWarning, option
@@ -125,6 +125,14 @@ class DatedLog:
                 f"{option('time_unit', self.axis.unit)}",
                 remedy=f"its times look like {UNIT_WORDS[unit]}: with {option('time_unit', unit)} it runs from "
                 f"{show_span(unit, first, last)}",
+            )
+
+        advice = advise_on_numbers(first, last) if self.axis.kind == "epoch" and self.axis.unit == "day" else ""
+        if advice:
+            raise TimeError(
+                f"{moment.label} is outside the log, which runs from {self.first} to {self.last} with "
+                f"{option('time_unit', 'day')}, as days since 1970",
+                remedy=advice,
             )
 
     def _what(self) -> str:

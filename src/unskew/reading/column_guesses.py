@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from unskew.data.date_grammar import parse_time
+from unskew.data.date_grammar import parse_compact_date, parse_time
 from unskew.data.epoch_units import find_epoch_unit
 from unskew.reading.column_synonyms import OF_A_LOG
 from unskew.reading.text_sniffing import classify
@@ -41,7 +41,7 @@ def find_by_words(role: str, columns: Sequence[str], *more: str) -> Iterator[str
 
 
 def looks_like_times(values: Sequence[str]) -> bool:
-    """Whether all values are dates, or numbers that count since 1970."""
+    """Whether all values are dates, 20130601 included, or numbers that count since 1970."""
     there = [value.strip() for value in values if classify(value) is not None]
     if not there:
         return False
@@ -49,6 +49,8 @@ def looks_like_times(values: Sequence[str]) -> bool:
         return True
     if not all(re.fullmatch(r"[0-9]+(\.[0-9]*)?", value) for value in there):
         return False
+    if all(parse_compact_date(value) for value in there):
+        return True
     numbers = [float(value) for value in there]
     return find_epoch_unit(min(numbers), max(numbers)) is not None
 
