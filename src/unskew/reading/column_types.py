@@ -141,17 +141,21 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a column of ids: null where there is none."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT", "INTERVAL")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
-    if kind in _DECIMALS:
+    if kind in _DECIMALS or kind.startswith("DECIMAL"):
         _refuse_wide_parts(source, name)
+        whole = f"TRY_CAST({short} AS BIGINT)"
+        exact = f"abs({short}) <= {2**53}" if kind in _DECIMALS else "true"
+        if all_values(source, short, f"isnan({short}::DOUBLE) OR ({whole} = {short} AND {exact})"):
+            return whole
+        if kind not in _DECIMALS:
+            return short
         return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END"
     if kind == "UUID":
         return f"{short}::VARCHAR"
-    if (
-        kind == "VARCHAR"
-        and source.is_text
-        and all_values(source, short, f"TRY_CAST({short} AS BIGINT)::VARCHAR = {short}")
-    ):
-        return f"{short}::BIGINT"
+    if kind == "VARCHAR" and source.is_text:
+        for whole in (short, f"regexp_replace({short}, '\\.0+$', '')"):  # 17511, and 17511.0 of a column with gaps
+            if all_values(source, short, f"TRY_CAST({whole} AS BIGINT)::VARCHAR = {whole}"):
+                return f"{whole}::BIGINT"
     if kind in ("UBIGINT", "HUGEINT") and source.is_typed_by_value:
         fits = all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL")
         return f"{short}::BIGINT" if fits else short

@@ -178,15 +178,14 @@ def _judge_known(known: int, total: int, source: str) -> None:
 
 
 def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
-    if kind_of(theirs.values.type) == "integers" and kind_of(ours.values.type) == "text":
-        return ours.codes(theirs.values.cast(ours.values.type))  # in a text file, all may happen to be numbers
-    if not are_comparable(theirs.values.type, ours.values.type):
+    codes = ours.match(theirs.values)
+    if not are_comparable(theirs.values.type, ours.values.type) and (codes < 0).all():
         raise InputError(
             f"the {what}s of {shown.source} are {kind_of(theirs.values.type)}, those of the log "
             f"{kind_of(ours.values.type)}",
             remedy="make them the same type",
         )
-    return ours.codes(theirs.values)
+    return codes
 
 
 def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | None) -> Mask:

@@ -91,12 +91,23 @@ def read_spark_rows(
     typed = frame.select(*chosen)
     missing = [F.col(c).isNull() for c in "uit"]
     anything = reduce(lambda one, other: one | other, missing)
+    decimals = [
+        c for c in "ui" if typed.schema[c].dataType.simpleString().startswith(("float", "double", "decimal"))
+    ]
+    broken = [F.count_if((F.col(c) != F.rint(c)) | (F.abs(c) > 2**53)) for c in decimals]
     figures = typed.agg(
-        F.count("*"), F.count_if(anything), *(F.count_if(test) for test in missing), F.min("t"), F.max("t")
+        F.count("*"),
+        F.count_if(anything),
+        *(F.count_if(test) for test in missing),
+        F.min("t"),
+        F.max("t"),
+        *broken,
     )
     progress().stage(f"reading {source} on Spark")
     [row] = run_job(frame.sparkSession, f"reading {source}", figures.collect)
-    total, dropped, *each, first, last = row
+    total, dropped, *each, first, last = row[: len(row) - len(decimals)]
+    for c, n in zip(decimals, row[len(row) - len(decimals) :], strict=True):
+        typed = typed if n else typed.withColumn(c, F.col(c).cast("bigint"))
     if total == 0:
         raise EmptyError(f"{source} has no rows")
     for name, n in zip((names.user, names.item, names.time), each, strict=True):

@@ -72,7 +72,7 @@ class ReferenceMix:
     @classmethod
     def of_marginal(cls, marginal: Marginal, items: Ids) -> ReferenceMix:
         """Look the items of a marginal up."""
-        codes = items.codes(marginal.items)
+        codes = items.match(marginal.items)
         known = codes >= 0
         p = np.zeros(len(items))
         p[codes[known]] = marginal.probabilities[known]
