@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
@@ -154,7 +154,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
             single,
         ),
         campaigns=tuple(map(str, windows)),
-        notes=(*notes, *_warn_of_single_items(single)),
+        notes=(*notes, *_advise_on_times(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows)),
@@ -168,6 +168,12 @@ def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
             return tuple(find_bursts(log).windows), ()
     except UnskewError as error:
         return (), (f"campaigns were not looked for: {error}",)
+
+
+def _advise_on_times(log: Log) -> tuple[str, ...]:
+    """What plain numbers may be that are not read as dates."""
+    advice = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
+    return (f"the times are plain numbers: {advice}",) if advice else ()
 
 
 def _warn_of_single_items(share: float) -> tuple[str, ...]:

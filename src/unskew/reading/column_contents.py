@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import duckdb
 
-from unskew.data.date_grammar import parse_time
+from unskew.data.date_grammar import parse_compact_date, parse_time
 from unskew.data.epoch_units import find_epoch_unit
 from unskew.data.times import PER_SECOND
 from unskew.reading.column_types import is_missing
@@ -84,13 +84,15 @@ class Contents:
 
     @property
     def are_times(self) -> bool:
-        """Whether all values are dates, or numbers that count since 1970 and span less than 60 years."""
+        """Whether all values are dates, 20130601 included, or numbers that count since 1970 and span less than 60 years."""
         if not self.written_values:
             return False
         if self.are_dates:
             return True
         if not all(_PLAIN.fullmatch(text) for text in self.written_values):
             return False
+        if all(parse_compact_date(text) for text in self.written_values):
+            return True
         numbers = [float(text) for text in self.written_values]
         unit = find_epoch_unit(min(numbers), max(numbers))
         return unit is not None and max(numbers) - min(numbers) <= _LONGEST_SPAN * PER_SECOND[unit]
