@@ -84,7 +84,7 @@ class Contents:
 
     @property
     def are_times(self) -> bool:
-        """Whether all values are dates, 20130601 included, or numbers that count since 1970 and span less than 60 years."""
+        """Whether all values are dates (or 20130601), or count since 1970 and span less than 60 years."""
         if not self.written_values:
             return False
         if self.are_dates:
