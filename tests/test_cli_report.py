@@ -14,8 +14,8 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.evaluation.answer_words import explain_metric, places_words
 from unskew.pages.dates_between import choose_step
+from unskew.show.answer_words import explain_metric, places_words
 
 
 @pytest.fixture(scope="module")

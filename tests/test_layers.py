@@ -47,6 +47,7 @@ BASE = [
     "table_files",
     "folders",
     "frames",
+    "presenting",
 ]
 ROOMS = [
     "drawing",

@@ -134,7 +134,7 @@ class Counting:
 
 def test_a_page_fits_a_model_once_at_each_of_its_dates(log: us.Log) -> None:
     model = Counting()
-    made = make_log_page([log], {"counting": model}, at=480, reference=300, every=60, refit=0)
+    made = make_log_page(log, {"counting": model}, at=480, reference=300, every=60, refit=0)
     assert sorted(model.fits) == made.timeline.dates == [300, 360, 420, 480]
 
 
@@ -142,7 +142,7 @@ def test_a_page_has_fewer_dates_where_each_takes_long_and_says_so(log: us.Log) -
     model = Counting(seconds=dates_between.WORTH_WAITING / 2)
     warnings.simplefilter("ignore", CostNotice)
     with pytest.warns(UnskewWarning, match="have 3 dates instead of .* since fitting counting takes about 5 min"):
-        made = make_log_page([log], {"counting": model}, at=480, reference=300, refit=0)
+        made = make_log_page(log, {"counting": model}, at=480, reference=300, refit=0)
     assert len(made.timeline.dates) == 3
     assert (made.timeline.dates[0], made.timeline.dates[-1]) == (300, 480)
 

@@ -18,8 +18,10 @@ from unskew.cli.shared_options import (
     at_option,
     change_options,
     check_specs,
+    clean_before_option,
     fit_options,
     log_options,
+    quick_option,
     score_options,
     show_options,
 )
@@ -54,19 +56,8 @@ from unskew.cli.streams import tell
     group=Group.COMPARE,
     help="Also score each value of this column of the log.",
 )
-@grouped_option(
-    "--clean-before",
-    metavar="T",
-    group=Group.KNOWN,
-    everyday=True,
-    help="Nothing was recommended before this time: you vouch for it.",
-)
-@grouped_option(
-    "--quick",
-    is_flag=True,
-    group=Group.COMPARE,
-    help="Look at one stand-in for production only; nothing is decided.",
-)
+@clean_before_option
+@quick_option
 @grouped_option(
     "--details",
     is_flag=True,

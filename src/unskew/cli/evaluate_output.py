@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from unskew.cli.printing import print_line, print_table
-from unskew.evaluation.report_words import (
+from unskew.show.report_words import (
     BIASED,
     TOO_FEW_HITS,
     describe_change_intervals,

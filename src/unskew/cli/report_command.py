@@ -20,11 +20,13 @@ from unskew.cli.shared_options import (
     LogOptions,
     at_option,
     check_specs,
+    clean_before_option,
     level_option,
     log_options,
     metrics_option,
     names_option,
     optional_reference_option,
+    quick_option,
     recommenders_option,
     require_once,
     sample_option,
@@ -56,6 +58,14 @@ _DEFAULT = "report.html"
     everyday=True,
     help="Recommender in use at the date of --reference, if it was another.",
 )
+@grouped_option(
+    "--by",
+    metavar="COLUMN",
+    group=Group.COMPARE,
+    help="Also score each value of this column of the log.",
+)
+@clean_before_option
+@quick_option
 @grouped_option(
     "--every",
     metavar="STEP",
@@ -112,6 +122,9 @@ def report(
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
+    by: str | None,
+    clean_before: str | None,
+    quick: bool,
     every: str | None,
     saved: str | None,
     names: str | None,
@@ -123,12 +136,12 @@ def report(
     as_json: bool,
     **selection: Any,
 ) -> None:
-    """Write an HTML page about what changed since T0, and why.
+    """Write an HTML page: which recommender is better, what changed since T0, and why.
 
-    The page is one file that opens without a network, for people who have not read the paper: the answer in words,
-    scores over time, every item with its weight, the parts of each change, which recommender is best raw and
-    re-weighted, and what to beware of. LOG may also be a timeline that 'unskew timeline -o' wrote; then nothing is
-    computed.
+    The page is one file that opens without a network, for people who have not read the paper: the verdict with its
+    range and what would settle it, scores over time, the parts of each change, all recommenders with their
+    intervals, the items that moved, and what to beware of. LOG may also be a timeline that 'unskew timeline -o'
+    wrote; then nothing is computed.
 
     \b
     Examples:
@@ -155,45 +168,55 @@ def report(
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
+    from unskew.show.verdict_text import list_verdict_lines
 
     chosen = SelectionOptions(seed=seed, **selection)
-    check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
+    check_report_options(reference, None, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, metrics)
     ran = None if baseline is None else name_baseline(baseline, models)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
-    log = source.read()
+    log = source.read(labels=[*([by] if by else []), *fit.labels])
     then, now = source.read_dates(log, reference, at)
-    compared = {**(ran or {}), **models}
-    views = source.take_draws(log, since=then, until=now, draws=draws, seed=seed, compared=compared)
-    found = make_log_page(
-        views,
+    done = make_log_page(
+        log,
         models,
         at=now,
         reference=source.reference_of(then),
         every=every,
-        made=before,
+        saved=before,
         campaigns=source.known.campaigns,
         names=read_names_by_item(names, log.items.values),
         making=Making(command=command, seed=seed),
         warnings=context.meta.setdefault(WARNINGS, []),
         baseline=ran,
         metric=metrics,
+        by=by,
         refit=refit,
+        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
+        view=source.known.view,
+        draws=draws,
+        clean_before=clean_before,
+        quick=quick,
+        command=write_command(context, leave_out=["as_json", "output", "every", "saved", "names"]).replace(
+            "unskew report ", "unskew evaluate ", 1
+        ),
         seed=seed,
         level=level,
         **source.priors(),
         **selection,
         **fit.keywords(log),
     )
-    found.page.write(path)
+    done.page.write(path)
     if as_json:
-        told = {"output": output, **found.report.to_dict(), "timeline": found.timeline.to_dict()}
-        print_json(told)
+        print_json({"output": output, **done.report.to_dict(), "timeline": done.timeline.to_dict()})
         return
-    source.print_view(views[0])
-    for change in found.report.changes:
+    for verdict in done.report.verdicts:
+        for line in list_verdict_lines(verdict):
+            print_line(line)
+    source.print_view(done.log)
+    for change in done.report.changes:
         print_line(f"{change}.")
     print_line(f"The page is {output} ({_size(path)}).")
 

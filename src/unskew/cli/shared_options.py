@@ -232,6 +232,19 @@ level_option = grouped_option(
     group=Group.INTERVALS,
     help="Confidence level of the intervals.",
 )
+clean_before_option = grouped_option(
+    "--clean-before",
+    metavar="T",
+    group=Group.KNOWN,
+    everyday=True,
+    help="Nothing was recommended before this time: you vouch for it.",
+)
+quick_option = grouped_option(
+    "--quick",
+    is_flag=True,
+    group=Group.COMPARE,
+    help="Look at one stand-in for production only; nothing is decided.",
+)
 _RECOMMENDER: dict[str, Any] = {
     "multiple": True,
     "metavar": "[NAME=]SPEC",

@@ -31,7 +31,7 @@ from unskew.cli.shared_options import (
 )
 from unskew.data.relative_times import LAST
 from unskew.errors import InputError
-from unskew.evaluation.report_words import TOO_FEW_HITS
+from unskew.show.report_words import TOO_FEW_HITS
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:

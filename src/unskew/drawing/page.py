@@ -63,6 +63,39 @@ class Toggles:
     lines: Sequence[Line]
 
 
+@dataclass(frozen=True)
+class Status:
+    """An answer in a word or two, told apart by a sign as well as by its colour.
+
+    Attributes
+    ----------
+    text
+        The answer.
+    tone
+        ``good``, ``bad``, ``even`` or ``open``: its colour and the outline of its sign.
+    """
+
+    text: str
+    tone: str
+
+    @property
+    def sign(self) -> str:
+        """A sign for the tone."""
+        return SIGNS[self.tone]
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A figure with its name, and what it is about in a few words."""
+
+    name: str
+    value: str
+    about: str = ""
+
+
+SIGNS = {"good": "▲", "bad": "▼", "even": "=", "open": "?"}
+"""The sign of each tone of a status."""
+
 _MARK = b'<meta name="generator" content="unskew">'  # in the head of every page
 
 
@@ -87,11 +120,12 @@ class Section:
     text_columns
         How many columns of the table, from the left, hold words rather than numbers.
     level
-        Of the heading, 2 or 3.
+        Of the heading, 2 to 4.
     anchor
         By which the contents of the page lead here; without one they do not.
     tone
-        How it looks: ``answer`` stands out.
+        How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its title
+        is in these alone; ``runner`` stands back.
     notes
         Points of a list.
     toggles
@@ -102,7 +136,11 @@ class Section:
     listing
         A table of any length, sorted and searched.
     code
-        Something to be copied.
+        Something to be copied; several commands stand in a box each.
+    status
+        The answer that the section gives, above its text.
+    facts
+        Figures that stand beside each other, under the chart.
     words
         What words mean.
     """
@@ -122,9 +160,17 @@ class Section:
     toggles: Sequence[Toggles] = ()
     adapts: bool = False
     listing: Listing | None = None
-    code: str = ""
+    code: str | Sequence[str] = ""
+    status: Status | None = None
+    facts: Sequence[Fact] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     label: str = ""
+
+    @property
+    def commands(self) -> list[str]:
+        """What can be copied, one by one."""
+        several = [self.code] if isinstance(self.code, str) else list(self.code)
+        return [command for command in several if command]
 
 
 def write_page(path: Path, title: str, lead: str, sections: Sequence[Section]) -> None:
@@ -150,19 +196,29 @@ def render_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     }
     specs = [None if s.chart is None else escape_json(json.loads(s.chart.to_json(indent=None))) for s in sections]
     bundle = _bundle() if any(specs) else ""
-    scripts = [bundle, _read("page.js")] if bundle else [_read("page.js")] if any(s.code for s in sections) else []
+    scripts = (
+        [bundle, _read("page.js")] if bundle else [_read("page.js")] if any(s.commands for s in sections) else []
+    )
     scripts += [_read("listing.js")] if any(s.listing for s in sections) else []
     return environment.from_string(_read("page.html")).render(
         title=title,
         lead=lead,
         sections=list(zip(sections, specs, strict=True)),
         contents=[(s.anchor, s.title) for s in sections if s.anchor],
+        contents_at=_place_contents(sections),
         terms=_Terms(words),
         style=_read("page.css") + _dark_rules(),
         policy=_write_policy(scripts),
         bundle=bundle,
         scripts=scripts,
     )
+
+
+def _place_contents(sections: Sequence[Section]) -> int:
+    """Before which section the contents stand: the one after a verdict, so that nothing is above that; else 0."""
+    if not sections or sections[0].tone != "verdict":
+        return 0
+    return next((k for k, s in enumerate(sections) if k and s.level == 2 and s.title), 0)
 
 
 def check_page_name(path: Path) -> None:

@@ -19,8 +19,6 @@
 - `debiased_test_set`: test sets for other libraries
 - `evaluate_report`: all of it for one date and a reference, as a `report`
 - `averaged_draws`: a report on several draws of a view, averaged
-- `report_words`: what a report says, in sentences; `answer_words`: the same for those new to it
-- `report_page`: a report as a page; `report_sections`: the parts of it; `glossary`: words on it
-- `report_html`: a report in a notebook
+- `verdict`: whether a recommender beats another; `find_verdicts`: the scenarios behind it
 - `report`: the object; `results`: lists of results as tables
 """

@@ -168,7 +168,7 @@ def report(
             request = replace(request, selection=plan.selection)
             work = plan.work
         reports.append(replace(plan, work=work).report(by, refit))
-    averaged = average_reports(reports)
+    averaged = replace(average_reports(reports), log=logs[0])
     return _add_verdicts(averaged, request, plain, knowledge, clean_before, quick=quick, command=command)
 
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
+from unskew.data.log import Log
 from unskew.data.times import Label
 from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Change
@@ -18,6 +19,7 @@ from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.verdict import Verdict
 from unskew.evaluation.work_estimate import WorkEstimate
+from unskew.presenting import find_presenter
 from unskew.weights.item_weights import ItemWeights
 
 
@@ -64,6 +66,8 @@ class Report:
         Of the intervals.
     verdict_plan
         What verdicts are made from; None on Spark, or if nothing is compared.
+    log
+        What was scored: the log as it is, or the first draw of a view; None on Spark.
     """
 
     at: Label
@@ -82,6 +86,7 @@ class Report:
     work: WorkEstimate | None = None
     level: float = 0.95
     verdict_plan: FindsVerdicts | None = None
+    log: Log | None = None
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
@@ -127,18 +132,17 @@ class Report:
         names
             What items are called, where their ids do not say it.
         """
-        from unskew.drawing.page import check_page_name
-        from unskew.evaluation.report_page import ReportPage  # a drawing library is loaded when it draws
+        from unskew.drawing.page import check_page_name  # a drawing library is loaded when it draws
 
         check_page_name(Path(path))
         over_time = () if timeline is None else timeline.page_sections(campaigns=campaigns, names=names)
-        ReportPage(report=self, over_time=over_time, names=names or {}).write(Path(path))
+        page = find_presenter("report_page", "ReportPage")(report=self, over_time=over_time, names=names or {})
+        page.write(Path(path))
 
     def _repr_html_(self) -> str:
-        """The report in a notebook: the answer, what the changes come from, and the scores."""
-        from unskew.evaluation.report_html import render_report
-
-        return render_report(self)
+        """The report in a notebook: the verdicts, what the changes come from, and the scores."""
+        html: str = find_presenter("report_html", "render_report")(self)
+        return html
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON: what ``unskew evaluate --json`` prints."""

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from unskew.evaluation.changes import Part
 from unskew.evaluation.intervals import holm
+from unskew.presenting import find_presenter
 from unskew.text import percent, to_json_value
 
 Decision = Literal["better", "worse", "no clear difference", "undecided"]
@@ -151,6 +152,11 @@ class Verdict:
 
     def __str__(self) -> str:
         return f"{self.headline}. {self.reason}."
+
+    def _repr_html_(self) -> str:
+        """The verdict in a notebook: the question, the answer, the range and the reason."""
+        html: str = find_presenter("report_html", "render_verdict")(self)
+        return html
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

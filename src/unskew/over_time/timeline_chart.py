@@ -1,4 +1,4 @@
-"""A timeline as charts: scores over time, raw and debiased, and the shares of items."""
+"""A timeline as charts: scores over time, as logged and re-weighted, and the shares of items."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from unskew.data.times import Label, TimeAxis
 from unskew.drawing.lines_over_time import draw_lines_over_time
 from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
 from unskew.errors import InputError, option
+from unskew.show.score_names import name_kind
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-RAW, DEBIASED = "raw", "debiased"
+RAW = "raw"
 _DASH, _DOTS = (5, 3), (2, 2)
 
 
@@ -37,7 +38,7 @@ def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows,
     if metric is None and len(timeline.probabilities):
         charts.append(draw_item_shares(timeline, windows, names).properties(title="share of the item mix"))
     reference = str(timeline.options.get("reference", "")).partition(" ")[0]
-    lines = ["Dashed: raw; solid: debiased, at the item mix of the reference date; bands: intervals"]
+    lines = ["Dashed: no item weights; solid: re-weighted to the item mix of the reference date; bands: intervals"]
     whole = charts[0]
     if len(charts) > 1:
         own: Any = dict.fromkeys(("color", "shape", "strokeDash", "strokeWidth"), "independent")
@@ -65,7 +66,7 @@ def draw_scores(timeline: Timeline, metric: str, windows: Sequence[Row], *, lege
         {
             "at": row["at"],
             "name": show_name(row["recommender"]),
-            "kind": name_weighting(row["weighting"], row["top"]),
+            "kind": name_kind(row["weighting"], row["top"], row["view"]),
             "value": row["value"],
             "low": None if math.isnan(row["low"]) else row["low"],
             "high": None if math.isnan(row["high"]) else row["high"],
@@ -73,8 +74,7 @@ def draw_scores(timeline: Timeline, metric: str, windows: Sequence[Row], *, lege
         }
         for row in rows
     ]
-    tops = dict.fromkeys(row["kind"] for row in drawn if row["kind"] not in (RAW, DEBIASED))
-    kinds = {RAW: _DASH, **dict.fromkeys(tops, _DOTS), DEBIASED: SOLID}
+    kinds = dict(sorted(_find_dashes(rows).items(), key=lambda kind: kind[1] == SOLID))  # which is drawn last
     strokes = assign_strokes(show_name(name) for name in recommenders_of(timeline))
     return draw_lines_over_time(
         drawn, strokes, title=f"score ({metric})", kinds=kinds, windows=windows, percent=share, legend=legend
@@ -126,11 +126,16 @@ def place_windows(dates: Sequence[Label], campaigns: Windows) -> list[Row]:
     ]
 
 
-def name_weighting(weighting: str, top: int | None) -> str:
-    """What a weighting is called in charts: raw, debiased, or by how many items have a weight."""
-    if weighting == RAW:
-        return RAW
-    return DEBIASED if top is None else f"top {top} items"
+def _find_dashes(rows: Sequence[Row]) -> dict[str, tuple[int, ...]]:
+    """The dash of each kind of score."""
+    return {
+        name_kind(row["weighting"], row["top"], row["view"]): _DASH
+        if row["weighting"] == RAW
+        else SOLID
+        if row["top"] is None
+        else _DOTS
+        for row in rows
+    }
 
 
 def _write_score(row: Row, share: bool) -> str:

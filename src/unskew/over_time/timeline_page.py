@@ -9,22 +9,19 @@ from unskew.data.time_windows import Windows
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import GREY, adapt_chart, assign_strokes
 from unskew.over_time.timeline_chart import (
-    DEBIASED,
     RAW,
     draw_item_shares,
     draw_scores,
     label_items,
     metrics_of,
-    name_weighting,
     place_windows,
     recommenders_of,
 )
+from unskew.show.score_names import name_kind
 from unskew.text import percent, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
-
-_DASHES = {RAW: "6 4", DEBIASED: ""}
 
 
 def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[Any, str]) -> list[Section]:
@@ -39,8 +36,9 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
         else ""
     )
     text = (
-        f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: raw, and debiased to the "
-        f"item mix of the reference date. Bands are intervals.{shaded}{drawn} Point at a line for its values."
+        f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines without "
+        "item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
+        f"{shaded}{drawn} Point at a line for its values."
     )
     found = [Section("Scores over time", text, anchor="time")]
     for metric in metrics_of(timeline):
@@ -55,10 +53,10 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
         chart = adapt_chart(draw_item_shares(timeline, windows, names, legend=False))
         found.append(
             Section(
-                "Items that moved most",
+                "Shares of items over time",
                 text,
                 chart,
-                anchor="moved",
+                anchor="shares",
                 caption=_describe_items(timeline, labels),
                 adapts=True,
                 toggles=[Toggles("Items", _make_lines(labels.values()))],
@@ -72,7 +70,7 @@ def describe_series(timeline: Timeline, metric: str) -> str:
     ends: dict[tuple[str, str], list[float]] = {}
     for row in timeline.rows.to_pylist():
         if row["metric"] == metric and row["top"] is None:
-            kind = name_weighting(row["weighting"], None)
+            kind = name_kind(row["weighting"], None, row["view"])
             ends.setdefault((show_name(row["recommender"], 28), kind), []).append(row["value"])
     told = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
     return f"{'; '.join(told)}."
@@ -80,11 +78,15 @@ def describe_series(timeline: Timeline, metric: str) -> str:
 
 def _make_toggles(timeline: Timeline, metric: str) -> Sequence[Toggles]:
     rows = timeline.rows.to_pylist()
-    kinds = dict.fromkeys(name_weighting(r["weighting"], r["top"]) for r in rows if r["metric"] == metric)
+    kinds = {name_kind(r["weighting"], r["top"], r["view"]): r for r in rows if r["metric"] == metric}
     return [
         Toggles("Recommenders", _make_lines(recommenders_of(timeline))),
-        Toggles("Kinds", [Line(kind, GREY, _DASHES.get(kind, "2 3")) for kind in kinds]),
+        Toggles("Kinds", [Line(kind, GREY, _dash(row)) for kind, row in kinds.items()]),
     ]
+
+
+def _dash(row: Mapping[str, Any]) -> str:
+    return "6 4" if row["weighting"] == RAW else "" if row["top"] is None else "2 3"
 
 
 def _make_lines(names: Iterable[str]) -> list[Line]:

@@ -123,7 +123,7 @@ class Timeline:
     def plot(
         self, metric: str | None = None, *, campaigns: Windows = (), names: Mapping[Any, str] | None = None
     ) -> Any:
-        """The scores over time as an altair chart, raw and debiased, with their bands; then the items, if any.
+        """The scores over time as an altair chart, as logged and re-weighted, with bands; then the items, if any.
 
         Parameters
         ----------

@@ -18,8 +18,6 @@ from unskew.errors import InputError, UnskewWarning, option
 from unskew.evaluation.evaluate_report import report
 from unskew.evaluation.remembered_ranks import RankMemory, remembering_ranks
 from unskew.evaluation.report import Report
-from unskew.evaluation.report_page import ReportPage
-from unskew.evaluation.report_sections import made_section
 from unskew.evaluation.work_estimate import write_duration
 from unskew.over_time.date_grid import grid_of
 from unskew.over_time.timeline import timeline
@@ -28,10 +26,14 @@ from unskew.over_time.timeline_table import Timeline
 from unskew.pages.dates_between import choose_step, thin_out
 from unskew.pages.profile_section import profile_section
 from unskew.progress import progress
+from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.show.item_sections import moved_section
+from unskew.show.report_page import ReportPage
+from unskew.show.report_sections import made_section
 from unskew.text import count, enumerate_words, thousands
-from unskew.weights.drift import drift
+from unskew.weights.drift import Drift, drift
 
 MOVED = 8
 """Items whose shares are followed over time."""
@@ -70,13 +72,13 @@ class Making:
 
 
 def make_log_page(
-    draws: Sequence[Log],
+    log: Log,
     recommenders: AnyRecommenders,
     *,
     at: Any,
     reference: Any,
     every: Any = None,
-    made: Timeline | None = None,
+    saved: Timeline | None = None,
     campaigns: Windows = (),
     names: Mapping[Any, str] | None = None,
     making: Making | None = None,
@@ -87,14 +89,14 @@ def make_log_page(
 
     Parameters
     ----------
-    draws
-        A log or a view of it; several draws of a view in which chance decides.
+    log
+        The log as it is; `knowledge` among the options says what of it is scored.
     recommenders, at, reference
         As for `report`; the reference is a date, or a marginal that has one.
     every
         The step of the timeline; by default one that gives about sixteen dates.
-    made
-        A timeline that was made before, in place of a new one.
+    saved
+        A timeline that was computed before, instead of a new one.
     campaigns
         When something was recommended: marked in the charts.
     names
@@ -106,31 +108,39 @@ def make_log_page(
     **options
         As for `report`; those that `timeline` takes as well are given to both.
     """
-    log, steps = draws[0], 2 if made is not None else 3
+    steps = 3 if saved is not None else 4
     progress().step(1, steps, "scores at both dates")
     memory = RankMemory()
     with remembering_ranks(memory):
-        found = report(draws, recommenders, at=at, reference=reference, **options)
-    before = _find_reference(log, reference, options)
-    if made is not None:
-        _compare_logs(made, log)
-        _compare_scores(made, found)
+        answer = report(log, recommenders, at=at, reference=reference, **options)
+    view = log if answer.log is None else answer.log
+    priors = {"p_user": options.get("p_user"), "p_item": options.get("p_item")}
+    before = _find_reference(view, reference, options)
+    then = _find_reference(log, reference, options)
+    moved = drift(log.at(at, **priors), reference if then is None else then)
+    if saved is not None:
+        _compare_logs(saved, view)
+        _compare_scores(saved, answer)
+        series = saved
     else:
         progress().step(2, steps, "scores over time")
         memory.keeps = False  # the dates between are needed once
         with remembering_ranks(memory):
-            made = _make_timeline(log, recommenders, at, reference, before, every, options)
+            series = _make_timeline(view, recommenders, at, reference, moved, every, options)
+    progress().step(steps - 1, steps, "verdicts")
+    with remembering_ranks(memory):
+        _ = answer.verdicts
     progress().step(steps, steps, "drawing the page")
-    now = log.at(at, p_user=options.get("p_user"), p_item=options.get("p_item"))
     page = ReportPage(
-        report=found,
-        over_time=made.page_sections(campaigns=campaigns, names=names),
-        profiles=[profile_section(before, now)],
-        made=[_describe_making(found, log, making or Making())],
+        report=answer,
+        over_time=series.page_sections(campaigns=campaigns, names=names),
+        moved=[moved_section(moved, names or {})],
+        profiles=[profile_section(before, view.at(at, **priors))],
+        made=[_describe_making(answer, view, making or Making())],
         warnings=warnings,
         names=names or {},
     )
-    return LogPage(report=found, timeline=made, log=log, page=page)
+    return LogPage(report=answer, timeline=series, log=view, page=page)
 
 
 def _compare_logs(made: Timeline, log: Log) -> None:
@@ -180,12 +190,13 @@ def _make_timeline(
     recommenders: AnyRecommenders,
     at: Any,
     reference: Any,
-    before: Snapshot | None,
+    moved: Drift,
     every: Any,
     options: Mapping[str, Any],
 ) -> Timeline:
+    """The scores of the recommenders and of the baseline at dates from the reference on."""
     now = log.at(at)
-    moved = drift(now, reference if before is None else before)
+    models = {**_find_baseline(options.get("baseline")), **name_recommenders(recommenders)}
     held = log.items.codes(moved.items) >= 0
     items = [item for item, here in zip(moved.items.to_pylist(), held.tolist(), strict=True) if here][:MOVED]
     start = moved.reference
@@ -193,15 +204,21 @@ def _make_timeline(
         raise InputError("the reference has no date", remedy="give a date, from which scores are followed")
     grid = grid_of(log, start, now.at, choose_step(log, start, now.at) if every is None else every)
     if every is None:
-        grid = _afford_dates(grid, recommenders, now)
+        grid = _afford_dates(grid, models, now)
     shared = {name: options[name] for name in (*_SHARED, *_FIT) if options.get(name) is not None}
     dates = [moment.label for moment in grid]
-    return timeline(log, recommenders, reference=reference, dates=dates, items=items, **shared)
+    return timeline(log, models, reference=reference, dates=dates, items=items, **shared)
 
 
-def _afford_dates(grid: list[Moment], recommenders: AnyRecommenders, now: Snapshot) -> list[Moment]:
+def _find_baseline(baseline: Any) -> dict[str, Recommender]:
+    """What ran at the reference date, if it can be scored at other dates as well: lists from a file cannot."""
+    models = {} if baseline is None else name_recommenders(baseline)
+    return {name: model for name, model in models.items() if not traits_of(model).external}
+
+
+def _afford_dates(grid: list[Moment], by_name: Mapping[str, Recommender], now: Snapshot) -> list[Moment]:
     """The dates of the charts, fewer where fitting the recommenders at all of them would take too long."""
-    models = list(name_recommenders(recommenders).values())
+    models = list(by_name.values())
     each = estimate_cost(models, LogSize.of(now)).fit
     chosen = thin_out(grid, each)
     if len(chosen) < len(grid):

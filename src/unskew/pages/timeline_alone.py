@@ -8,11 +8,11 @@ from typing import Any
 from unskew import __version__
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
-from unskew.evaluation.answer_words import WHY_MIX, bias_words, explain_metric
-from unskew.evaluation.report_page import ReportPage
 from unskew.over_time.reference_mix import REFERENCE_MIX
 from unskew.over_time.timeline_chart import metrics_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
+from unskew.show.answer_words import WHY_MIX, bias_words, explain_metric
+from unskew.show.report_page import ReportPage
 from unskew.text import percent, show_name
 
 
@@ -71,7 +71,7 @@ def _write(value: Any) -> str:
 
 
 def _describe_changes(made: Timeline, metric: str) -> list[tuple[str, str]]:
-    """From the first date to the last: how far each recommender's score moved, raw and debiased."""
+    """From the first date to the last: how far each recommender's score moved, as logged and re-weighted."""
     series: dict[str, dict[str, list[Any]]] = {}
     for row in made.rows.to_pylist():
         if row["metric"] == metric and row["top"] is None:
@@ -89,7 +89,7 @@ def _describe_changes(made: Timeline, metric: str) -> list[tuple[str, str]]:
         if weighted:
             left = weighted[-1]["value"] - weighted[0]["value"]
             text = (
-                f"Debiased, at the item mix of the reference date, the change is {100 * left:+z.2f} points: "
+                f"Re-weighted to the item mix of the reference date, the change is {100 * left:+z.2f} points: "
                 f"{percent(weighted[0]['value'])} then, {percent(weighted[-1]['value'])} now. The difference "
                 "comes from the item mix, and from users and items that can be compared at one date only."
             )

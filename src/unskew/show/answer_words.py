@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from unskew.evaluation.report_words import (
+from unskew.show.report_words import (
     TOO_FEW_HITS,
     describe_change_intervals,
     describe_intervals,
@@ -21,8 +21,8 @@ from unskew.text import enumerate_words, percent, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.changes import Change
-    from unskew.evaluation.comparison import Comparison
     from unskew.evaluation.report import Report
+    from unskew.evaluation.verdict import Verdict
     from unskew.weights.item_weights import ItemWeights
 
 
@@ -70,8 +70,8 @@ def headline_change(change: Change) -> str:
     return f"{told}: {then} then, {now} now."
 
 
-def split_words(change: Change) -> str:
-    """What the change of a score comes from, in sentences."""
+def split_words(change: Change, verdict: Verdict | None = None) -> str:
+    """What the change of a score comes from, in sentences; what is said of the algorithm rests on its verdict."""
     if not change.comparable:
         return f"{change}."
     told = [f"{_points(change.item_mix.value)} from the item mix"]
@@ -81,10 +81,10 @@ def split_words(change: Change) -> str:
         told.append(f"{_points(change.algorithm.value)} from the algorithm")
     rest = "from the algorithm and all else" if _holds_both(change) else "unexplained"
     told.append(f"{_points(change.unexplained.value)} {rest}")
-    return f"Of the change, in points: {enumerate_words(told)}. {_name_main_part(change)}"
+    return f"Of the change, in points: {enumerate_words(told)}. {_name_main_part(change, verdict)}"
 
 
-def _name_main_part(change: Change) -> str:
+def _name_main_part(change: Change, verdict: Verdict | None) -> str:
     sizes = {
         "item mix": abs(change.item_mix.value),
         "users": abs(change.users_excluded.value),
@@ -101,11 +101,21 @@ def _name_main_part(change: Change) -> str:
         "item mix": f"{most} of what moved is the item mix: other items have to be found than then, which says "
         "nothing about how well they are found.",
         "users": f"{most} of what moved comes from users who cannot be compared: ask about those of both dates.",
-        "algorithm": f"{most} of what moved is the algorithm.",
+        "algorithm": _judge_algorithm(most, verdict),
         "unexplained": f"{most} of what moved is the algorithm and all else together."
         if _holds_both(change)
         else f"{most} of what moved is not the item mix.",
     }[main]
+
+
+def _judge_algorithm(most: str, verdict: Verdict | None) -> str:
+    """That the algorithm made the difference, if the verdict says so; else that it may not have."""
+    if verdict is not None and verdict.decision in ("better", "worse"):
+        return f"{most} of what moved is the algorithm, as the verdict confirms."
+    difference = f"{most} of what moved is the difference between the two algorithms on this log"
+    if verdict is not None and verdict.decision == "no clear difference":
+        return f"{difference}, which is not clear."
+    return f"{difference}. Recommendations may have caused it: the verdict is undecided."
 
 
 def certainty_words(change: Change) -> str:
@@ -115,7 +125,7 @@ def certainty_words(change: Change) -> str:
     rest = change.unexplained
     between = f"between {_points(rest.low)} and {_points(rest.high)}"
     if math.isnan(rest.low):
-        return "How sure that is cannot be told: there are too few users."
+        return "There are too few users for an interval."
     sure = f"at {100 * change.level:g} % confidence"
     told = f"What is unexplained is {_points(rest.value)} points, {between} {sure}"
     biased = not change.bound_holds and change.biased
@@ -123,8 +133,8 @@ def certainty_words(change: Change) -> str:
         return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
     if change.is_within_bound and change.bound is not None:
         return (
-            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, more than that: whether "
-            "anything is left, the data cannot tell."
+            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, more than that: the data "
+            "cannot show a remaining difference."
         )
     if rest.low <= 0 <= rest.high:
         return f"{told}: it may well be nothing but chance."
@@ -148,8 +158,8 @@ def bias_words(recommenders: Sequence[str]) -> str:
     return (
         f"Whether {enumerate_words(list(recommenders))} would score the same had nothing been recommended. Item "
         "weights repair lists that are the same for everybody; an algorithm that learns from the log keeps most "
-        "of the bias. Say what you know: who was shown what (--exposures), when campaigns ran (--campaign), or "
-        "who was never shown anything (--holdout)."
+        "of the bias. An exposure log (who was shown what, and when), the dates of campaigns or a holdout group "
+        "of users who are never shown anything would tell."
     )
 
 
@@ -166,17 +176,17 @@ def limit_words(report: Report) -> list[str]:
         if r.users_excluded.mass > 0.005 or r.users_excluded_reference.mass > 0.005:
             found.append(
                 f"Anything about {percent(r.users_excluded.mass)} of the users now and "
-                f"{percent(r.users_excluded_reference.mass)} then: they hold nothing that can be compared, and "
-                "are left out. --users both asks about those who are there at both dates."
+                f"{percent(r.users_excluded_reference.mass)} then: they have nothing that can be compared, "
+                "and are excluded. A report on the users of both dates would say more."
             )
         if r.new_items.mass > 0.005 and weights.options.drops_new:
             found.append(
                 f"How well new items are recommended: {thousands(r.new_items.count)} items that nobody had on "
-                f"{weights.reference} hold {percent(r.new_items.mass)} of the item mix now, and are left out."
+                f"{weights.reference} have {percent(r.new_items.mass)} of the item mix now, and are excluded."
             )
         if r.vanished_items.mass > 0.005:
             found.append(
-                f"What {thousands(r.vanished_items.count)} items that nobody has any more would score: they held "
+                f"What {thousands(r.vanished_items.count)} items that nobody has any more would score: they had "
                 f"{percent(r.vanished_items.mass)} of the item mix on {weights.reference}."
             )
     return found
@@ -214,51 +224,34 @@ def _weight_warnings(report: Report, weights: ItemWeights) -> Iterator[str]:
     if thin:
         s = thin[0]
         share = s.effective_pairs / s.pairs
-        hint = " That is little: intervals are wide; fewer weights (--top) keep more." if share < 0.1 else ""
+        hint = " That is little: intervals are wide." if share < 0.1 else ""
         yield (
             f"Weights cost certainty: {thousands(s.pairs)} weighted pairs tell as much as "
             f"{thousands(round(s.effective_pairs))} equal ones.{hint}"
         )
         if s.largest_item > 0.1:
-            yield f"One item alone is {percent(s.largest_item)} of what has to be found."
+            yield f"One item alone is {percent(s.largest_item)} of the held-out items."
 
 
-def comparison_words(comparison: Comparison) -> str:
-    """Which of two recommenders is better, and whether that is more than chance."""
-    if not comparison.comparable:
-        return f"{comparison}."
-    c = comparison
-    better, worse = (c.a, c.b) if c.difference >= 0 else (c.b, c.a)
-    low, high = sorted((abs(c.low), abs(c.high)))
-    size = f"{100 * abs(c.difference):.2f}"
-    if c.low <= 0 <= c.high or c.p_holm > 1 - c.level:
-        return f"{c.metric}, {_kind(c.weighting)}: no clear difference between {c.a} and {c.b} ({size} points)."
-    return (
-        f"{c.metric}, {_kind(c.weighting)}: {better} is better than {worse} by {size} points (between "
-        f"{100 * low:.2f} and {100 * high:.2f})."
-    )
-
-
-def places_words(raw: Sequence[str], debiased: Sequence[str]) -> str:
-    """What changed places between two orders of the same names, best first.
+def places_words(logged: Sequence[str], reweighted: Sequence[str]) -> str:
+    """Whether re-weighting changes an order of names, best first.
 
     >>> places_words(["a", "b", "c"], ["b", "a", "c"])
-    'Raw, a leads; debiased, b does. Their places change: b from 2 to 1 and a from 1 to 2.'
+    'As logged, a has the highest score; re-weighted, b. Their places change: b from 2 to 1 and a from 1 to 2.'
     """
     moved = [
-        f"{name} from {raw.index(name) + 1} to {k}"
-        for k, name in enumerate(debiased, start=1)
-        if raw.index(name) + 1 != k
+        f"{name} from {logged.index(name) + 1} to {k}"
+        for k, name in enumerate(reweighted, start=1)
+        if logged.index(name) + 1 != k
     ]
     if not moved:
-        return f"The order is the same raw and debiased; {raw[0]} leads."
-    if raw[0] == debiased[0]:
-        return f"{raw[0]} leads either way. Places change below: {enumerate_words(moved)}."
-    return f"Raw, {raw[0]} leads; debiased, {debiased[0]} does. Their places change: {enumerate_words(moved)}."
-
-
-def _kind(weighting: str) -> str:
-    return "debiased" if weighting == "weighted" else weighting
+        return f"The order of the scores is the same as logged and re-weighted; {logged[0]} has the highest."
+    if logged[0] == reweighted[0]:
+        return f"{logged[0]} has the highest score either way. Places change below: {enumerate_words(moved)}."
+    return (
+        f"As logged, {logged[0]} has the highest score; re-weighted, {reweighted[0]}. Their places change: "
+        f"{enumerate_words(moved)}."
+    )
 
 
 def _holds_both(change: Change) -> bool:

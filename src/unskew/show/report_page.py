@@ -1,0 +1,146 @@
+"""A report as a page that a team can read: the verdict first, then charts, what to beware of, and details.
+
+Sections that need more than a report (scores over time, profiles, how it was made) are given.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unskew.drawing.page import Section, render_page, write_page
+from unskew.show.answer_words import diagnostic_words, explain_metric, limit_words
+from unskew.show.glossary import WORDS
+from unskew.show.item_sections import list_items, weight_sections
+from unskew.show.report_sections import (
+    answer_sections,
+    made_section,
+    ranking_sections,
+    score_sections,
+    segment_sections,
+    split_figures,
+    split_sections,
+    view_sections,
+)
+from unskew.show.verdict_sections import RUNNER, detail_sections, verdict_sections
+from unskew.show.verdict_words import ask_question
+
+if TYPE_CHECKING:
+    from unskew.evaluation.report import Report
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportPage:
+    """What a page shows.
+
+    Attributes
+    ----------
+    report
+        What was found at a date; None for a page about a timeline alone.
+    answers
+        Sections for the top where there is no report.
+    over_time, moved, profiles, made
+        Sections about scores over time, items that moved, the sizes of profiles, and how the page was made.
+    warnings
+        What was warned of on the way, a sentence each.
+    names
+        What items are called, where their ids do not say it.
+    """
+
+    report: Report | None
+    answers: Sequence[Section] = ()
+    over_time: Sequence[Section] = ()
+    moved: Sequence[Section] = ()
+    profiles: Sequence[Section] = ()
+    made: Sequence[Section] = ()
+    warnings: Sequence[str] = ()
+    names: Mapping[Any, str] = field(default_factory=dict)
+    title: str = ""
+    lead: str = ""
+
+    def write(self, path: Path) -> None:
+        """Write the page."""
+        write_page(path, self._title(), self._lead(), self.sections())
+
+    def render(self) -> str:
+        """The page as text."""
+        return render_page(self._title(), self._lead(), self.sections())
+
+    def sections(self) -> list[Section]:
+        """All of it, in the order of the page."""
+        report = self.report
+        times, shares = _split_at(self.over_time, "shares")
+        if report is None:
+            sections = [*self.answers, *times]
+        else:
+            sections = [
+                *(verdict_sections(report) or answer_sections(report)),
+                *view_sections(report),
+                *times,
+                *split_sections(report),
+                *ranking_sections(report),
+                *segment_sections(report),
+            ]
+        sections += [*self.moved, *shares]
+        if report is not None and report.reference is not None:
+            limits = limit_words(report)
+            sections.append(Section("What the data cannot tell", "", anchor="limits", notes=limits))
+        cautions, options = _part_notes(self._list_notes())
+        if cautions:
+            sections.append(Section("What to beware of", "", anchor="beware", notes=cautions))
+        details = self._list_details()
+        if options:
+            details.append(Section(RUNNER, "", notes=options, tone="runner"))
+        if details:
+            text = "Every figure behind this page, for those who check it."
+            sections.append(Section("Details", text, anchor="details"))
+        sections += [replace(detail, level=min(detail.level + 1, 4), anchor="") for detail in details]
+        meaning = "What the words mean here; they are underlined with dots where they first appear."
+        made = self.made or ([] if report is None else [made_section(report)])
+        return [*sections, *made, Section("Words", meaning, anchor="words", words=WORDS)]
+
+    def _list_details(self) -> list[Section]:
+        report = self.report
+        if report is None:
+            return list(self.profiles)
+        weights = report.weights
+        items = [] if weights is None else [list_items(weights, self.names), *weight_sections(weights)]
+        figures = [*detail_sections(report), *score_sections(report), *split_figures(report)]
+        return [*items, *figures, *self.profiles]
+
+    def _list_notes(self) -> list[str]:
+        notes = [f"{text[0].upper()}{text[1:]}." for text in self.warnings]
+        return notes if self.report is None else [*notes, *diagnostic_words(self.report)]
+
+    def _title(self) -> str:
+        if self.title or self.report is None:
+            return self.title or "Scores over time"
+        if self.report.verdicts:
+            return ask_question(self.report.verdicts)
+        since = "" if self.report.reference is None else f", compared with {self.report.reference}"
+        return f"Offline scores at {self.report.at}{since}"
+
+    def _lead(self) -> str:
+        if self.lead:
+            return self.lead
+        if self.report is not None and self.report.verdicts:
+            return f"Offline, at {self.report.at}. {explain_metric(self.report.verdicts[0].metric)}"
+        return "Scores of recommenders on past interactions, made comparable over time."
+
+
+def _split_at(sections: Sequence[Section], anchor: str) -> tuple[list[Section], list[Section]]:
+    """The sections before the one with an anchor, and those from it on."""
+    place = next((k for k, section in enumerate(sections) if section.anchor == anchor), len(sections))
+    return list(sections[:place]), list(sections[place:])
+
+
+def _part_notes(notes: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Notes for everybody, and those that name options of a command."""
+    cautions: list[str] = []
+    options: list[str] = []
+    for note in notes:
+        (options if re.search(r"(?<![\w-])--[a-z]", note) else cautions).append(note)
+    return cautions, options

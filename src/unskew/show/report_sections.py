@@ -1,0 +1,231 @@
+"""Sections of a page that a report alone gives: what changed and why, the recommenders, segments, all scores."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from unskew import __version__
+from unskew.drawing.dot_chart import draw_dots
+from unskew.drawing.page import Line, Section, Toggles
+from unskew.drawing.split_chart import draw_split
+from unskew.drawing.theme import BLUE, GREY, INK, Stroke, adapt_chart
+from unskew.show.answer_words import (
+    certainty_words,
+    explain_metric,
+    headline_change,
+    places_words,
+    split_words,
+)
+from unskew.show.score_names import AS_LOGGED, name_kind
+from unskew.text import percent, show_name
+
+if TYPE_CHECKING:
+    from unskew.evaluation.changes import Change
+    from unskew.evaluation.report import Report
+    from unskew.evaluation.score import Score
+    from unskew.evaluation.verdict import Verdict
+
+_PART_NAMES = {
+    "users excluded": ("users excluded", 0),
+    "item mix": ("item mix", 1),
+    "algorithm": ("algorithm", 2),
+    "unexplained": ("unexplained", 3),
+    "algorithm and unexplained": ("algorithm and all else", 3),
+}
+_PLAIN, _WEIGHTED = Stroke(GREY, shape="circle"), Stroke(BLUE, shape="square")
+
+
+def answer_sections(report: Report) -> list[Section]:
+    """The answer if nothing is compared: the scores, and what they say about a change."""
+    metric = report.scores[0].metric
+    changes = [change for change in report.changes if change.metric == metric]
+    text = (
+        f"{explain_metric(metric)}\n\nThis page compares no two recommenders, so it has no verdict: a baseline, "
+        "or a second recommender, gives one."
+    )
+    if not changes:
+        scores = [score for score in report.scores if score.segment is None]
+        lines = [
+            f"{show_name(s.recommender)}, {s.metric}: {percent(s.value)} {_kind(s)} at {s.at}." for s in scores
+        ]
+        text += "\n\nThere is no other date whose profiles are known, so nothing is said about a change."
+        return [Section("The scores", text, anchor="answer", tone="answer", notes=lines)]
+    headlines = [headline_change(change) for change in changes]
+    return [Section("The scores", text, anchor="answer", tone="answer", notes=headlines)]
+
+
+def view_sections(report: Report) -> list[Section]:
+    """What was removed from the log before it was scored, if anything was."""
+    view = report.view_report
+    if view is None or view.view == "all":
+        return []
+    share = percent(view.dropped_pairs / max(view.pairs, 1))
+    text = (
+        f"The view “{view.view}” drops {share} of the interactions, since {view.reason}. Scores over time and the "
+        "parts of the change are those of this view; scores “as logged” are those of the log as it is."
+    )
+    return [Section("What was removed from the log", text, level=3)]
+
+
+def split_sections(report: Report) -> list[Section]:
+    """For each change a bar for each part of it, with what it means."""
+    changes = [change for change in report.changes if change.comparable]
+    if not changes:
+        return []
+    text = (
+        "From the score then to the score now, part by part: each bar begins where the one above it ends. The "
+        "thin line across a bar is its interval."
+    )
+    sections = [Section("What the change comes from", text, anchor="split")]
+    for change in changes:
+        words = split_words(change, _find_verdict(report, change))
+        text = "\n\n".join(filter(None, (headline_change(change), words, certainty_words(change))))
+        title = f"{show_name(change.recommender)}, {change.metric}"
+        chart = adapt_chart(_draw_change(change))
+        sections.append(Section(title, text, chart, level=3, label=f"{title}: {words}", adapts=True))
+    return sections
+
+
+def split_figures(report: Report) -> list[Section]:
+    """The parts of all changes as a table."""
+    rows = [
+        [show_name(change.recommender), change.metric, _PART_NAMES.get(name, (name, 0))[0], *_figures(part)]
+        for change in report.changes
+        if change.comparable
+        for name, part in change.parts().items()
+    ]
+    head = ["recommender", "metric", "part", "points", "low", "high"]
+    table = [head, *rows]
+    return [Section("The parts of the change in figures", "", None, table, text_columns=3)] if rows else []
+
+
+def _find_verdict(report: Report, change: Change) -> Verdict | None:
+    """The verdict on the recommender of a change, against what ran then."""
+    wanted = (change.recommender, change.baseline, change.metric)
+    return next((v for v in report.verdicts if (v.recommender, v.baseline, v.metric) == wanted), None)
+
+
+def _draw_change(change: Change) -> Any:
+    parts = [
+        {
+            "name": _PART_NAMES[name][0],
+            "colour": _PART_NAMES[name][1],
+            "value": 100 * part.value,
+            "low": 100 * part.low,
+            "high": 100 * part.high,
+        }
+        for name, part in change.parts().items()
+        if name != "change" and (name != "users excluded" or abs(part.value) >= 5e-5)
+    ]
+    start = {"name": f"score on {change.reference}", "value": 100 * change.score_reference}
+    end = {"name": f"score on {change.at}", "value": 100 * change.score}
+    return draw_split(start, parts, end, title=f"score ({change.metric}), in percent")
+
+
+def _figures(part: Any) -> list[str]:
+    values = (part.value, part.low, part.high)
+    return ["–" if math.isnan(value) else f"{100 * value:+z.2f}".replace("-", "−") for value in values]
+
+
+def ranking_sections(report: Report) -> list[Section]:
+    """The recommenders at the later date as dots with their intervals."""
+    now = [s for s in report.scores if s.at == report.at and s.segment is None and s.top is None]
+    sections = []
+    for metric in dict.fromkeys(s.metric for s in now):
+        scores = [s for s in now if s.metric == metric]
+        if len({s.recommender for s in scores}) < 2:
+            continue
+        text = _describe_places(scores)
+        chart, toggles = _draw_scores(scores, [show_name(s.recommender, 28) for s in scores], metric)
+        caption = "Dots are scores and lines their intervals. Whether one is better, the verdict says."
+        sections.append(
+            Section(metric, text, chart, level=3, caption=caption, label=text, adapts=True, toggles=toggles)
+        )
+    return [Section("The recommenders", "", anchor="ranking"), *sections] if sections else []
+
+
+def _describe_places(scores: Sequence[Score]) -> str:
+    """Whether weights change the order."""
+    orders = [
+        [s.recommender for s in sorted(scores, key=lambda s: -s.value) if s.weighting == kind and s.view == view]
+        for view in list(dict.fromkeys(s.view for s in scores))[:1]
+        for kind in ("raw", "weighted")
+    ]
+    if len(orders[1]) < 2 or set(orders[0]) != set(orders[1]):
+        return ""
+    return places_words(*([show_name(name) for name in order] for order in orders))
+
+
+def segment_sections(report: Report) -> list[Section]:
+    """The scores of each segment, if there are any: a chart for each recommender and metric."""
+    split = [s for s in report.scores if s.at == report.at and s.top is None]
+    keys = dict.fromkeys((s.recommender, s.metric) for s in split if s.segment is not None)
+    sections = []
+    for recommender, metric in keys:
+        scores = [s for s in split if (s.recommender, s.metric) == (recommender, metric)]
+        scores = [s for s in scores if s.view == next(x.view for x in scores if x.segment is not None)]
+        names = ["all" if s.segment is None else show_name(s.segment, 28) for s in scores]
+        chart, toggles = _draw_scores(scores, names, metric)
+        title = f"{show_name(recommender)}, {metric}"
+        label = "; ".join(f"{name}, {_kind(s)}: {percent(s.value)}" for name, s in zip(names, scores, strict=True))
+        sections.append(Section(title, "", chart, level=3, label=label, adapts=True, toggles=toggles))
+    text = "The scores of parts of the users or items, beside the score of all."
+    return [Section("Segments", text, anchor="segments"), *sections] if sections else []
+
+
+def _draw_scores(scores: Sequence[Score], names: Sequence[str], metric: str) -> tuple[Any, list[Toggles]]:
+    """Scores as dots, a line for each name, and the boxes that switch kinds off."""
+    kinds = {_kind(s): _PLAIN if s.weighting == "raw" else _WEIGHTED for s in scores}
+    if sum(stroke is _PLAIN for stroke in kinds.values()) > 1:  # the log as it is beside a view
+        kinds = {kind: Stroke(INK, shape="diamond") if kind == AS_LOGGED else s for kind, s in kinds.items()}
+    rows = [
+        {
+            "name": name,
+            "kind": _kind(s),
+            "value": s.value,
+            "low": None if math.isnan(s.low) else s.low,
+            "high": None if math.isnan(s.high) else s.high,
+            "shown": f"{_percent(s.value)} ({_percent(s.low)} to {_percent(s.high)})",
+        }
+        for name, s in zip(names, scores, strict=True)
+    ]
+    toggles = [Toggles("Kinds", [Line(kind, stroke.colour, shape=stroke.shape) for kind, stroke in kinds.items()])]
+    return adapt_chart(draw_dots(rows, kinds, title=f"score ({metric})")), toggles
+
+
+def score_sections(report: Report) -> list[Section]:
+    """All scores as a table."""
+    rows = [
+        [show_name(s.recommender), s.metric, str(s.at), s.segment or "all", _kind(s)]
+        + [_percent(value) for value in (s.value, s.low, s.high)]
+        for s in report.scores
+    ]
+    head = ["recommender", "metric", "date", "part", "kind", "score", "low", "high"]
+    if all(row[3] == "all" for row in rows):
+        head, rows = head[:3] + head[4:], [row[:3] + row[4:] for row in rows]
+    return [Section("All scores", "", None, [head, *rows], text_columns=len(head) - 3, anchor="scores")]
+
+
+def _kind(score: Score) -> str:
+    return name_kind(score.weighting, score.top, score.view)
+
+
+def _percent(value: float) -> str:
+    return "–" if math.isnan(value) else percent(value)
+
+
+def made_section(report: Report, more: Sequence[tuple[str, str]] = (), code: str = "") -> Section:
+    """How the page was made: with what version, options and data, and the command that makes it again."""
+    rows = [["", ""], ["unskew", __version__], ["dates", f"{report.reference} and {report.at}"]]
+    rows.append(["held out", report.protocol])
+    rows += [[name, value] for name, value in more]
+    if report.weights is not None:
+        options = report.weights.options.to_dict()
+        told = [f"{name} {value}" for name, value in options.items() if value not in (None, [], (), {})]
+        rows.append(["weights", ", ".join(told)])
+        policy = report.weights.policy.to_dict()
+        rows.append(["policy", ", ".join(f"{name} {value}" for name, value in policy.items())])
+    text = "This command makes the page again:" if code else ""
+    return Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=code)
