@@ -124,8 +124,8 @@ class Section:
     anchor
         By which the contents of the page lead here; without one they do not.
     tone
-        How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its title
-        is in these alone; ``runner`` stands back.
+        How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its
+        title is in these alone; ``runner`` stands back.
     notes
         Points of a list.
     toggles

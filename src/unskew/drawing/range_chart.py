@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import altair as alt
 
@@ -63,10 +63,10 @@ def draw_ranges(
             shape="diamond", filled=True, size=110, color=INK, opacity=1
         ),
     ]
-    words = [{"side": side, "align": align} for side, align in zip(sides, ("left", "right"), strict=True)]
-    for word, place in zip(words, (alt.value(0), alt.value("width")), strict=True):
-        text = alt.Chart(inline_data([word])).mark_text(
-            align=word["align"], baseline="bottom", fontSize=12, color=INK, limit=alt.expr("width / 2 - 6")
+    aligns: tuple[Literal["left", "right"], ...] = ("left", "right")
+    for side, align, place in zip(sides, aligns, (alt.value(0), alt.value("width")), strict=True):
+        text = alt.Chart(inline_data([{"side": side}])).mark_text(
+            align=align, baseline="bottom", fontSize=12, color=INK, limit=alt.expr("width / 2 - 6")
         )
         layers.append(text.encode(x=place, y=alt.value(-6), text="side:N"))
     height = _SINGLE if len(names) == 1 else _LINE * len(names)
