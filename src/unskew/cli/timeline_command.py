@@ -29,7 +29,6 @@ from unskew.cli.shared_options import (
     show_options,
     split_options,
 )
-from unskew.data.relative_times import LAST
 from unskew.errors import InputError
 from unskew.show.report_words import TOO_FEW_HITS
 from unskew.text import percent, thousands
@@ -154,6 +153,7 @@ def timeline(
     """
     import pyarrow as pa
 
+    from unskew.data.relative_times import LAST
     from unskew.data.split_rule import SplitRule
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_files import TimelineFiles
