@@ -209,9 +209,19 @@ class _Request:
         )
 
     def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
-        """Some of the recommenders, the baseline among them, on one view."""
+        """Some of the recommenders, the baseline among them, on one view.
+
+        Weights or a marginal of another view do not fit this one: weights are fitted to their reference date.
+        """
         everything = {**self.models, **(self.baseline or {})}
-        return replace(self, models={name: everything[name] for name in names}, baseline=None).prepare(log)
+        request = replace(self, models={name: everything[name] for name in names}, baseline=None)
+        source: Any = self.reference if self.weights is None else self.weights
+        view = getattr(getattr(source, "policy", None), "view", log.view)
+        if (view, getattr(source, "view_details", log.view_details)) != (log.view, log.view_details):
+            fit = self.fit if self.weights is None else self.weights.options
+            since = _find_since(log, self.reference, self.weights)
+            request = replace(request, weights=None, reference=since, fit=fit)
+        return request.prepare(log)
 
     def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
         """The same of a log on a cluster, without verdicts."""
