@@ -119,7 +119,7 @@ any_scenario = st.builds(
 def decide_by_hand(scenarios: Sequence[Scenario]) -> tuple[str, float, float]:
     counted = [s.difference for s in scenarios if s.trusted] or [s.difference for s in scenarios]
     ends = [end for part in counted for end in (part.low, part.high)]
-    if any(end != end for end in ends):
+    if any(math.isnan(end) for end in ends):
         return "undecided", math.nan, math.nan
     low, high = sorted(ends)[0], sorted(ends)[-1]
     if low > 0 or high < 0:
