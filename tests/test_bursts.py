@@ -194,9 +194,8 @@ def test_the_chart_is_written_as_its_name_says(path: str, tmp_path: Path, ending
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "--reference is missing: give both dates, or --detect"),
-        (("--reference", "40"), "--at is missing: give both dates, or --detect"),
-        (("--at", "40", "--detect"), "--reference is missing: give both dates"),
+        ((), "--reference is missing: give the date to compare with, or look for bursts with --detect"),
+        (("--at", "40", "--detect"), "--reference is missing: give the date to compare with"),
         (("--reference", "40", "--at", "99", "-o", "a.png"), "is the chart of --detect"),
         (("--detect", "-o", "a.pdf"), "a.pdf is no name for a chart: let it end in .html, .svg, .png"),
     ],

@@ -110,6 +110,7 @@ def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: 
         assert (found.recommender, found.metric) == ("knn", "hit@5")
 
 
+@pytest.mark.filterwarnings("ignore:the reference 480 is after 300")
 def test_a_fall_is_as_unexplained_as_a_rise(world: us.World) -> None:
     dates: Any = {"at": 300, "reference": 480}
     change = us.report(world.log, "knn", **dates, new_items="keep").changes[0]

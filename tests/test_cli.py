@@ -141,6 +141,24 @@ def test_drift_lists_the_items_of_largest_change(log: str) -> None:
     assert found["bound"] == pytest.approx(sum(map(abs, change.values())) / 2, abs=1e-12)
 
 
+def test_drift_says_first_whether_the_mix_drifted_by_more_than_chance(log: str, tmp_path: Path) -> None:
+    dates = ("--reference", "49", "--at", "99")
+    found = answer("drift", log, *dates)
+    history = us.read_log(log)
+    moved = us.drift(history.at(99), history.at(49))
+    assert moved.chance is not None
+    assert found["drifted"] == (found["bound"] > found["chance"]["high"]) == moved.drifted
+    assert (found["chance"]["low"], found["chance"]["value"]) == (moved.chance.low, moved.chance.value)
+    printed = " ".join(run("drift", log, *dates).stdout.split())
+    assert printed.startswith(moved.conclusion)
+    mix = str(tmp_path / "mix.parquet")
+    assert run("marginal", log, "--at", "49", "-o", mix).exit_code == 0
+    saved = answer("drift", log, "--reference", mix, "--at", "99")
+    assert (saved["chance"], saved["drifted"], saved["bound"]) == (None, None, pytest.approx(found["bound"]))
+    printed = run("drift", log, "--reference", mix, "--at", "99").stdout
+    assert printed.startswith("Whether the item mix drifted by more than chance from 49 to 99 cannot be told")
+
+
 def test_names_of_items_are_shown_beside_their_ids(log: str, tmp_path: Path) -> None:
     names = tmp_path / "names.csv"
     names.write_text("item,title\n" + "".join(f"{i},Item number {i}\n" for i in range(40)))

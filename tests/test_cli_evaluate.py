@@ -259,6 +259,7 @@ def test_too_few_hits_and_models_that_are_not_refitted_are_said_in_words(log: st
     found = answer(*given, "-r", "constant:25")["scores"]
     assert {s["recommender"] for s in found if s["too_few_hits"]} == {"constant:25"}
     assert all(0 <= s["low"] < s["value"] < s["high"] for s in found if s["too_few_hits"])
+    given.append("--details")
     said = " ".join(run(*given, "-r", "constant:25").stdout.split())
     assert "Too few hits: the score rests on fewer than 5 effective hits" in said
     assert "models not refitted" in said
@@ -266,9 +267,10 @@ def test_too_few_hits_and_models_that_are_not_refitted_are_said_in_words(log: st
 
 
 def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: str) -> None:
-    done = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7")
+    given = ["--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7"]
+    done = run("evaluate", log, *given, "--details")
     assert done.exit_code == 0, done.output
-    head = next(line for line in done.stdout.splitlines() if "recommender" in line)
+    head = next(line for line in done.stdout.splitlines() if "weighting" in line)
     assert all(word in head for word in ("metric", "weighting", "score", "low", "high"))
     behind = next(line for line in done.stdout.splitlines() if "pairs" in line)
     assert all(word in behind for word in ("weighting", "effective", "largest item", "users excluded"))
@@ -313,7 +315,7 @@ def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_p
     pq.write_table(pa.table({"user": [0], "item": [3], "rank": [1]}), tmp_path / "shown.parquet")
     spec = f"table:{tmp_path / 'shown.parquet'}"
     given = ["evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--baseline", spec]
-    done = run(*given, "--refit", "0")
+    done = run(*given, "--refit", "0", "--details")
     assert done.exit_code == 0, done.output
     assert "has no lists that are valid now" in " ".join(done.stdout.split())
     [change] = answer(*given)["changes"]
@@ -648,8 +650,7 @@ def test_a_baseline_is_given_once_and_needs_profiles_of_then(log: str, tmp_path:
 
 
 def test_the_item_mix_of_the_baseline_stands_beside_that_of_the_recommender(log: str) -> None:
-    done = run(
-        "evaluate", log, "--reference", "49", "--at", "99", "-r", "knn", "--baseline", "popular", "--refit", "2"
-    )
+    given = ["--reference", "49", "--at", "99", "-r", "knn", "--baseline", "popular", "--refit", "2"]
+    done = run("evaluate", log, *given, "--details")
     assert "(item mix, on the baseline)" in done.stdout
     assert "So few draws make rough intervals" in " ".join(done.stdout.split())

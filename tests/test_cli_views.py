@@ -81,8 +81,10 @@ def test_scores_are_those_of_the_view(run: Run, folder: Path) -> None:
     told = json.loads(run("evaluate", "plain.parquet", *COMMANDS["evaluate"], *KNOWN["organic"], "--json").stdout)
     log = us.mark_exposed(us.read_log(folder / "plain.parquet"), folder / "exposures.parquet")
     expected = us.report(us.organic(log), "popular", at=480, reference=300)
-    assert [s["value"] for s in told["scores"]] == [s.value for s in expected.scores]
-    assert {s["view"] for s in told["scores"]} == {"organic"}
+    plain = us.report(us.read_log(folder / "plain.parquet"), "popular", at=480)
+    assert [s["value"] for s in told["scores"]] == [s.value for s in (*expected.scores, *plain.scores)]
+    assert [s["view"] for s in told["scores"]] == ["organic"] * len(expected.scores) + ["all"]
+    assert told["scores"][-1]["weighting"] == "raw"
     assert [c["view"] for c in told["changes"]] == ["organic"]
 
 
@@ -113,7 +115,7 @@ def test_within_ends_what_an_exposure_counts_for(run: Run) -> None:
 def test_several_draws_are_averaged_and_their_spread_told(run: Run) -> None:
     command = ["evaluate", "plain.parquet", *DATED, "-r", "knn", *KNOWN["thinned"], "--json"]
     told = json.loads(run(*command, "--draws", "3").stdout)
-    now = [s for s in told["scores"] if s["at"] == 480]
+    now = [s for s in told["scores"] if s["at"] == 480 and s["view"] == "thinned"]
     assert {s["draws"] for s in now} == {3}
     assert all(s["spread"] > 0 for s in now)
     again = json.loads(run(*command, "--draws", "3").stdout)

@@ -6,6 +6,7 @@ import json
 import random
 import shlex
 import sqlite3
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -209,3 +210,139 @@ def test_many_users_with_a_single_item_are_told_with_what_to_do() -> None:
     assert note.endswith("Compare models with --min-items 2 as well")
     table = {"user": [1, 1, 2, 2], "item": list("abab"), "time": [1, 2, 3, 4]}
     assert not [note for note in us.examine(table).notes if "single item" in note]
+
+
+# ---- what columns hold decides, besides their names
+
+
+def write_table(path: Path, header: str, lines: Sequence[tuple[object, ...]]) -> Path:
+    path.write_text("\n".join([header, *(",".join(map(str, line)) for line in lines)]) + "\n")
+    return path
+
+
+def retail_lines(n: int = 300) -> list[tuple[object, ...]]:
+    """Invoices of several lines each, all of one customer, as in the best-known retail log."""
+    draw = random.Random(2)
+    lines: list[tuple[object, ...]] = []
+    for invoice in range(n):
+        customer, day = draw.choice([*range(12346, 12386), ""]), draw.randint(1, 28)
+        for _ in range(draw.randint(1, 6)):
+            code = draw.randint(0, 79)
+            stock, name = f"{20000 + code}{'A' if code % 7 == 0 else ''}", f"CANDLE NO {code}"
+            when = f"{draw.randint(13, 28)}/{draw.randint(1, 12)}/2011 {day % 24}:26"
+            amounts = draw.choice([1, 2, 6, 12, 24, 48, -1]), f"{draw.randint(1, 999) / 100:.2f}"
+            lines.append((536365 + invoice, stock, name, amounts[0], when, amounts[1], customer, "United Kingdom"))
+    return lines
+
+
+RETAIL = "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country"
+
+
+def test_the_number_of_an_invoice_is_no_item(tmp_path: Path) -> None:
+    seen = look(write_table(tmp_path / "retail.csv", RETAIL, retail_lines()))
+    assert seen["roles"] == {"user": "CustomerID", "item": "StockCode", "time": "InvoiceDate"}
+    assert seen["problems"] == []
+    assert seen["items"] == len({line[1] for line in retail_lines() if line[6] != ""})
+    assert seen["nulls"]["user"] == sum(line[6] == "" for line in retail_lines())
+
+
+def test_an_invoice_is_no_item_under_any_name(tmp_path: Path) -> None:
+    """Its values belong to one user each, and those of the third column to many."""
+    lines = [(line[0], line[6], line[1], line[4]) for line in retail_lines() if line[6] != ""]
+    seen = look(write_table(tmp_path / "log.csv", "a,customer,b,t", lines))
+    assert seen["roles"] == {"user": "customer", "item": "b", "time": "t"}
+
+
+def split_date_lines(n: int = 400) -> list[tuple[object, ...]]:
+    draw = random.Random(3)
+    return [
+        (draw.randint(1, 40), draw.randint(1, 30), draw.randint(1, 31), draw.randint(1, 12), 2023)
+        for _ in range(n)
+    ]
+
+
+def test_the_day_of_a_month_is_no_time(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "log.csv", "customer,product,day,month,year", split_date_lines())
+    seen = look(path)
+    assert "time" not in seen["roles"]
+    assert seen["problems"] == [
+        "no column holds times, and 'day', 'month' and 'year' are parts of a date: join them into one column and "
+        "name it with --time"
+    ]
+    lines = [(*line, START + 3600 * k) for k, line in enumerate(split_date_lines())]
+    seen = look(write_table(path, "customer,product,day,month,year,purchased", lines))
+    assert seen["roles"] == {"user": "customer", "item": "product", "time": "purchased"}
+    seen = look(path, "--time", "day")
+    assert seen["roles"]["time"] == "day"
+
+
+def test_the_kind_of_an_event_is_no_item(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    lines = [
+        (
+            1433221332117 + 86_400_000 * draw.randint(0, 100) + k,
+            draw.randint(1, 40),
+            draw.choice(["view", "view", "addtocart", "transaction"]),
+            draw.randint(1, 30),
+            k if draw.random() < 0.02 else "",
+        )
+        for k in range(500)
+    ]
+    header = "timestamp,visitorid,event,itemid,transactionid"
+    seen = look(write_table(tmp_path / "events.csv", header, lines))
+    assert seen["roles"] == {"user": "visitorid", "item": "itemid", "time": "timestamp"}
+    assert seen["time_unit"] == "ms"
+    seen = look(write_table(tmp_path / "other.csv", "ms,a,event,b,c", lines))
+    assert seen["roles"] == {"user": "a", "item": "b", "time": "ms"}
+
+
+@pytest.mark.parametrize(
+    ("header", "roles"),
+    [
+        (
+            "event_time,event_type,product_id,category_id,user_id,user_session",
+            ("user_id", "product_id", "event_time"),
+        ),
+        ("session_id,user_id,item_id,eventdate", ("user_id", "item_id", "eventdate")),
+        ("Session ID,Timestamp,Item ID,Category", ("Session ID", "Item ID", "Timestamp")),
+        ("reviewerID,asin,overall,unixReviewTime", ("reviewerID", "asin", "unixReviewTime")),
+        ("t_dat,customer_id,article_id,price", ("customer_id", "article_id", "t_dat")),
+        ("userId,movieId,rating,timestamp", ("userId", "movieId", "timestamp")),
+        ("review_id,user_id,business_id,stars,date", ("user_id", "business_id", "date")),
+        ("Unnamed: 0,client,article_name,article,ts", ("client", "article", "ts")),
+    ],
+)
+def test_columns_of_well_known_logs_are_detected(header: str, roles: tuple[str, str, str], tmp_path: Path) -> None:
+    draw = random.Random(5)
+    small = {"event_type", "overall", "stars", "rating", "Category"}
+    unique = {"review_id", "Unnamed: 0"}
+    columns = header.split(",")
+    user, item, time = roles
+
+    def value(name: str, row: int) -> object:
+        if name == time:
+            return f"2021-{1 + row % 12:02}-{1 + row % 28:02}" if "dat" in name else START + row * 5000
+        if name in unique:
+            return row
+        return draw.randint(1, 5) if name in small else draw.randint(1, 35)
+
+    lines = [tuple(value(name, row) for name in columns) for row in range(400)]
+    seen = look(write_table(tmp_path / "log.csv", header, lines))
+    assert seen["roles"] == {"user": user, "item": item, "time": time}
+
+
+def test_columns_that_fit_nothing_are_named_with_the_reason(tmp_path: Path) -> None:
+    lines = [(k % 40, k, "view", START + k) for k in range(300)]
+    seen = look(write_table(tmp_path / "log.csv", "user,click,event,time", lines))
+    assert "item" not in seen["roles"]
+    assert seen["problems"] == [
+        "it is not clear which column is the item ('click' has another value in nearly every row; 'event' has 1 "
+        "different value only): name it with --item"
+    ]
+
+
+def test_ids_that_look_like_times_lose_against_times(tmp_path: Path) -> None:
+    draw = random.Random(6)
+    lines = [(10**9 + draw.randint(0, 40), 1_500_000_000 + draw.randint(0, 30), k % 90) for k in range(300)]
+    seen = look(write_table(tmp_path / "log.csv", "account_no,product_no,day", lines))
+    assert seen["roles"] == {"user": "account_no", "item": "product_no", "time": "day"}

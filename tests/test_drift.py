@@ -105,3 +105,114 @@ def test_the_figures_are_ready_for_json_and_the_repr_is_readable() -> None:
     assert told["worst_at_5"] == moved.worst(5)
     assert [row["item"] for row in told["top"]] == moved.items.to_pylist()[:4]
     assert repr(moved).startswith(f"Drift(3 to 9: {len(moved)} items, total variation ")
+
+
+# ---- what chance alone gives
+
+
+def steady_world(seed: int, *, joiners: bool, boost: float = 0.0) -> dict[str, list[object]]:
+    """Users whose items come in random order, at times 0 to 9: nothing drifts, unless late items are boosted."""
+    rng = np.random.default_rng(seed)
+    share = 1 / np.arange(1, 61)
+    rows = []
+    for user in range(150):
+        first = int(rng.integers(0, 10)) if joiners else 0
+        items = rng.permutation(rng.choice(60, 2 + rng.poisson(5), replace=False, p=share / share.sum()))
+        for item in items:
+            time = int(rng.integers(first, 10))
+            late = time > 4 and rng.random() < boost
+            rows.append((user, int(rng.integers(50, 60)) if late else int(item), time))
+    return {name: [row[k] for row in rows] for k, name in enumerate(("user", "item", "time"))}
+
+
+def sampled_distance(table: dict[str, list[object]], seed: int) -> float:
+    """Plain Python: as many of today's users as at time 4, each with as many items as it had, or a like part."""
+    rng = np.random.default_rng(seed)
+    now: dict[object, list[object]] = {}
+    then: dict[object, set[object]] = {}
+    for user, item, time in zip(table["user"], table["item"], table["time"], strict=True):
+        if item not in now.setdefault(user, []):
+            now[user].append(item)
+        if int(str(time)) <= 4:
+            then.setdefault(user, set()).add(item)
+    drawn = {}
+    for user in rng.permutation(np.array(list(now)))[: len(then)].tolist():
+        if user in then:
+            size = len(then[user])
+        else:
+            other = list(then)[int(rng.integers(len(then)))]
+            size = max(1, round(len(now[user]) * len(then[other]) / len(now[other])))
+        drawn[user] = rng.permutation(np.array(now[user]))[:size].tolist()
+    mixes = [item_mix({u: dict.fromkeys(items, 0) for u, items in part.items()}) for part in (now, drawn)]
+    return 0.5 * sum(abs(mixes[0].get(i, 0.0) - mixes[1].get(i, 0.0)) for i in {*mixes[0], *mixes[1]})
+
+
+@pytest.mark.parametrize("joiners", [False, True])
+def test_chance_is_the_distance_of_a_random_sample_in_plain_python(joiners: bool) -> None:
+    table = steady_world(1, joiners=joiners)
+    log = us.read_log(table)
+    chance = us.drift(log.at(9), log.at(4)).chance
+    assert chance is not None
+    expected = [sampled_distance(table, seed) for seed in range(60)]
+    error = 4 * float(np.std(expected)) * (1 / 19 + 1 / 60) ** 0.5
+    assert chance.value == pytest.approx(float(np.mean(expected)), abs=error)
+    assert min(expected) * 0.9 < chance.low < chance.value < chance.high < max(expected) * 1.1
+
+
+@pytest.mark.parametrize("joiners", [False, True])
+def test_a_steady_log_seldom_drifts_by_more_than_chance_and_a_boosted_one_does(joiners: bool) -> None:
+    steady = [us.read_log(steady_world(seed, joiners=joiners)) for seed in range(20)]
+    assert sum(bool(us.drift(log.at(9), log.at(4)).drifted) for log in steady) <= 4  # 1 in 20 is expected
+    boosted = [us.read_log(steady_world(seed, joiners=joiners, boost=0.5)) for seed in range(5)]
+    assert all(us.drift(log.at(9), log.at(4)).drifted for log in boosted)
+
+
+def test_users_who_never_change_leave_the_chance_of_who_they_were() -> None:
+    """Ten users with one item each, five of them at t0: the distance of 5 of 10 draws, hypergeometric."""
+    table = {"user": list(range(10)), "item": list("aaaaabbbbb"), "time": [0, 9] * 5}
+    log = us.read_log(table)
+    chance = us.drift(log.at(9), log.at(0)).chance
+    assert chance is not None
+    possible = {abs(k / 5 - 0.5) for k in range(6)}
+    assert min(abs(chance.low - p) for p in possible) < 1e-12
+    assert min(abs(chance.high - p) for p in possible) < 1e-12
+    assert chance.users_alone == chance.value
+
+
+def test_importance_and_recency_count_in_samples_as_they_do_in_the_mix() -> None:
+    """All users and all items are drawn if nothing came since: the distance is 0 with any P(u) and P(i|u)."""
+    table = {"user": [1, 1, 2, 3, 3], "item": list("abacb"), "time": [0, 1, 2, 3, 3], "worth": [1.0, 1, 5, 2, 2]}
+    log = us.read_log(table, columns=["worth"])
+    now = log.at(3, p_user="worth", p_item=us.Recency(2))
+    chance = us.drift(now, now).chance
+    assert chance is not None
+    assert chance.high == pytest.approx(0, abs=1e-15)
+
+
+def test_the_same_log_gives_the_same_chance_again() -> None:
+    log, again = (us.read_log(steady_world(3, joiners=True)) for _ in range(2))
+    assert us.drift(log.at(9), log.at(4)).chance == us.drift(again.at(9), again.at(4)).chance
+
+
+def test_a_reference_of_another_log_is_matched_by_the_ids_of_users() -> None:
+    table = steady_world(4, joiners=True)
+    kept = [k for k, time in enumerate(table["time"]) if int(str(time)) <= 4]
+    early = us.read_log({name: [values[k] for k in kept] for name, values in table.items()})
+    log = us.read_log(table)
+    expected, moved = us.drift(log.at(9), log.at(4)), us.drift(log.at(9), early.at(4))
+    assert moved.chance == expected.chance
+    assert moved.drifted == expected.drifted
+
+
+def test_the_conclusion_has_both_distances_and_a_saved_mix_cannot_tell() -> None:
+    log = us.read_log(steady_world(5, joiners=True, boost=0.5))
+    moved = us.drift(log.at(9), log.at(4))
+    assert moved.chance is not None
+    assert moved.conclusion.startswith("The item mix drifted by more than chance from 4 to 9: total variation is ")
+    assert f"{moved.bound:.3f}" in moved.conclusion
+    assert f"{moved.chance.value:.3f} (" in moved.conclusion
+    for reference in (log.at(4).marginal(), log.at(4).marginal().to_dict()):
+        saved = us.drift(log.at(9), reference)
+        assert (saved.chance, saved.drifted) == (None, None)
+        assert "cannot be told" in saved.conclusion
+        assert (saved.to_dict()["chance"], saved.to_dict()["drifted"]) == (None, None)

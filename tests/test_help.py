@@ -17,9 +17,9 @@ from unskew.recommend.specs import KNOWN, recommender
 HEADINGS = [group.value for group in Group]
 EVERYDAY_OF_EVALUATE = {
     "What to compare": ["--reference", "--at", "-r", "-m", "--baseline"],
-    "What you know": ["--exposures", "--campaign", "--holdout", "--production"],
+    "What you know": ["--exposures", "--campaign", "--holdout", "--production", "--clean-before"],
     "Protocol": ["--after", "--min-items"],
-    "Output": ["--json"],
+    "Output": ["--details", "--json"],
     "Reading the log": ["--user", "--item", "--time"],
 }
 SECTIONS = {

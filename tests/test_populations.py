@@ -421,7 +421,7 @@ def test_evaluate_takes_min_items_with_and_without_a_reference_date(path: str, t
 
 
 def test_evaluate_says_that_users_without_a_profile_decide(path: str) -> None:
-    told = " ".join(call("evaluate", path, "--at", "9", "-r", "knn", "-r", "popular").split())
+    told = " ".join(call("evaluate", path, "--at", "9", "-r", "knn", "-r", "popular", "--details").split())
     assert "whose profile is empty once the item is held out" in told
     assert "(with at least 2 items)" in told
     assert "Note: 75 % of this score is on users" in told

@@ -270,7 +270,7 @@ WRITTEN = [
     "1880-01-01T00:00:00+00:09:21",
 ]
 NO_DATES = [
-    "20130601",
+    "20130631",
     "2013-W05-1",
     "2013W051",
     "2013-152",
@@ -401,14 +401,69 @@ def test_eight_digits_outside_the_log_are_taken_for_a_date_and_refused(times: li
         epoch.at(20130601)
 
 
-def test_eight_digits_are_taken_at_their_word_where_times_are_like_that_or_it_is_no_date() -> None:
-    compact = us.read_log({"user": [1, 2], "item": [1, 2], "time": [20130601, 20130701]})
-    assert compact.at(20130601).tick == 20130601
-    with pytest.raises(EmptyError, match="nothing had happened yet at 20130501"):
-        compact.at(20130501)
+def test_eight_digits_that_are_no_date_are_a_number() -> None:
     seconds = us.read_log({"user": [1, 2], "item": [1, 2], "time": [1370000000, 1370086400]})
     with pytest.raises(EmptyError, match="nothing had happened yet at 20131301"):
         seconds.at(20131301)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [20130601, 20130701],
+        ["20130601", " 20130701"],
+        [20130601.0, 20130701.0],
+        pa.array([20130601, 20130701], type=pa.int32()),
+        pa.array([20130601, 20130701], type=pa.uint64()),
+    ],
+)
+def test_a_column_of_eight_digits_that_are_all_dates_is_read_as_dates(times: Any) -> None:
+    with pytest.warns(ReadingNotice, match="'time' holds times such as 20130601, read as dates: 2013-06-01"):
+        log = us.read_log({"user": [1, 2], "item": [1, 2], "time": times})
+    assert (log.axis, log.first, log.last) == (TimeAxis("date", "day"), "2013-06-01", "2013-07-01")
+    assert len(log.at("2013-06-30")) == 1
+
+
+@pytest.mark.parametrize(
+    "times",
+    [[20130601, 20130631], [20130601, 20131301], [20130601, 18991231], [20130601, 5], [20130601.5, 20130701.0]],
+)
+def test_eight_digits_are_numbers_if_one_of_them_is_no_date(times: list[float]) -> None:
+    log = us.read_log({"user": [1, 2], "item": [1, 2], "time": times})
+    assert log.axis.kind in ("integer", "float")
+
+
+def test_a_unit_decides_what_eight_digits_are() -> None:
+    log = us.read_log({"user": [1, 2], "item": [1, 2], "time": [20130601, 20130701]}, time_unit="s")
+    assert str(log.first).startswith("1970-08-21")
+
+
+def test_eight_digits_may_say_that_an_item_never_leaves() -> None:
+    times = {"time": [20130601, 20130701], "left": [20130615, 99991231]}
+    with pytest.warns(ReadingNotice):
+        log = us.read_log({"user": [1, 2], "item": [1, 2], **times}, removed="left")
+    assert log.at("2013-07-01").n_users == 1
+
+
+@pytest.mark.parametrize("eight", ["20130601", 20130601, 20130601.0, np.int64(20130601)])
+def test_eight_digits_are_a_date_where_the_log_has_dates(eight: Any) -> None:
+    for axis in (TimeAxis("date", "day"), TimeAxis("datetime", "us"), TimeAxis("datetime", "s", "Europe/Paris")):
+        assert axis.moment(eight) == axis.moment("2013-06-01")
+        assert axis.begin(eight) == axis.begin("2013-06-01")
+
+
+@pytest.mark.parametrize("times", [[40737, 41000], [40737.5, 41000.25]])
+def test_dates_of_excel_are_named_and_not_read(times: list[float]) -> None:
+    columns = {"user": [1, 2], "item": [1, 2], "time": times}
+    advice = "if they are dates of Excel, 2011-07-13 to 2012-04-01, format the column as yyyy-mm-dd there"
+    log = us.read_log(columns)
+    with pytest.raises(TimeError, match=advice):
+        log.at("2011-08-01")
+    assert log.at(40800).n_users == 1
+    with pytest.raises(TimeError, match=f"2081-07-14.* to .*: {advice}"):
+        us.read_log(columns, time_unit="day").at("2011-08-01")
+    assert any(advice in note for note in us.examine(columns).notes)
+    assert not any("Excel" in note for note in us.examine({**columns, "time": [0, 400]}).notes)
 
 
 def test_a_day_of_times_with_one_offset_ends_in_that_offset() -> None:

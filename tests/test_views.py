@@ -53,7 +53,7 @@ def test_the_organic_view_leaves_out_what_followed_an_exposure(
 ) -> None:
     def is_exposed(row: Row) -> bool:
         waits = [row.time - s.time for s in shown if (s.user, s.item) == (row.user, row.item)]
-        return any(0 <= wait <= (99 if within is None else within) for wait in waits)
+        return any(0 <= wait < (99 if within is None else within) for wait in waits)
 
     log = us.read_log(columns_of(rows), repeats=True)
     if not {(s.user, s.item) for s in shown} & {(u, i) for u in log.users for i in log.items}:

@@ -87,7 +87,27 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
         "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: _with_error(value, error, 2))),
         "regret": _tabulate(worlds, methods, figure("regret_share", _show_percent)),
         "placebo": _tabulate(worlds, dated, figure("placebo", _show_percent)),
+        "trusted": _tabulate_trust([row for row in rows if row["recommender"] not in LISTS]),
     }
+
+
+def _tabulate_trust(rows: list[Row]) -> str:
+    """Of each method that may earn trust: how many scores did, and how far off these and the others are."""
+    lines = ["| method | scores | trusted | error of these | worst | error of the others |", f"|{'---|' * 6}"]
+    for method in dict.fromkeys(row["method"] for row in rows if row["trusted"] is not None):
+        several = [row for row in rows if row["method"] == method]
+        trusted, others = ([row for row in several if bool(row["trusted"]) is is_so] for is_so in (True, False))
+        worst = max(trusted, key=lambda row: abs(row["error"]), default=None)
+        shown = ""
+        if worst is not None:
+            shown = f"{100 * worst['error']:+.0f} % ({worst['recommender']}, `{worst['world']}`)"
+        cells = [method, str(len(several)), str(len(trusted)), _mean_error(trusted), shown, _mean_error(others)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _mean_error(rows: list[Row]) -> str:
+    return _show_percent(*mean_with_error([abs(row["error"]) for row in rows])) if rows else ""
 
 
 def _show_percent(value: float, error: float) -> str:

@@ -69,6 +69,7 @@ from .views.thinned import thinned as thinned
 from .weights.bursts import Burst as Burst
 from .weights.bursts import Bursts as Bursts
 from .weights.bursts import find_bursts as find_bursts
+from .weights.chance import Chance as Chance
 from .weights.drift import Drift as Drift
 from .weights.drift import drift as drift
 from .weights.fit_options import FitOptions as FitOptions

@@ -10,6 +10,7 @@ Nothing here knows an id or a date. `types` is free to import: it loads no compi
 - `marked_rows`, `marked_kernels`, `prefetch`: a copy of profiles that makes passes faster, and their loops
 - `kernels`, `margin_kernels`, `item_kernels`, `list_kernels`: loops over profiles, over items between two passes,
   over lists
+- `drawing_kernels`: random parts of profiles added up
 - `folding`, `folding_kernels`: rows gathered into profiles
 - `id_table`, `id_kernels`: ids that come in batches, and their numbers
 - `compiling`: how loops are compiled

@@ -116,7 +116,7 @@ def check(
       unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --max-unexplained 0.01
       unskew check --json
     """
-    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.monitoring.check_thresholds import check as hold_against
     from unskew.monitoring.thresholds import Thresholds
@@ -136,18 +136,19 @@ def check(
     limits.require_recommenders(recommenders)
     scored = limits.need_scores
     models = check_specs(recommenders, metrics) if scored else None
-    ran = check_specs([baseline], metrics) if scored and baseline is not None else None
+    ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
+    then, now = source.read_dates(log, reference, at)
     compared = {**(ran or {}), **models} if models is not None else None
     views = source.take_draws(
-        log, since=reference, until=at, draws=draws if scored else 1, seed=chosen.seed, compared=compared
+        log, since=then, until=now, draws=draws if scored else 1, seed=chosen.seed, compared=compared
     )
     found = hold_against(
         views,
         models,
-        at=at,
-        reference=source.reference_of(reference),
+        at=now,
+        reference=source.reference_of(then),
         thresholds=limits,
         baseline=ran,
         metric=metrics,

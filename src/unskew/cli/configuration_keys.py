@@ -135,5 +135,6 @@ def own_keys(command: click.Command) -> dict[str, click.Parameter]:
     for param in command.params:
         if param.name is None or param.name in COMMAND_LINE_ONLY or not isinstance(param, click.Option):
             continue
-        found[shared.get(param.name, max(param.opts, key=len).lstrip("-"))] = param
+        flag = next((flag for flag in param.opts if flag.startswith("--")), param.opts[0])
+        found[shared.get(param.name, flag.lstrip("-"))] = param
     return found

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from unskew.cli.configuration_keys import SPECS
+from unskew.errors import InputError
 from unskew.text import one_line
 
 
@@ -99,7 +100,14 @@ def _place_reference(given: str, folder: Path) -> str:
 
 def _place_spec(spec: str, folder: Path) -> str:
     """A spec whose file, if it has one, is where the configuration is."""
-    text = spec.strip()
+    from unskew.recommend.parameters import split_name
+
+    try:
+        name, text = split_name(spec)
+    except InputError:
+        raise WrongValue("a recommender such as 'popular', or with a name 'v2=knn?neighbours=20'") from None
+    if name is not None:
+        return f"{name}={_place_spec(text, folder)}"
     if text.startswith("agreement:"):  # a margin
         return "agreement:" + _place_spec(text.removeprefix("agreement:"), folder)
     if text.startswith("column:"):  # another

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.detect_output import draw_bursts_to, print_bursts
@@ -14,7 +15,14 @@ from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
-from unskew.cli.shared_options import LogOptions, log_options, names_option, show_options
+from unskew.cli.shared_options import (
+    LogOptions,
+    at_option,
+    log_options,
+    names_option,
+    optional_reference_option,
+    show_options,
+)
 from unskew.errors import InputError, option
 from unskew.text import percent, thousands
 
@@ -27,21 +35,8 @@ if TYPE_CHECKING:
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@grouped_option(
-    "--reference",
-    type=FILE,
-    metavar="T0|FILE",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date to compare with, or a saved marginal.",
-)
-@grouped_option(
-    "--at",
-    metavar="T",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date of the profiles; a bare date is the end of that day.",
-)
+@optional_reference_option
+@at_option
 @grouped_option(
     "--detect",
     is_flag=True,
@@ -73,7 +68,7 @@ if TYPE_CHECKING:
 def drift(
     source: LogOptions,
     reference: str | None,
-    at: str | None,
+    at: str,
     detect: bool,
     output: str | None,
     top: int,
@@ -84,33 +79,37 @@ def drift(
 
     With --detect, also show when the item mix moved in bursts.
 
+    The first line says whether the item mix drifted by more than chance. Seasons and news are part of the item
+    mix, as recommendations are.
+
     \b
     Examples:
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01
       unskew drift events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
       unskew drift events.parquet --detect -o bursts.html
     """
-    _check(source.known, reference, at, detect, output)
+    _check(source.known, reference, detect, output)
     source.check_outputs(output, inputs=[reference, names], tables=False)
     if detect:
         source.refuse_spark("--detect")
     whole = source.read()
     result: dict[str, Any] = {}
-    if reference is not None and at is not None:
-        log = source.take_draws(whole, since=reference, until=at)[0]
-        result = _compare(source, log, reference, at, top, names, as_json)
+    if reference is not None:
+        then, now = source.read_dates(whole, reference, at)
+        log = source.take_draws(whole, since=then, until=now)[0]
+        result = _compare(source, log, then, now, top, names, as_json)
     if detect:
         result |= _detect(whole, output, names, as_json)
     if as_json:
         print_json(result)
 
 
-def _check(known: KnownOptions, reference: str | None, at: str | None, detect: bool, output: str | None) -> None:
+def _check(known: KnownOptions, reference: str | None, detect: bool, output: str | None) -> None:
     """Refuse half of what is needed."""
-    for name, value in (("reference", reference), ("at", at)):
-        if value is None and (not detect or reference is not None or at is not None):
-            other = "" if detect else f", or {option('detect', True)}"
-            raise InputError(f"{option(name)} is missing", remedy=f"give both dates{other}")
+    at_source = click.get_current_context().get_parameter_source("at")
+    if reference is None and (not detect or at_source is ParameterSource.COMMANDLINE):
+        other = "" if detect else f", or look for bursts with {option('detect', True)}"
+        raise InputError(f"{option('reference')} is missing", remedy=f"give the date to compare with{other}")
     if detect and reference is None and known.is_given:
         raise InputError(
             f"{option('detect')} looks at the log as it is", remedy="leave out what is known about recommendations"
@@ -124,7 +123,7 @@ def _check(known: KnownOptions, reference: str | None, at: str | None, detect: b
 
 
 def _compare(
-    source: LogOptions, log: Log, reference: str, at: str, top: int, names: str | None, as_json: bool
+    source: LogOptions, log: Log, reference: Any, at: Any, top: int, names: str | None, as_json: bool
 ) -> dict[str, Any]:
     """What moved between the two dates; printed, unless it is to be JSON."""
     from unskew.weights.drift import drift as find_drift
@@ -176,11 +175,15 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
         (
             "total variation",
             f"{found.bound:.4f}",
-            "no constant algorithm's score in [0, 1] can have moved by more",
+            "no score in [0, 1] of a fixed list can have moved by more",
         ),
-        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of any constant list of 5 items by more than this"),
+        *_describe_chance(found),
+        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
         ("divergence", f"{found.divergence:.4f}", "nats"),
     ]
+    print_line(found.conclusion)
+    if found.drifted:
+        print_line("Recommendations may have moved it, and so may seasons and news: all are part of the item mix.")
     print_figures(f"Item mix at {found.at} against {found.reference}", figures)
     rows = [
         [
@@ -195,3 +198,10 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     ]
     head = [*(["name"] if item_names else []), "item", "reference", "now", "points", "ratio"]
     print_table(head, rows, left=2 if item_names else 1)
+
+
+def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
+    if moved.chance is None:
+        return []
+    users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
+    return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]

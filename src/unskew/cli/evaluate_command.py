@@ -98,25 +98,26 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r ease --after=-30d
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --exposures shown.parquet
     """
-    from unskew.evaluation.evaluate_report import check_report_options, report
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline, report
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights
 
     chosen = SelectionOptions(**selection)
     check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, metrics)
-    ran = None if baseline is None else check_specs([baseline], metrics)
+    ran = None if baseline is None else name_baseline(baseline, models)
     if chosen.folds is not None:
         dates = 1 if reference is None else 2
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
     log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
+    then, now = source.read_dates(log, reference, at)
     answer = report(
         log,
         models,
-        at=at,
-        reference=None if reference is None else source.reference_of(reference),
+        at=now,
+        reference=None if then is None else source.reference_of(then),
         weights=fitted,
         baseline=ran,
         metric=metrics,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from unskew.cli.printing import print_line, print_table
+from unskew.cli.printing import print_command, print_line, print_table
 from unskew.show.report_words import (
     BIASED,
     TOO_FEW_HITS,
@@ -28,7 +28,7 @@ def print_verdicts(report: Report) -> None:
 
     for verdict in report.verdicts:
         for line in list_verdict_lines(verdict):
-            print_line(line)
+            (print_command if line.startswith(" ") else print_line)(line)
     if report.verdicts:
         head, rows = make_score_table(report)
         print_table(head, rows, left=2)

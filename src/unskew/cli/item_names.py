@@ -27,9 +27,7 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
     """
     if path is None:
         return None
-    import pyarrow as pa
-
-    from unskew.data.ids import Ids, kind_of
+    from unskew.data.ids import Ids
     from unskew.frames import join_chunks
     from unskew.reading.file_options import split_roles
     from unskew.reading.reader import give_notice
@@ -45,11 +43,8 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
         if found is None:
             raise InputError(f"{file} has no column of text beside {item!r}", remedy=_HOW)
     ids = join_chunks(found.column(0))
-    wanted = Ids.of(items).values
-    if (kind_of(ids.type) == "text") != (kind_of(wanted.type) == "text"):  # numbers in a text file
-        ids, wanted = ids.cast(pa.string()), wanted.cast(pa.string())
     named = found.column(1).to_pylist()
-    codes = Ids.of(ids).codes(wanted)
+    codes = Ids.of(ids).match(Ids.of(items).values)
     return [
         str(named[c]) if c >= 0 and named[c] is not None else str(i)
         for c, i in zip(codes, items.to_pylist(), strict=True)

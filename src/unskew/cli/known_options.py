@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 KNOWN_OPTIONS = [
     grouped_option(
         "--exposures",
+        "--impressions",
+        "exposures",
         type=FILE,
         metavar="FILE",
         group=Group.KNOWN,
@@ -48,8 +50,8 @@ KNOWN_OPTIONS = [
         metavar="START:END",
         group=Group.KNOWN,
         everyday=True,
-        help="Campaign window: when something was recommended. 'START:' is still running; START/END if times "
-        "contain colons. Repeatable.",
+        help="Campaign window [START, END): when something was recommended; a bare date is the start of that "
+        "day. 'START:' is still running; START/END if times contain colons. Repeatable.",
     ),
     grouped_option(
         "--holdout",
@@ -61,7 +63,7 @@ KNOWN_OPTIONS = [
     ),
     grouped_option(
         "--production",
-        metavar="SPEC",
+        metavar="[NAME=]SPEC",
         group=Group.KNOWN,
         everyday=True,
         help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "

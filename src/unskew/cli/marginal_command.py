@@ -5,23 +5,22 @@ from __future__ import annotations
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import LogOptions, log_options, show_options, split_options, written_option
+from unskew.cli.shared_options import (
+    LogOptions,
+    at_option,
+    log_options,
+    show_options,
+    split_options,
+    written_option,
+)
 from unskew.errors import option
 from unskew.text import thousands
 
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@grouped_option(
-    "--at",
-    required=True,
-    metavar="T0",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date of the profiles; a bare date is the end of that day.",
-)
+@at_option
 @written_option
 @split_options
 @show_options
@@ -52,8 +51,10 @@ def marginal(
 
     rule = SplitRule(after, leave_last_out, min_items)
     source.check_outputs(output)
-    log = source.read_view(since=at, until=at)
-    snapshot = source.snapshot(log, at)
+    whole = source.read()
+    _, date = source.read_dates(whole, None, at)
+    log = source.take_draws(whole, since=date, until=date)[0]
+    snapshot = source.snapshot(log, date)
     if rule:
         require_local(snapshot, f"{option('after')} or {option('leave_last_out')}")
     part: Slice = rule.split(snapshot).pairs if rule else snapshot

@@ -78,6 +78,14 @@ def print_line(text: str) -> None:
         _console().print(Text(escape_controls(text)))
 
 
+def print_command(text: str) -> None:
+    """A command in one line however long, so that it can be pasted."""
+    from rich.text import Text
+
+    with writing():
+        _console().print(Text(escape_controls(text)), soft_wrap=True)
+
+
 def points(change: float) -> str:
     """A change of a probability, in percentage points."""
     return f"{100 * change:+.3f}"

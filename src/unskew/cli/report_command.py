@@ -18,12 +18,14 @@ from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
     LogOptions,
+    at_option,
     check_specs,
     clean_before_option,
     level_option,
     log_options,
     metrics_option,
     names_option,
+    optional_reference_option,
     quick_option,
     recommenders_option,
     require_once,
@@ -43,29 +45,14 @@ _DEFAULT = "report.html"
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@grouped_option(
-    "--reference",
-    type=FILE,
-    metavar="T0|FILE",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date to compare with, or a saved marginal.",
-)
-@grouped_option(
-    "--at",
-    default="last",
-    show_default=True,
-    metavar="T1",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date of the profiles; a bare date is the end of that day.",
-)
+@optional_reference_option
+@at_option
 @recommenders_option
 @metrics_option
 @grouped_option(
     "--baseline",
     multiple=True,
-    metavar="SPEC",
+    metavar="[NAME=]SPEC",
     callback=lambda _context, _option, given: require_once("--baseline", given),
     group=Group.COMPARE,
     everyday=True,
@@ -177,7 +164,7 @@ def report(
         if not given:
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
-    from unskew.evaluation.evaluate_report import check_report_options
+    from unskew.evaluation.evaluate_report import check_report_options, name_baseline
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
@@ -186,16 +173,17 @@ def report(
     chosen = SelectionOptions(seed=seed, **selection)
     check_report_options(reference, None, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
     models = check_specs(recommenders, metrics)
-    ran = None if baseline is None else check_specs([baseline], metrics)
+    ran = None if baseline is None else name_baseline(baseline, models)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
     log = source.read(labels=[*([by] if by else []), *fit.labels])
+    then, now = source.read_dates(log, reference, at)
     done = make_log_page(
         log,
         models,
-        at=at,
-        reference=source.reference_of(reference),
+        at=now,
+        reference=source.reference_of(then),
         every=every,
         saved=before,
         campaigns=source.known.campaigns,

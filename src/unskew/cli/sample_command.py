@@ -88,8 +88,10 @@ def sample(
     source.check_outputs(output, inputs=[weights])
     fitted = ItemWeights.load(weights) if weights else None
     since, labels = (None, ()) if fitted is None else (fitted.reference, fitted.columns)
-    log = source.read_view(since=since, until=at, labels=labels, seed=seed)
-    snapshot = source.snapshot(log, at)
+    whole = source.read(labels)
+    _, date = source.read_dates(whole, None, at)
+    log = source.take_draws(whole, since=since, until=date, seed=seed)[0]
+    snapshot = source.snapshot(log, date)
     drawn = sample_pairs(snapshot, fitted, **chosen)
     drawn.save(output)
     users = len(drawn.table.column("user").unique())
@@ -97,7 +99,7 @@ def sample(
         print_json({**drawn.about, "users": users, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        out, date = drawn.about["users_excluded"], drawn.about["at"]
+        out = drawn.about["users_excluded"]
         left = f" ({percent(out['mass'])} of users excluded by the weights)" if out["count"] else ""
         pairs = f"{thousands(sample)} held-out pairs of {thousands(users)} users"
         print_line(f"{pairs} at {date} written to {output}{left}")

@@ -22,7 +22,6 @@ from unskew.progress import progress
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
-    from unskew.data.marginal import Marginal
     from unskew.data.priors import ItemPrior
     from unskew.data.snapshot import Snapshot
     from unskew.recommend.contract import Recommender
@@ -134,22 +133,22 @@ _LIMIT_OPTIONS = [
         help="Folder for data that does not fit into memory.  [default: that of the system]",
     ),
 ]
-reference_option = grouped_option(
-    "--reference",
-    required=True,
-    type=FILE,
-    metavar="T0|FILE",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date to compare with, or a saved marginal.",
-)
+_REFERENCE: dict[str, Any] = {
+    "type": FILE,
+    "metavar": "T0|FILE",
+    "group": Group.COMPARE,
+    "everyday": True,
+    "help": "Date to compare with (a bare date is the end of that day), or a saved marginal.",
+}
+reference_option = grouped_option("--reference", required=True, **_REFERENCE)
+optional_reference_option = grouped_option("--reference", **_REFERENCE)
 at_option = grouped_option(
     "--at",
-    required=True,
+    default="last",
     metavar="T",
     group=Group.COMPARE,
     everyday=True,
-    help="Date of the profiles; a bare date is the end of that day.",
+    help="Date of the profiles; a bare date is the end of that day.  [default: the end of the log]",
 )
 names_option = grouped_option(
     "--names",
@@ -248,7 +247,7 @@ quick_option = grouped_option(
 )
 _RECOMMENDER: dict[str, Any] = {
     "multiple": True,
-    "metavar": "SPEC",
+    "metavar": "[NAME=]SPEC",
     "group": Group.COMPARE,
     "everyday": True,
     "help": "Recommender to score. Repeatable.",
@@ -334,7 +333,7 @@ _CHANGE_OPTIONS = [
     grouped_option(
         "--baseline",
         multiple=True,
-        metavar="SPEC",
+        metavar="[NAME=]SPEC",
         callback=lambda _context, _option, given: require_once("--baseline", given),
         group=Group.COMPARE,
         everyday=True,
@@ -522,12 +521,16 @@ class LogOptions:
             if any(_is_same(path, other) for other in given[:k]):
                 raise InputError(f"{path} would be written twice", remedy="choose two output files")
 
-    def read_view(self, *, since: Any, until: str | None, labels: Sequence[str] = (), seed: int = 0) -> Log:
-        """Read the log and take the best view of it that what is known allows.
+    def read_dates(self, log: Log, reference: str | None, at: str, *, ordered: bool = True) -> tuple[Any, Any]:
+        """The two dates that are compared, as times of the whole log, which a view may not have; checked.
 
-        `since` and `until` are the dates that are compared; a `since` that names a file is no date.
+        A reference that names a file stays as it is.
         """
-        return self.take_draws(self.read(labels), since=since, until=until, seed=seed)[0]
+        now = log.moment(at).label
+        if reference is None or _is_reference_file(reference):
+            return reference, now
+        log.check_dates(reference, at, ordered=ordered)
+        return log.moment(reference).label, now
 
     def take_draws(
         self,
@@ -541,7 +544,8 @@ class LogOptions:
     ) -> list[Log]:
         """The best view of the log that what is known allows; several draws of it, where chance decides.
 
-        If models are `compared` on it, it is tested.
+        `since` and `until` are the dates that are compared; a `since` that names a file is no date. If models are
+        `compared` on the view, it is tested.
         """
         begin = since
         if since is not None and _is_reference_file(since):
@@ -575,7 +579,7 @@ class LogOptions:
         if self.known.is_given:
             print_view(log.view_report)
 
-    def snapshot(self, log: Log, at: str) -> Snapshot:
+    def snapshot(self, log: Log, at: Any) -> Snapshot:
         """The profiles at a date, with the P(u) and P(i|u) asked for."""
         return log.at(at, **self.priors())
 
@@ -583,12 +587,14 @@ class LogOptions:
         """P(u) and P(i|u), as `Log.at` takes them."""
         return {"p_user": self.p_user, "p_item": _item_prior(self.p_item)}
 
-    def reference(self, log: Log, given: str) -> Reference:
+    def reference(self, log: Log, given: Any) -> Reference:
         """A date of the log, or a file with a marginal."""
-        found = self.reference_of(given)
-        return self.snapshot(log, found) if isinstance(found, str) else found
+        from unskew.data.marginal import Marginal
 
-    def reference_of(self, given: str) -> str | Marginal:
+        reference = self.reference_of(given)
+        return reference if isinstance(reference, Marginal) else self.snapshot(log, reference)
+
+    def reference_of(self, given: Any) -> Any:
         """The date that was given, or the marginal in a file."""
         from unskew.data.marginal import Marginal
 

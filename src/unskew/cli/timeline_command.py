@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     metavar="B",
     group=Group.COMPARE,
     everyday=True,
-    help="Last date of the grid.  [default: the end of the log]",
+    help="Last date; always part of the grid.  [default: the end of the log]",
 )
 @grouped_option(
     "--every",
@@ -153,6 +153,7 @@ def timeline(
     """
     import pyarrow as pa
 
+    from unskew.data.relative_times import LAST
     from unskew.data.split_rule import SplitRule
     from unskew.over_time.timeline import timeline as make
     from unskew.over_time.timeline_files import TimelineFiles
@@ -163,14 +164,16 @@ def timeline(
     files = [str(file) for model in models.values() for file in traits_of(model).files]
     TimelineFiles.of(output, probabilities, resume=resume, items=bool(items))
     source.check_outputs(output, probabilities, inputs=[reference, names, *files])
-    log = source.read_view(since=reference, until=end, seed=seed)
+    whole = source.read()
+    then, _ = source.read_dates(whole, reference, LAST if end is None else end, ordered=False)
+    log = source.take_draws(whole, since=then, until=end, seed=seed)[0]
     followed = [item for text in items for item in item_ids(text, log)]
     ids = pa.array(followed, type=log.items.values.type)
     called = read_names_by_item(names, ids) if followed else None
     made = make(
         log,
         models,
-        reference=source.reference(log, reference),
+        reference=source.reference(log, then),
         start=start,
         end=end,
         every=every,

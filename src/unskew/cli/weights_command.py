@@ -90,9 +90,11 @@ def weights(
     source.check_outputs(output, inputs=[reference, names])
     if output is not None:
         fit.check_savable()
-    log = source.read_view(since=reference, until=at, labels=fit.labels)
-    now = source.snapshot(log, at)
-    before = source.reference(log, reference)
+    whole = source.read(labels=fit.labels)
+    start, end = source.read_dates(whole, reference, at)
+    log = source.take_draws(whole, since=start, until=end)[0]
+    now = source.snapshot(log, end)
+    before = source.reference(log, start)
     chosen = fit.keywords(log, min_items=min_items)
     fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **chosen)
     moved = _find_largest_changes(fitted, listed)

@@ -89,7 +89,7 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     "--recommender",
     "recommenders",
     multiple=True,
-    metavar="SPEC",
+    metavar="[NAME=]SPEC",
     group=Group.COMPARE,
     everyday=True,
     help="Recommender to score; g1 and g2 are fixed lists of items recommended most and "

@@ -5,12 +5,14 @@
 ``2013-06-01 10:30``                  a datetime; ``T`` may stand for the space
 ``2013-06-01T10:30:00.25``            seconds and a fraction of them may follow
 ``2013-06-01T10:30:00+02:00``         an offset from UTC may follow: ``Z``, ``UTC``, ``+02:00``, ``+0200``, ``+02``
+``20130601``                          a date, where no number can stand: see below
 ``2013-06``                           a month, for people alone: its last day, or its first where something begins
 ====================================  ===============================================================
 
 White space around it and one space before the offset do not matter, and 24:00 is midnight at the end of the day.
-Everything else is refused, above all the weeks of ISO 8601 (2013-W22-6) and 20130601. In a log whose times are
-numbers that is a number, which is refused if it lies outside the log and so must be meant as a date.
+Everything else is refused, above all the weeks of ISO 8601 (2013-W22-6). 20130601 is a date for a log of dates,
+and in a column of which all values are such dates. In a log whose times are other numbers it is a number, which is
+refused if it lies outside the log and so must be meant as a date.
 
 The patterns are regular expressions that Python and DuckDB read alike. They do not know how long a month is: that
 a day exists is checked by `parse_time` here and by a cast in DuckDB.

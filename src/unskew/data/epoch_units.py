@@ -1,11 +1,13 @@
-"""Numbers that count since 1970: what they count, told from how large they are."""
+"""Numbers that stand for dates: what they count and since when, from how large they are."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 
+from unskew.data.date_grammar import parse_compact_date
 from unskew.data.times import PER_SECOND
 
+_EXCEL = date(1899, 12, 30)  # day 0 of its dates from March 1900 on
 _FIRST, _LAST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2100))
 
 
@@ -22,3 +24,32 @@ def find_epoch_unit(first: float, last: float) -> str | None:
         if _FIRST * per <= first and last <= _LAST * per:
             return unit
     return None
+
+
+def find_excel_dates(first: float, last: float) -> tuple[date, date] | None:
+    """The dates that numbers from `first` to `last` are in Excel, if all lie in the years 1990 to 2099.
+
+    They may as well count days since something else, so that they are advice and never read so.
+
+    >>> find_excel_dates(40737, 41000.5), find_excel_dates(0, 500)
+    ((datetime.date(2011, 7, 13), datetime.date(2012, 4, 1)), None)
+    """
+    least, most = ((date(year, 1, 1) - _EXCEL).days for year in (1990, 2100))
+    if not (least <= first and last < most):
+        return None
+    return _EXCEL + timedelta(days=int(first)), _EXCEL + timedelta(days=int(last))
+
+
+def advise_on_numbers(first: float, last: float) -> str:
+    """What to do about numbers from `first` to `last` that may be dates and are not read so; empty if nothing."""
+    if parse_compact_date(first) and parse_compact_date(last):
+        return (
+            f"if times such as {first:.0f} are dates, give the date as {last:.0f} too, or cast the column to dates"
+        )
+    excel = find_excel_dates(first, last)
+    if excel is None:
+        return ""
+    return (
+        f"if they are dates of Excel, {excel[0]} to {excel[1]}, format the column as yyyy-mm-dd there and save it "
+        "again"
+    )

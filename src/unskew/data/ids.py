@@ -82,6 +82,29 @@ class Ids:
         found = pc.index_in(values, value_set=self.values)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
+    def match(self, wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
+        """The codes of ids of another table, which may have them in another type; -1 for an id that is not here.
+
+        17511, 17511.0, "17511" and "17511.0" are the same id, unless both "17511" and "17511.0" are here.
+
+        >>> Ids.of(pa.array([17511, 17512])).match(["17512.0", "17511", "x"]).tolist()
+        [1, 0, -1]
+        >>> Ids.of(pa.array(["17511", "guest"])).match([17511.0]).tolist()
+        [0]
+        """
+        values = _as_array(wanted)
+        codes = self.codes(values)
+        theirs, ours = kind_of(values.type), kind_of(self.values.type)
+        if (codes >= 0).all() or {theirs, ours} <= _NUMBERS or not {theirs, ours} <= {"text", *_NUMBERS}:
+            return codes
+        texts = _write_ids(values)
+        if ours == "text":
+            places = pc.index_in(texts, value_set=_write_ids(self.values))
+            places = np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        else:
+            places = self.codes(ids_of_texts(texts, self))
+        return np.where(codes >= 0, codes, places)
+
     def require_codes(self, wanted: Iterable[Any] | pa.Array, what: str) -> npt.NDArray[np.int64]:
         """The codes of items that must be here; `what` says in an error who asks for them."""
         if isinstance(wanted, str | bytes) or not isinstance(wanted, Iterable):
@@ -171,6 +194,17 @@ def are_comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
     if pa.types.is_null(theirs):
         return True
     return kind_of(theirs) == kind_of(ours) or {kind_of(theirs), kind_of(ours)} == _NUMBERS
+
+
+def _write_ids(values: pa.Array) -> pa.Array:
+    """Ids as texts, whole numbers without decimals: 17511 for 17511.0 and for "17511.0"."""
+    if kind_of(values.type) == "decimal numbers":
+        numbers = [
+            int(value) if value is not None and value == value // 1 else value for value in values.to_pylist()
+        ]
+        return pa.array([None if number is None else str(number) for number in numbers], type=pa.string())
+    texts = values.cast(pa.string())
+    return pc.replace_substring_regex(texts, pattern=r"^(0|-?[1-9][0-9]*)\.0+$", replacement=r"\1")
 
 
 def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from unskew.data.date_grammar import SPACE
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.time_steps import Step
 from unskew.data.times import UNIT_WORDS, Moment, TimeAxis
 from unskew.errors import TimeError, option
@@ -69,7 +69,8 @@ class LogSpan:
         shown = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
         unit = None if self.axis.is_calendar else find_epoch_unit(self.first, self.last)
         if unit is None:
-            return TimeError(f"{error.message} ({shown})", remedy=error.remedy)
+            advice = "" if self.axis.is_calendar else advise_on_numbers(self.first, self.last)
+            return TimeError(f"{error.message} ({shown})", remedy=f"{error.remedy}{'; ' * bool(advice)}{advice}")
         return TimeError(
             f"{error.message} ({shown})",
             remedy=f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says",

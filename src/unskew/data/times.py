@@ -181,6 +181,9 @@ class TimeAxis:
         month = parse_month(text)
         if month is not None:
             return month[1], 0
+        compact = parse_compact_date(text) if self.is_calendar else None
+        if compact is not None:
+            return compact, 0
         if self.is_calendar:
             raise TimeError(f"{text!r} is not a date", remedy=HOW_TO_WRITE)
         raise TimeError(f"{text!r} is not a time of this log", remedy="give a number such as 330")
@@ -195,6 +198,9 @@ class TimeAxis:
         if self.kind in ("integer", "epoch"):
             tick = math.floor(value)
             return Moment(_clamp(tick), tick if tick == value else value)
+        day = parse_compact_date(value)
+        if day is not None:
+            return Moment(_clamp(self._end_of_day(day)), day.isoformat())
         raise TimeError(
             f"{value!r} is a number, but the times of this log are dates", remedy="give a date such as 2013-06-01"
         )

@@ -16,6 +16,7 @@
 - `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation
 - `independent_units`: users or draws, paired
 - `comparison`: recommenders against each other; `changes`: one date against another
+- `verdict`: whether a recommender beats another one; `find_verdicts`: the scenarios of a log, scored for it
 - `debiased_test_set`: test sets for other libraries
 - `evaluate_report`: all of it for one date and a reference, as a `report`
 - `averaged_draws`: a report on several draws of a view, averaged

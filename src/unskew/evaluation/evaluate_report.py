@@ -16,6 +16,7 @@ from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.relative_times import LAST
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
@@ -41,7 +42,7 @@ from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
 from unskew.views.knowledge import Knowledge
 from unskew.views.production_choice import is_auto
-from unskew.weights.alignment import Reference, resolve_reference
+from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
@@ -55,7 +56,7 @@ def report(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders,
     *,
-    at: Any,
+    at: Any = None,
     reference: Any = None,
     weights: ItemWeights | None = None,
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
@@ -84,7 +85,7 @@ def report(
     recommenders
         One or several, as for `evaluate`, or a mapping from the name that each is to have.
     at
-        The date of the profiles, as for `Log.at`.
+        The date of the profiles, as for `Log.at`; by default the end of the log.
     reference
         A date to compare with, or whatever else `fit_weights` takes: weights are fitted to it, and if it is a date
         the recommenders are scored there as well.
@@ -147,7 +148,10 @@ def report(
     named = name_recommenders(recommenders)
     wanted = distinct_metrics(metric, several=selection.after is not None)
     check_user_metrics(wanted, selection.sample)
-    ran = None if baseline is None else _name_baseline(baseline, named)
+    ran = None if baseline is None else name_baseline(baseline, named)
+    at = LAST if at is None else at
+    if is_date(reference):
+        logs[0].check_dates(reference, at)
     request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
     plain = logs[0]
     if knowledge is not None:
@@ -205,9 +209,19 @@ class _Request:
         )
 
     def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
-        """Some of the recommenders, the baseline among them, on one view."""
+        """Some of the recommenders, the baseline among them, on one view.
+
+        Weights or a marginal of another view do not fit this one: weights are fitted to their reference date.
+        """
         everything = {**self.models, **(self.baseline or {})}
-        return replace(self, models={name: everything[name] for name in names}, baseline=None).prepare(log)
+        request = replace(self, models={name: everything[name] for name in names}, baseline=None)
+        source: Any = self.reference if self.weights is None else self.weights
+        view = getattr(getattr(source, "policy", None), "view", log.view)
+        if (view, getattr(source, "view_details", log.view_details)) != (log.view, log.view_details):
+            fit = self.fit if self.weights is None else self.weights.options
+            since = _find_since(log, self.reference, self.weights)
+            request = replace(request, weights=None, reference=since, fit=fit)
+        return request.prepare(log)
 
     def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
         """The same of a log on a cluster, without verdicts."""
@@ -504,16 +518,16 @@ def _refit_score(score: Score, again: Repetitions, ranks: HeldOutRanks, bounds: 
     return replace_interval(score, repeats, target_known=again.target_known, bounds=bounds)
 
 
-def _name_baseline(
+def name_baseline(
     baseline: AnyRecommender | Mapping[str, AnyRecommender], named: Mapping[str, Recommender]
 ) -> dict[str, Recommender]:
     """The baseline under a name; under that of a recommender that is the same, and under no name of another."""
-    given = name_recommenders(baseline)
-    if len(given) != 1:
-        raise PolicyError(f"{option('baseline')} is one recommender, not {len(given)}")
-    [(name, model)] = given.items()
+    alone = name_recommenders(baseline)
+    if len(alone) != 1:
+        raise PolicyError(f"{option('baseline')} is one recommender, not {len(alone)}")
+    [(name, model)] = alone.items()
     if name not in named:
-        return given
+        return alone
     same = str(named[name]) == str(model)
     return {name: named[name]} if same else {f"{name} (baseline)": model}
 

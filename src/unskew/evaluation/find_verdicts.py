@@ -159,7 +159,7 @@ class VerdictPlan:
 
     def _is_about(self, view: ScenarioView, pair: tuple[str, str]) -> bool:
         """Whether a scenario concerns two recommenders: not if a third one stands for production in it."""
-        return view.stand_in in pair or view.stand_in not in self.models
+        return view.compared is None or view.compared in pair
 
     def _make_scenario(
         self, ranked: Scored, pair: tuple[str, str], metric: Metric, name: str, view: str
@@ -173,7 +173,7 @@ class VerdictPlan:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
         share, placebo = view.share, view.share.placebo
         limits = (share.uncorrected, share.low, share.high)
-        caused = Part(*(view.fraction * max(limit, 0.0) for limit in limits))
+        caused = Part(*(min(max(view.fraction * limit, 0.0), 1.0) for limit in limits))
         return replace(scenario, induced_share=caused, placebo=None if placebo is None else placebo.to_dict())
 
     def _list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:

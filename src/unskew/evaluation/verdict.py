@@ -202,10 +202,11 @@ def decide(scenarios: Sequence[Scenario], level: float) -> tuple[Decision, float
     """The decision that scenarios allow, and the range: the hull of the trusted ones if any, else of all."""
     trusted = [scenario for scenario in scenarios if scenario.trusted]
     counted = trusted or list(scenarios)
-    low = min(scenario.difference.low for scenario in counted)
-    high = max(scenario.difference.high for scenario in counted)
-    if math.isnan(low) or math.isnan(high):
+    lows = [scenario.difference.low for scenario in counted]
+    highs = [scenario.difference.high for scenario in counted]
+    if any(map(math.isnan, [*lows, *highs])):  # of which min and max may lose sight
         return "undecided", math.nan, math.nan
+    low, high = min(lows), max(highs)
     if low > 0:
         return "better", low, high
     if high < 0:

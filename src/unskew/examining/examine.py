@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
@@ -24,6 +24,7 @@ from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning,
 from unskew.examining.examination import Examination, ProfileSizes
 from unskew.examining.next_commands import write_commands, write_options
 from unskew.examining.protocol_advice import advise_protocol
+from unskew.reading.column_contents import TableContents
 from unskew.reading.column_guesses import ROLES, guess_columns
 from unskew.reading.column_types import is_missing
 from unskew.reading.file_options import FileOptions
@@ -113,20 +114,20 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
     try:
         with open_source(source, options) as found:
             seen = Examination(found.name, tuple(found.columns))
-            known, guessed = guess_columns(found.columns, _sample(found), given)
-            seen = replace(seen, roles=known, guessed=tuple(guessed), rows=_count(found))
-            narrow = found.narrow([name for name in known.values() if name in found.columns])
-            nulls = {r: _count(narrow, is_missing(name)) for r, name in known.items() if name in found.columns}
-            seen = replace(seen, nulls=nulls)
+            table = found.narrow(list(found.columns))
+            guess = guess_columns(TableContents(table, table.sample()), given)
+            seen = replace(seen, roles=guess.roles, guessed=tuple(guess.guessed), rows=_count(table))
+            known = {role: name for role, name in guess.roles.items() if name in table.columns}
+            seen = replace(seen, nulls={role: _count(table, is_missing(name)) for role, name in known.items()})
     except UnskewError as error:
         if seen is None:  # it cannot be opened at all
             raise
         return replace(seen, roles={}, problems=(_explain(error, name_option),))
-    missing = [role for role in ROLES if role not in seen.roles]
-    if missing:
-        flags = enumerate_words([option(role) for role in missing])
-        said = f"it is not clear which column is the {enumerate_words(missing)}: say so with {flags}"
-        return replace(seen, problems=(_explain(UnskewError(said), name_option),))
+    if guess.missing:
+        flags = enumerate_words([option(role) for role in guess.missing])
+        remedy = "join them into one column and " * guess.has_split_dates + f"name it with {flags}"
+        problem = UnskewError(guess.explain_missing(), remedy=remedy)
+        return replace(seen, problems=(_explain(problem, name_option),))
     return seen
 
 
@@ -153,7 +154,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
             single,
         ),
         campaigns=tuple(map(str, windows)),
-        notes=(*notes, *_warn_of_single_items(single)),
+        notes=(*notes, *_advise_on_times(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows)),
@@ -169,6 +170,12 @@ def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
         return (), (f"campaigns were not looked for: {error}",)
 
 
+def _advise_on_times(log: Log) -> tuple[str, ...]:
+    """What plain numbers may be that are not read as dates."""
+    advice = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
+    return (f"the times are plain numbers: {advice}",) if advice else ()
+
+
 def _warn_of_single_items(share: float) -> tuple[str, ...]:
     """That many users are left with an empty profile once an item is held out."""
     if share <= _MOST_SINGLE:
@@ -182,11 +189,6 @@ def _name_place(source: Any) -> list[str]:
     if not names_files(source):
         return ["events.parquet"]
     return [str(source)] if isinstance(source, str | Path) else [str(one) for one in source]
-
-
-def _sample(source: Source) -> list[tuple[str, ...]]:
-    """Some rows of the source as texts; a table is converted for it, all of it."""
-    return source.narrow(list(source.columns)).sample()
 
 
 def _count(source: Source, condition: str = "true") -> int:

@@ -13,6 +13,7 @@ from unskew.files import hash_files
 from unskew.known_truths.case import VERSIONS, Case
 from unskew.recommend.constant import Constant
 from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.parameters import split_name
 from unskew.recommend.specs import AnyRecommenders, is_one_recommender, name_recommenders
 
 PUSHED, UNPUSHED = "g1", "g2"
@@ -48,11 +49,17 @@ def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
     else:
         several: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
         named = {}
-        for one in several:
-            name = one if isinstance(one, str) else next(iter(name_recommenders([one])))
+        for contestant in several:
+            if isinstance(contestant, str):
+                label, spec = split_name(contestant)
+                name, model = label or spec, CONTESTANTS.get(spec, spec)
+            else:
+                name, model = next(iter(name_recommenders([contestant]))), contestant
             if name in named:
-                raise InputError(f"recommender {name!r} is given twice", remedy="give each once")
-            named[name] = CONTESTANTS.get(name, one) if isinstance(one, str) else one
+                raise InputError(
+                    f"recommender {name!r} is given twice", remedy="give each once, or other names with NAME=SPEC"
+                )
+            named[name] = model
     special = (PUSHED, UNPUSHED, *VERSIONS)
     labels = {name: one for name, one in named.items() if isinstance(one, str) and one in special}
     models = {name: one for name, one in named.items() if name not in labels}

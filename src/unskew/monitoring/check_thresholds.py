@@ -10,6 +10,7 @@ from typing import Any, Unpack
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.relative_times import LAST
 from unskew.data.snapshot import Snapshot
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.changes import Change
@@ -22,7 +23,7 @@ from unskew.monitoring.check_result import Check, CheckedThreshold
 from unskew.monitoring.thresholds import Thresholds
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import percent, thousands
-from unskew.weights.alignment import resolve_reference
+from unskew.weights.alignment import is_date, resolve_reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
@@ -32,7 +33,7 @@ def check(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders | None = None,
     *,
-    at: Any,
+    at: Any = None,
     reference: Any,
     thresholds: Thresholds | Mapping[str, float],
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
@@ -74,6 +75,9 @@ def check(
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     if reference is None:
         raise PolicyError(f"a check compares with a date: give {option('reference')}")
+    at = LAST if at is None else at
+    if is_date(reference):
+        first.check_dates(reference, at)
     named = {} if recommenders is None else name_recommenders(recommenders)
     scored: Report | None = None
     limits.require_recommenders(named)

@@ -8,7 +8,7 @@
 - `csv_files`, `json_files`, `columnar_files`, `excel_files`, `database_files`: how files of each format are opened
 - `text_sniffing`, `text_encodings`: separator, quotes, header and encoding, told from the first lines
 - `column_types`, `column_times`, `time_formats`: what a column holds, decided from its type or from all its values
-- `column_guesses`, `column_synonyms`: which columns are users, items and times
+- `column_guesses`, `column_synonyms`, `column_contents`: which columns are users, items and times
 - `exposures`: who was shown what when, marked in a log
 - `typed_rows`: ids as they are, times as ticks; checked
 - `encoder`: from rows to arrays, by `loop_encoder` where they are plain, else by `sql_encoder`

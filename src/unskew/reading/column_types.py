@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
-from unskew.errors import ColumnError, TimeError, option
+from unskew.errors import ColumnError, ReadingNotice, TimeError, option
 from unskew.reading.column_times import ZONED_NANOSECONDS, read_text_times
 from unskew.reading.sources import Part, Source
 from unskew.reading.sql import find_types, quote_name
@@ -32,6 +33,7 @@ class TimeColumn:
 
     expression: str
     axis: TimeAxis
+    is_compact: bool = False  # numbers such as 20130601
 
 
 def family_of(kind: str) -> str:
@@ -139,17 +141,21 @@ def id_expression(source: Source, kind: str, short: str, name: str) -> str:
     """SQL for a column of ids: null where there is none."""
     if kind.endswith("]") or kind.startswith(("STRUCT", "MAP", "UNION", "VARIANT", "INTERVAL")):
         raise ColumnError(f"column {name!r} holds {kind}: an id must be one number or one text")
-    if kind in _DECIMALS:
+    if kind in _DECIMALS or kind.startswith("DECIMAL"):
         _refuse_wide_parts(source, name)
+        whole = f"TRY_CAST({short} AS BIGINT)"
+        exact = f"abs({short}) <= {2**53}" if kind in _DECIMALS else "true"
+        if all_values(source, short, f"isnan({short}::DOUBLE) OR ({whole} = {short} AND {exact})"):
+            return whole
+        if kind not in _DECIMALS:
+            return short
         return f"CASE WHEN isnan({short}) THEN NULL ELSE {short} END"
     if kind == "UUID":
         return f"{short}::VARCHAR"
-    if (
-        kind == "VARCHAR"
-        and source.is_text
-        and all_values(source, short, f"TRY_CAST({short} AS BIGINT)::VARCHAR = {short}")
-    ):
-        return f"{short}::BIGINT"
+    if kind == "VARCHAR" and source.is_text:
+        for whole in (short, f"regexp_replace({short}, '\\.0+$', '')"):  # 17511, and 17511.0 of a column with gaps
+            if all_values(source, short, f"TRY_CAST({whole} AS BIGINT)::VARCHAR = {whole}"):
+                return f"{whole}::BIGINT"
     if kind in ("UBIGINT", "HUGEINT") and source.is_typed_by_value:
         fits = all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL")
         return f"{short}::BIGINT" if fits else short
@@ -184,8 +190,10 @@ def flag_expression(source: Source, kind: str, short: str, name: str) -> str:
     raise ColumnError(f"column {name!r} holds {kind.lower()} values: exposed must be true or false")
 
 
-def time_column(source: Source, kind: str, short: str, name: str, how: TimeReading = _AS_WRITTEN) -> TimeColumn:
-    """How to read a column of times."""
+def time_column(
+    source: Source, kind: str, short: str, name: str, how: TimeReading = _AS_WRITTEN, *, last_year: int = 2099
+) -> TimeColumn:
+    """How to read a column of times; of numbers such as 20130601, if none is later than `last_year`."""
     zone, unit = source.zone(name), how.unit
     if kind == _NOTHING:
         return TimeColumn("NULL::BIGINT", TimeAxis("integer"))
@@ -198,13 +206,18 @@ def time_column(source: Source, kind: str, short: str, name: str, how: TimeReadi
             f"{option('time_format', how.format)} reads texts, but column {name!r} holds {kind.lower()} values",
             remedy=f"leave out {option('time_format')}",
         )
+    is_number = kind in (*_INTEGERS, *_WIDE, *_DECIMALS) or kind.startswith("DECIMAL")
+    if unit is None and is_number:
+        dates = _read_compact_dates(source, short, name, last_year)
+        if dates is not None:
+            return dates
     if kind in _INTEGERS:
         return _read_integers(f"{short}::BIGINT", unit)
     if kind in _WIDE:
         if not all_values(source, short, f"TRY_CAST({short} AS BIGINT) IS NOT NULL"):
             raise TimeError(f"column {name!r} holds integers beyond 64 bits: they cannot be times")
         return _read_integers(f"{short}::BIGINT", unit)
-    if kind in _DECIMALS or kind.startswith("DECIMAL"):
+    if is_number:
         return _read_decimals(source, f"{short}::DOUBLE", name, unit)
     if unit is not None:
         raise TimeError(
@@ -282,6 +295,25 @@ def is_missing(name: str) -> str:
     number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
     is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE') OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
     return f"({column} IS NULL OR (({is_number}) AND isnan({number})))"
+
+
+def _read_compact_dates(source: Source, short: str, name: str, last_year: int) -> TimeColumn | None:
+    """Numbers as dates if every one of them is a date such as 20130601; else None."""
+    number = f"TRY_CAST({short} AS BIGINT)"
+    day = f"TRY_CAST(try_strptime({number}::VARCHAR, '%Y%m%d') AS DATE)"
+    is_date = f"{number} = {short} AND {number} BETWEEN 19000101 AND {last_year}1231 AND {day} IS NOT NULL"
+    if not all_values(source, short, f"{is_date} OR isnan(({short})::DOUBLE)"):
+        return None
+    [(example,)] = source.connection.execute(f"SELECT min({number}) FROM raw").fetchall()
+    if example is None:
+        return None
+    text = str(example)
+    warnings.warn(
+        f"column {name!r} holds times such as {text}, read as dates: {text[:4]}-{text[4:6]}-{text[6:]}",
+        ReadingNotice,
+        stacklevel=2,
+    )
+    return TimeColumn(f"date_diff('day', DATE '1970-01-01', {day})", TimeAxis("date", "day"), is_compact=True)
 
 
 def _read_integers(expression: str, unit: str | None) -> TimeColumn:

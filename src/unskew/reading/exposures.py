@@ -48,7 +48,7 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         ``repeats=True``.
     within
         How long an exposure counts: a number in the log's unit (of days if the log has dates), a timedelta, or
-        text such as ``"30d"``. By default for ever.
+        text such as ``"30d"``: for interactions in [shown, shown + 30 days). By default for ever.
 
     Examples
     --------
@@ -178,19 +178,18 @@ def _judge_known(known: int, total: int, source: str) -> None:
 
 
 def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
-    if kind_of(theirs.values.type) == "integers" and kind_of(ours.values.type) == "text":
-        return ours.codes(theirs.values.cast(ours.values.type))  # in a text file, all may happen to be numbers
-    if not are_comparable(theirs.values.type, ours.values.type):
+    codes = ours.match(theirs.values)
+    if not are_comparable(theirs.values.type, ours.values.type) and (codes < 0).all():
         raise InputError(
             f"the {what}s of {shown.source} are {kind_of(theirs.values.type)}, those of the log "
             f"{kind_of(ours.values.type)}",
             remedy="make them the same type",
         )
-    return ours.codes(theirs.values)
+    return codes
 
 
 def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | None) -> Mask:
-    """Which rows have an exposure of the same pair at their time or before, but not longer ago than `within`."""
+    """Which rows have an exposure of the same pair at their time or before, less than `within` ago."""
     pairs, first = np.unique(shown, return_index=True)
     place = find_sorted(pairs, key)
     exposed: Mask = np.zeros(len(key), dtype=np.bool_)
@@ -205,6 +204,6 @@ def _follow(key: Codes, time: Times, shown: Codes, when: Times, within: float | 
     seen = np.where(is_row[order] == 0, np.arange(len(order)), -1)
     latest = order[np.maximum.accumulate(seen).clip(0)]
     follows = (is_row[order] == 1) & (both[latest] == both[order]) & (is_row[latest] == 0)
-    follows &= times[order] - times[latest] <= within
+    follows &= times[order] - times[latest] < within
     exposed[rows[order[follows] - len(shown)]] = True
     return exposed

@@ -98,8 +98,9 @@ def read_log(
     Notes
     -----
     A repeated (user, item) counts once, at its earliest time. With `removed`, the stays of an item in a
-    profile that overlap are joined, and it may come back later. Ids keep their type; ids in text files
-    are integers if every one of them is written as one ("7", but not "007").
+    profile that overlap are joined, and it may come back later. Ids keep their type, but decimal numbers that
+    are all whole become integers; ids in text files are integers if every one of them is written as one ("7" or
+    "7.0", but not "007").
 
     Examples
     --------

@@ -91,12 +91,23 @@ def read_spark_rows(
     typed = frame.select(*chosen)
     missing = [F.col(c).isNull() for c in "uit"]
     anything = reduce(lambda one, other: one | other, missing)
+    decimals = [
+        c for c in "ui" if typed.schema[c].dataType.simpleString().startswith(("float", "double", "decimal"))
+    ]
+    broken = [F.count_if((F.col(c) != F.rint(c)) | (F.abs(c) > 2**53)) for c in decimals]
     figures = typed.agg(
-        F.count("*"), F.count_if(anything), *(F.count_if(test) for test in missing), F.min("t"), F.max("t")
+        F.count("*"),
+        F.count_if(anything),
+        *(F.count_if(test) for test in missing),
+        F.min("t"),
+        F.max("t"),
+        *broken,
     )
     progress().stage(f"reading {source} on Spark")
     [row] = run_job(frame.sparkSession, f"reading {source}", figures.collect)
-    total, dropped, *each, first, last = row
+    total, dropped, *each, first, last = row[: len(row) - len(decimals)]
+    for c, n in zip(decimals, row[len(row) - len(decimals) :], strict=True):
+        typed = typed if n else typed.withColumn(c, F.col(c).cast("bigint"))
     if total == 0:
         raise EmptyError(f"{source} has no rows")
     for name, n in zip((names.user, names.item, names.time), each, strict=True):
@@ -134,7 +145,7 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     mine = rows.frame.select("*", F.lit(1).alias("is_row"), F.lit(None).cast(ticks).alias("shown"))
     before = Window.partitionBy("u", "i").orderBy("t", "is_row").rowsBetween(Window.unboundedPreceding, 0)
     latest = F.max("shown").over(before)
-    follows = latest.isNotNull() if within is None else F.coalesce(F.col("t") - latest <= within, F.lit(False))
+    follows = latest.isNotNull() if within is None else F.coalesce(F.col("t") - latest < within, F.lit(False))
     both = mine.unionByName(seen).withColumn("x", follows).where("is_row = 1")
     return replace(rows, frame=both.select("u", "i", "t", "x", *rows.numbers), marked=True)
 

@@ -95,7 +95,8 @@ class TypedRows:
             f"{when.expression} AS t",
         ]
         if self.removed:
-            left = time_column(self.source, types["r"], "r", self.removed, self.times)
+            last_year = 9999 if when.is_compact else 2099  # 99991231 is often what never leaves has
+            left = time_column(self.source, types["r"], "r", self.removed, self.times, last_year=last_year)
             chosen.append(f"{align_times(self.source, left, self.removed, when, self.names.time)} AS r")
         if self.exposed:
             chosen.append(f"{flag_expression(self.source, types['x'], 'x', self.exposed)} AS x")

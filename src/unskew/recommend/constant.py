@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Mask
-from unskew.data.ids import Ids, ids_of_texts
+from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -91,7 +91,7 @@ class ConstantOfTexts(Constant):
 
     def _find_codes(self, ids: Ids) -> Codes:
         texts = list(self.items)
-        codes = ids.codes(ids_of_texts(pa.array(texts, type=pa.string()), ids))
+        codes = ids.match(pa.array(texts, type=pa.string()))
         for text, code in zip(texts, codes, strict=True):
             if code < 0:
                 raise InputError(f"{self}: the log has no item {text!r} (it has {ids.examples()})")

@@ -1,8 +1,9 @@
-"""Parameters written as text, ``name?a=1&b=x``: taken apart, and converted by the signature that takes them."""
+"""Recommenders written as text, ``name=kind?a=1&b=x``: taken apart, and parameters converted by signature."""
 
 from __future__ import annotations
 
 import inspect
+import re
 import types
 import typing
 from collections.abc import Callable, Mapping
@@ -14,7 +15,28 @@ from unskew.text import did_you_mean
 
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", types.NoneType: "none"}
+_HOW_TO_NAME = "write NAME=SPEC, as in v2=knn?neighbours=20"
 _TRIED = (types.NoneType, bool, int, float)  # in this order, where several are allowed
+
+
+def split_name(spec: str) -> tuple[str | None, str]:
+    """The name that a text gives to a recommender, None if it gives none, and the spec behind it.
+
+    A ``=`` before any ``:`` or ``?`` ends the name.
+
+    >>> split_name("als=table:lists.csv"), split_name("knn?neighbours=20"), split_name("constant:a=b")
+    (('als', 'table:lists.csv'), (None, 'knn?neighbours=20'), (None, 'constant:a=b'))
+    """
+    text = spec.strip()
+    head = re.split("[:?]", text, maxsplit=1)[0]
+    if "=" not in head:
+        return None, text
+    name, _, rest = (part.strip() for part in text.partition("="))
+    if not name:
+        raise InputError(f"{text!r} has no name before the =", remedy=_HOW_TO_NAME)
+    if not rest:
+        raise InputError(f"{text!r} has no recommender after the =", remedy=_HOW_TO_NAME)
+    return name, rest
 
 
 def parse_spec(spec: str) -> tuple[str, dict[str, str]]:

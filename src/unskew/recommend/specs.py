@@ -1,7 +1,8 @@
 """Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``./mine.py:Model``.
 
-A spec is a name, then what it is made from after a colon, then parameters after a question mark. Parameters are
-read by the signature of the recommender, in `unskew.recommend.parameters`.
+A spec is a kind, then what it is made from after a colon, then parameters after a question mark. Parameters are
+read by the signature of the recommender, in `unskew.recommend.parameters`. ``NAME=SPEC`` gives it the name that
+results show.
 
 **A spec can run anything**: ``package.module:Class`` is imported and called. One that comes from a file, and not
 from the person who runs the command, has to pass `require_shipped` first, and one of a configuration file
@@ -23,7 +24,7 @@ from unskew.recommend.contract import Recommender
 from unskew.recommend.display_name import is_nameless, with_name
 from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.imports import file_of, import_object
-from unskew.recommend.parameters import convert_parameters, parse_spec
+from unskew.recommend.parameters import convert_parameters, parse_spec, split_name
 from unskew.recommend.table import Table
 from unskew.text import did_you_mean, first_line, one_line, with_article
 
@@ -67,18 +68,21 @@ def recommender(spec: Any) -> Recommender:
         - ``./mine.py:Class?name=value``: a class, an object or a function ``f(profile, k)`` in a Python file;
         - ``package.module:Class?name=value``: the same in a module that Python finds, in the current directory
           first;
+        - ``NAME=SPEC``: any of these under another name, such as ``als=table:lists.csv``;
         - an object with ``fit`` and ``recommend``, a class of such objects, a model of `implicit`, or a function.
 
     Returns
     -------
     Recommender
-        Its ``str`` is the text of the spec.
+        Its ``str`` is its name, or the text of the spec if it has none.
 
     Examples
     --------
     >>> from unskew.recommend import recommender
     >>> print(recommender("knn?neighbours=20"))
     knn?neighbours=20
+    >>> print(recommender("v2=knn?neighbours=20"))
+    v2
     >>> recommender("knn?neighbors=20")
     Traceback (most recent call last):
     ...
@@ -87,7 +91,8 @@ def recommender(spec: Any) -> Recommender:
     if not isinstance(spec, str):
         model = _make_recommender(spec, getattr(spec, "__name__", type(spec).__name__), {})
         return with_name(model, type(model).__name__) if is_nameless(model) else model
-    return with_name(_make_from_text(spec.strip()), spec.strip())
+    name, text = split_name(spec)
+    return with_name(_make_from_text(text), text if name is None else name)
 
 
 def require_shipped(spec: str) -> None:
@@ -129,7 +134,9 @@ def require_allowed(spec: str, *, allow_code: bool, where: str) -> None:
     ...
     unskew.errors.PolicyError: unskew.toml names the recommender './mine.py:Model', which runs code that ...
     """
-    if allow_code or not isinstance(spec, str) or spec.strip().partition(":")[0] == "table" or is_shipped(spec):
+    if allow_code or not isinstance(spec, str):
+        return
+    if split_name(spec)[1].partition(":")[0] == "table" or is_shipped(spec):
         return
     raise PolicyError(
         f"{where} names the recommender {spec!r}, which runs code that unskew does not ship",
@@ -139,8 +146,8 @@ def require_allowed(spec: str, *, allow_code: bool, where: str) -> None:
 
 def is_shipped(spec: str) -> bool:
     """Whether a spec names a recommender that unskew ships, with any parameters."""
-    name = spec.partition("?")[0].strip()
-    return name.startswith("constant:") or (name in SHIPPED and name != "constant")
+    kind = split_name(spec)[1].partition("?")[0].strip()
+    return kind.startswith("constant:") or (kind in SHIPPED and kind != "constant")
 
 
 def is_one_recommender(given: Any) -> bool:
@@ -155,18 +162,30 @@ def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
         wrong = [name for name in given if not isinstance(name, str)]
         if wrong:
             raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
-        named = [(name, recommender(one)) for name, one in given.items()]
+        named = [(name, recommender(spec)) for name, spec in given.items()]
     else:
         several = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
-        named = [(str(model), model) for model in map(recommender, several)]
+        named = [_name_recommender(spec) for spec in several]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
     models = dict(named)
     for name in models:
         if sum(name == other for other, _ in named) > 1:
-            rename = "" if all(isinstance(one, str) for one in several) else ", or give them names with a mapping"
-            raise InputError(f"recommender {name!r} is given twice", remedy=f"give each once{rename}")
+            by_text = all(isinstance(spec, str) for spec in several)
+            rename = "NAME=SPEC" if by_text else "a mapping"
+            raise InputError(
+                f"recommender {name!r} is given twice", remedy=f"give each once, or other names with {rename}"
+            )
     return models
+
+
+def _name_recommender(spec: AnyRecommender) -> tuple[str, Recommender]:
+    """The name of a recommender in results, and the recommender under its own."""
+    name, text = split_name(spec) if isinstance(spec, str) else (None, "")
+    if name is None:
+        model = recommender(spec)
+        return str(model), model
+    return name, with_name(_make_from_text(text), text)
 
 
 def _make_from_text(spec: str) -> Recommender:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.ids import Ids, are_comparable, ids_of_texts, kind_of
+from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.times import Moment, TimeAxis
 from unskew.errors import InputError, TimeError, UnskewWarning
@@ -124,16 +124,15 @@ def name_column(rows: Rows, role: str, name: str) -> str:
 
 def find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     """The codes of ids in a log, -1 for those that it does not have."""
-    if is_text:
-        return ids.codes(ids_of_texts(values, ids))
+    codes = ids.match(values)
     theirs, ours = values.type, ids.values.type
-    if len(values) and not are_comparable(theirs, ours):
+    if not is_text and len(values) and not are_comparable(theirs, ours) and (codes < 0).all():
         raise InputError(
             f"{where} holds {kind_of(theirs)} ({values[0].as_py()!r}), but the ids of the log are {kind_of(ours)} "
             f"({ids.examples()})",
             remedy="give them in the type of the log",
         )
-    return ids.codes(values)
+    return codes
 
 
 def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples: str, name: str) -> None:

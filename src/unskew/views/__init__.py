@@ -6,6 +6,8 @@
 - `thinned`: what was taken in windows thinned to what is usual; `kept`: the same of what was exposed
 - `excess`: how much of what was taken in windows came from recommendations
 - `reporting`: what a view left out, counted
+- `knowledge`: what the user knows about the recommendations, as one object
+- `scenarios`: the log without what recommendations since a date may have caused, more of it or less
 
 `thinned`, `kept` and `excess` walk the same way. `contrast` finds short windows (`short_windows`), the hold-out
 group (`holdout_group`) or quiet windows (`quiet_windows`), and what was taken there (`taken_pairs`).

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from unskew import frames
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.ids import Ids, are_comparable, ids_of_texts, kind_of
+from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
@@ -48,19 +48,18 @@ def find_holdout(log: Log, given: Any) -> Mask:
     >>> [log.users[code] for code in marked.nonzero()[0]]
     ['bob']
     """
-    ids, is_text = _read_ids(log, given)
+    ids = _read_ids(log, given)
     if len(ids) == 0:
         raise EmptyError(f"{option('holdout')} names no users", remedy=_HOW)
     first = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
-    if is_text and kind_of(log.users.values.type) != "text":
-        ids = ids_of_texts(ids, log.users)
-    elif isinstance(ids, pa.Array) and not are_comparable(ids.type, log.users.values.type):
+    codes = log.users.match(ids)
+    is_known = (codes >= 0).any()
+    if not is_known and isinstance(ids, pa.Array) and not are_comparable(ids.type, log.users.values.type):
         raise InputError(
             f"the users of {option('holdout')} are {kind_of(ids.type)}, those of the log "
             f"{kind_of(log.users.values.type)}",
             remedy="make them the same type",
         )
-    codes = log.users.codes(ids)
     found = np.zeros(len(log.users), dtype=np.bool_)
     found[codes[codes >= 0]] = True
     if not found.any():
@@ -83,8 +82,8 @@ def find_holdout(log: Log, given: Any) -> Mask:
     return found
 
 
-def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
-    """The ids, and whether they are text because a file knows nothing else."""
+def _read_ids(log: Log, given: Any) -> Any:
+    """The ids: an array, or a list that was given as one."""
     if isinstance(given, str | Path):
         with open_source(given) as source:
             column = _choose_column(source.columns, log.columns.user, source.name)
@@ -96,24 +95,22 @@ def _read_ids(log: Log, given: Any) -> tuple[Any, bool]:
                 ids = pa.concat_arrays(
                     [pa.array([column], type=ids.type), ids]
                 )  # a list without a first line for names
-            return ids, text
+            return ids
     if isinstance(given, Mapping):
         given = frames.from_columns(given)
     if isinstance(given, pa.Array | pa.ChunkedArray):
-        return Ids.of(given if isinstance(given, pa.Array) else frames.join_chunks(given)).values, False
+        return Ids.of(given if isinstance(given, pa.Array) else frames.join_chunks(given)).values
     if frames.is_frame(given):
         column = _choose_column(frames.column_names(given), log.columns.user, option("holdout"))
         ids = frames.join_chunks(frames.to_arrow(given, [column]).column(column)).drop_null()
-        return Ids.of(ids).values, False
+        return Ids.of(ids).values
     if isinstance(given, bytes) or not isinstance(given, Iterable):
         raise InputError(f"{option('holdout')} is a {type(given).__name__}", remedy=_HOW)
-    return list(given), False
+    return list(given)
 
 
 def _is_user(log: Log, text: str) -> bool:
-    ids = pa.array([text])
-    found = ids if kind_of(log.users.values.type) == "text" else ids_of_texts(ids, log.users)
-    return bool((log.users.codes(found) >= 0).any())
+    return bool((log.users.match(pa.array([text])) >= 0).any())
 
 
 def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -60,12 +60,15 @@ class ScenarioView:
         The share of the interactions since the date that the full excess is, with its interval and placebo.
     log
         What is left.
+    compared
+        The name of the compared recommender that stands for production here; None for any other stand-in.
     """
 
     stand_in: str
     fraction: float
     share: InducedShare
     log: Log
+    compared: str | None = None
 
     @property
     def name(self) -> str:
@@ -86,11 +89,14 @@ class Excesses:
         The share of the interactions since the date that each stand-in explains, also of those that explain none.
     problem
         Why nothing could be estimated, or nothing.
+    compared
+        Of stand-ins that are compared recommenders: the names of these.
     """
 
     thinnings: Mapping[str, Thinning]
     explained: Mapping[str, float]
     problem: str = ""
+    compared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def most(self) -> float:
@@ -102,7 +108,8 @@ class Excesses:
         for name, thinning in self.thinnings.items():
             for fraction in (*fractions, _find_upper(thinning.induced)):
                 keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
-                yield ScenarioView(name, fraction, thinning.induced, replace(thinning, keep=keep).draw(seed))
+                log = replace(thinning, keep=keep).draw(seed)
+                yield ScenarioView(name, fraction, thinning.induced, log, self.compared.get(name))
 
 
 def _find_upper(share: InducedShare) -> float:
@@ -144,7 +151,7 @@ def find_excesses(
             contrast = set_up_contrast(log, campaigns=(window,), until=until)
     except UnskewError as error:
         return Excesses({}, {}, f"the time before {log.axis.show(start)} tells too little: {error.message}")
-    models = _list_stand_ins(log, compared, production)
+    models, own = _list_stand_ins(log, compared, production)
     names = list(models)[:only]
     thinnings: dict[str, Thinning] = {}
     explained: dict[str, float] = {}
@@ -155,30 +162,34 @@ def find_excesses(
             ranked[name] = take_for_production(contrast, models[name])
         except UnskewError:  # a model that is compared need not know users to whom it was not fitted
             continue
-    if only is None:  # of all but the compared ones: a third model must not change the verdict on two
-        ranked[TOGETHER] = combine_for_production(
-            contrast, [stand_in for name, stand_in in ranked.items() if name not in compared]
-        )
+    shared = [stand_in for name, stand_in in ranked.items() if name not in own]
+    if only is None and shared:  # without compared ones: a third model must not change the verdict on two
+        ranked[TOGETHER] = combine_for_production(contrast, shared)
     for name, stand_in in ranked.items():
         thinning = plan_thinning(contrast, stand_in, view="thinned", reason="", is_scenario=True)
         dropped = float((1 - thinning.keep).sum())
         explained[name] = dropped / max(len(thinning.keep), 1)
         if dropped > _LEAST * len(log):
             thinnings[name] = thinning
-    return Excesses(thinnings, explained)
+    return Excesses(thinnings, explained, compared=own)
 
 
 def _list_stand_ins(
     log: Log, compared: Mapping[str, Recommender], production: Recommender | None
-) -> dict[str, Recommender]:
-    """The family of ``auto``, what the user takes for production, and the models that are compared."""
+) -> tuple[dict[str, Recommender], dict[str, str]]:
+    """The family of ``auto``, what the user takes for production and the models that are compared, by name.
+
+    And the names that the compared ones have as recommenders: a stand-in of the family may have the same name.
+    """
     models = list_family(log, _FAMILY)
     if production is not None and production not in models.values():
         models[str(production)] = production
+    shared, own = dict(models), {}
     for name, model in compared.items():
         traits = traits_of(model)
         if traits.external or traits.constant or not is_cheap(model, log):
             continue
-        if model not in models.values() and not is_alike(str(model), models):
-            models[name] = model
-    return models
+        if model not in shared.values() and not is_alike(str(model), shared):
+            stand_in = f"{name} (compared)" if name in shared else name
+            models[stand_in], own[stand_in] = model, name
+    return models, own

@@ -35,11 +35,16 @@ Reference = Slice | SparkSnapshot | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 
+def is_date(reference: Any) -> bool:
+    """Whether a reference is a date of the log, and not profiles or an item mix."""
+    return isinstance(to_python_value(reference), str | int | float | date)
+
+
 def resolve_reference(
     log: Log | SparkLog, given: Any, *, p_user: UserPrior = None, p_item: ItemPrior = None
 ) -> Reference:
     """What is compared with: the snapshot at a date, or what was given if that is no date."""
-    if isinstance(to_python_value(given), str | int | float | date):
+    if is_date(given):
         return log.at(given, p_user=p_user, p_item=p_item)
     if isinstance(given, Log | SparkLog):
         raise InputError(
@@ -67,7 +72,7 @@ class ReferenceMix:
     @classmethod
     def of_marginal(cls, marginal: Marginal, items: Ids) -> ReferenceMix:
         """Look the items of a marginal up."""
-        codes = items.codes(marginal.items)
+        codes = items.match(marginal.items)
         known = codes >= 0
         p = np.zeros(len(items))
         p[codes[known]] = marginal.probabilities[known]

@@ -1,4 +1,7 @@
-"""Drift: how the item mix of one date differs from that of another, before anything is weighted."""
+"""Drift: how the item mix of one date differs from that of another, before anything is weighted.
+
+Everything that changes what people choose is part of the item mix: recommendations, and also seasons and news.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,7 @@ from unskew.data.times import Label
 from unskew.engines.spark_log import SparkSnapshot
 from unskew.frames import to_native
 from unskew.weights.alignment import Alignment, Reference
+from unskew.weights.chance import Chance, measure_chance
 from unskew.weights.fit_options import FitOptions
 
 
@@ -32,6 +36,11 @@ class Drift:
         ``D(P_t0 || P_t1)`` in nats, over the items of both dates.
     bound
         Total variation: no constant algorithm's score in [0, 1] has changed by more.
+    chance
+        The total variation that chance alone gives, see `Chance`; None on Spark, and if the reference is a
+        marginal, which does not say how many users it has.
+    reference_users
+        Number of users at the reference date; None if the reference is a marginal.
     """
 
     items: pa.Array
@@ -44,6 +53,38 @@ class Drift:
     new_items: Share
     vanished_items: Share
     frames: str | None = None
+    chance: Chance | None = None
+    reference_users: int | None = None
+
+    @property
+    def drifted(self) -> bool | None:
+        """Whether the item mix drifted by more than chance; None if that is not known."""
+        return None if self.chance is None else self.bound > self.chance.high
+
+    @property
+    def conclusion(self) -> str:
+        """The same in a sentence, with both distances."""
+        if self.chance is None:
+            reason = (
+                "a saved mix has no number of users; compare with a date of the log instead"
+                if self.reference_users is None
+                else "the distance that chance alone gives is not computed on Spark"
+            )
+            span = f"between the reference and {self.at}" if self.reference is None else self._span
+            distance = f"total variation is {self.bound:.3f}"
+            return (
+                f"Whether the item mix drifted by more than chance {span} cannot be told ({distance}): {reason}."
+            )
+        verb = "drifted" if self.drifted else "did not drift"
+        low, high = (f"{limit:.3f}" for limit in (self.chance.low, self.chance.high))
+        return (
+            f"The item mix {verb} by more than chance {self._span}: total variation is {self.bound:.3f}, and "
+            f"{self.chance.value:.3f} ({low} to {high}) by chance alone."
+        )
+
+    @property
+    def _span(self) -> str:
+        return f"from {self.reference} to {self.at}"
 
     @property
     def change(self) -> Floats:
@@ -91,6 +132,8 @@ class Drift:
             "at": self.at,
             "divergence": self.divergence,
             "bound": self.bound,
+            "chance": None if self.chance is None else asdict(self.chance),
+            "drifted": self.drifted,
             "worst_at_5": self.worst(5),
             "items": len(self),
             "new_items": asdict(self.new_items),
@@ -102,10 +145,15 @@ class Drift:
 def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
     """Compare the item mix of `snapshot` with that of `reference`; both as for `fit_weights`.
 
+    The result says whether the mix drifted by more than chance (`Drift.drifted`, `Drift.conclusion`). What moved
+    it is another question: seasons and news are part of the item mix as well as recommendations.
+
     >>> import unskew as us
     >>> log = us.read_log({"user": [1, 2, 1], "item": ["a", "b", "b"], "time": [0, 0, 9]})
     >>> us.drift(log.at(9), log.at(0))
     Drift(0 to 9: 2 items, total variation 0.25, divergence 0.1438 nats)
+    >>> us.drift(log.at(9), log.at(0)).drifted
+    False
     """
     aligned = Alignment.of(snapshot, reference, FitOptions(new_items="keep"))
     mix = aligned.reference
@@ -116,6 +164,11 @@ def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
     order = np.argsort(-np.abs(q - p), kind="stable")
     gone = aligned.vanished(aligned.held)
     known = np.where(aligned.held, mix.known, 0.0)
+    chance, users = None, None
+    if isinstance(reference, Slice | SparkSnapshot):
+        users = reference.n_users
+        if isinstance(reference, Slice) and isinstance(snapshot, Slice):
+            chance = measure_chance(snapshot, reference)
     return Drift(
         items=items.take(pa.array(order)),
         p_reference=p[order],
@@ -127,6 +180,8 @@ def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
         new_items=Share.of(aligned.new, aligned.p_before),
         vanished_items=Share(len(gone), float(gone.sum())),
         frames=snapshot.log.frames,
+        chance=chance,
+        reference_users=users,
     )
 
 

@@ -282,7 +282,7 @@ def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> 
 def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Floats:
     """A log-weight for each item of the log, 0 for one that the weights do not know."""
     if isinstance(warm_start, ItemWeights):
-        codes, logs = ids.codes(warm_start.items), warm_start.log_weights
+        codes, logs = ids.match(warm_start.items), warm_start.log_weights
     elif not isinstance(warm_start, Mapping):
         raise InputError(
             f"{option('warm_start')} is a {type(warm_start).__name__}",

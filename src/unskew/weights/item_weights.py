@@ -263,7 +263,7 @@ class ItemWeights:
                 stacklevel=3,
             )
         ids = part.log.items
-        codes = self._ids.codes(ids.values)
+        codes = self._ids.match(ids.values)
         unknown = -np.inf if self.options.drops_new else 0.0
         theta = np.where(codes >= 0, self.log_weights[codes], unknown)
         if not (theta > -np.inf).any():

@@ -1,0 +1,481 @@
+"""Verdicts: the rule by itself, the contract, when nothing may be decided, and ranges that contain the truth."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import shlex
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unskew as us
+from unskew.cli import main
+from unskew.evaluation.changes import Part
+from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide
+from unskew.views import placebo
+from unskew.views import scenarios as scenario_views
+from unskew.views.cross_fitted import resample_excess
+
+REFERENCE, AT = 300, 480
+COLUMNS = 120
+"""Of a usual terminal."""
+
+FEW = ("popular", "knn?similarity=cooccurrence")
+"""Stand-ins that are enough unless the question is whether the range contains the truth."""
+
+VERDICT = {
+    "recommender", "baseline", "metric", "decision", "range", "scenarios", "conditional", "assumption", "reason",
+    "next_steps",
+}  # fmt: skip
+SCENARIO = {"name", "view", "difference", "relative", "induced_share", "placebo", "trusted"}
+DECISIONS = ("better", "worse", "no clear difference", "undecided")
+
+
+@functools.cache
+def simulate(world: str = "paper", users: int = 300, items: int = 80, seed: int = 2) -> us.World:
+    return us.simulate(world, users=users, items=items, seed=seed)
+
+
+def make_report(recommenders: Any, log: us.Log | None = None, *, few: bool = True, **options: Any) -> us.Report:
+    """A report whose verdicts are computed, with few stand-ins or with all."""
+    chosen = {"at": AT, "reference": REFERENCE, "refit": 0, **options}
+    if chosen["reference"] is None:
+        del chosen["refit"]
+    report = us.report(simulate().log if log is None else log, recommenders, **chosen)
+    with use_few_stand_ins() if few else nullcontext():
+        assert report.verdicts is report.verdicts
+    return report
+
+
+@contextmanager
+def use_few_stand_ins() -> Iterator[None]:
+    """Estimate less, and that more roughly: what is tested does not depend on it."""
+
+    def resample(tallies: Any, halves: Any, repeats: int, seed: int, **more: Any) -> Any:
+        return resample_excess(tallies, halves, min(repeats, 8), seed, **more)
+
+    with patch.object(scenario_views, "_FAMILY", FEW), patch.object(placebo, "resample_excess", resample):
+        yield
+
+
+@functools.cache
+def knn_against_popular() -> us.Report:
+    return make_report(["knn"], baseline="popular")
+
+
+def check_contract(verdict: Verdict) -> None:
+    """Section 5 of the design, and that the range is the hull of what counts."""
+    told = json.loads(json.dumps(verdict.to_dict(), allow_nan=False))
+    assert set(told) >= VERDICT
+    assert told["decision"] in DECISIONS
+    assert set(told["range"]) == {"low", "high"}
+    assert all(isinstance(step, str) and step.startswith("unskew evaluate ") for step in told["next_steps"])
+    assert isinstance(told["conditional"], bool)
+    assert told["assumption"]
+    assert told["reason"]
+    names = [scenario["name"] for scenario in told["scenarios"]]
+    assert names[0] == "as logged"
+    assert len(set(names)) == len(names)
+    for scenario in told["scenarios"]:
+        assert set(scenario) == SCENARIO
+        assert set(scenario["difference"]) == {"value", "low", "high"}
+        for part in ("relative", "induced_share"):
+            assert scenario[part] is None or set(scenario[part]) == {"value", "low", "high"}
+        if scenario["induced_share"] is not None:
+            assert all(0 <= share <= 1 for share in scenario["induced_share"].values() if share is not None)
+    counted = [s for s in told["scenarios"] if s["trusted"]] or told["scenarios"]
+    if all(s["difference"]["low"] is not None for s in counted):
+        assert told["range"]["low"] == min(s["difference"]["low"] for s in counted)
+        assert told["range"]["high"] == max(s["difference"]["high"] for s in counted)
+
+
+# The rule
+
+
+def make_scenario(low: float, high: float, *, trusted: bool = False, p: float = math.nan) -> Scenario:
+    return Scenario("any", "all", Part((low + high) / 2, low, high), trusted=trusted, p=p)
+
+
+limits = st.one_of(st.sampled_from([-0.1, 0.0, 0.1]), st.floats(-1, 1), st.just(math.nan))
+any_scenario = st.builds(
+    lambda ends, trusted: make_scenario(min(ends), max(ends), trusted=trusted),
+    st.tuples(limits, limits),
+    st.booleans(),
+)
+
+
+def decide_by_hand(scenarios: Sequence[Scenario]) -> tuple[str, float, float]:
+    counted = [s.difference for s in scenarios if s.trusted] or [s.difference for s in scenarios]
+    ends = [end for part in counted for end in (part.low, part.high)]
+    if any(math.isnan(end) for end in ends):
+        return "undecided", math.nan, math.nan
+    low, high = sorted(ends)[0], sorted(ends)[-1]
+    if low > 0 or high < 0:
+        return ("better" if low > 0 else "worse"), low, high
+    outside = [part for part in counted if part.low > 0 or part.high < 0]
+    return ("undecided" if outside else "no clear difference"), low, high
+
+
+@given(st.lists(any_scenario, min_size=1, max_size=6))
+def test_the_rule_is_the_hull_of_what_counts(scenarios: list[Scenario]) -> None:
+    decision, low, high = decide(scenarios, 0.95)
+    expected, least, most = decide_by_hand(scenarios)
+    assert decision == expected
+    assert (low, high) == pytest.approx((least, most), abs=0, nan_ok=True)
+
+
+@given(st.lists(any_scenario, min_size=1, max_size=6), st.randoms(use_true_random=False))
+def test_the_order_of_scenarios_makes_no_difference(scenarios: list[Scenario], random: Any) -> None:
+    shuffled = random.sample(scenarios, len(scenarios))
+    assert repr(decide(scenarios, 0.95)) == repr(decide(shuffled, 0.95))
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_scenario_without_an_interval_leaves_it_undecided_wherever_it_stands(place: int) -> None:
+    scenarios = [make_scenario(0.1, 0.2), make_scenario(0.2, 0.3)]
+    scenarios.insert(place, make_scenario(math.nan, math.nan))
+    assert decide(scenarios, 0.95)[0] == "undecided"
+
+
+def test_what_is_not_trusted_does_not_widen_what_is() -> None:
+    scenarios = [make_scenario(-0.5, 0.5), make_scenario(0.1, 0.2, trusted=True)]
+    assert decide(scenarios, 0.95) == ("better", 0.1, 0.2)
+
+
+# Several comparisons
+
+
+def make_verdict(decision: Decision, *p: float) -> Verdict:
+    scenarios = tuple(make_scenario(0.1, 0.2, p=value) for value in p)
+    return Verdict("a", "b", "hit@5", decision, 0.1, 0.2, scenarios)
+
+
+def test_holm_by_hand() -> None:
+    """Of 0.01, 0.04 and 0.03, Holm makes 0.03, 0.06 and 0.06."""
+    corrected = correct_for_several([make_verdict("better", p) for p in (0.01, 0.04, 0.03)])
+    assert [verdict.decision for verdict in corrected] == ["better", "undecided", "undecided"]
+    assert "3 comparisons" in corrected[1].reason
+    assert "chance" in corrected[1].reason
+
+
+def test_all_scenarios_must_agree_so_that_the_largest_p_counts() -> None:
+    first, second = correct_for_several([make_verdict("better", 1e-6, 0.04), make_verdict("worse", 1e-6, 1e-6)])
+    assert (first.decision, second.decision) == ("better", "worse")
+    first, second = correct_for_several([make_verdict("better", 1e-6, 0.04), make_verdict("undecided", 1e-6)])
+    assert first.decision == "undecided"  # 0.04 times 2: what is not decided was looked at too
+
+
+@given(st.lists(st.tuples(st.sampled_from(DECISIONS), st.floats(0, 1)), max_size=6))
+def test_holm_against_its_steps(rows: list[tuple[Decision, float]]) -> None:
+    verdicts = [make_verdict(decision, p) for decision, p in rows]
+    sure = [decision in ("better", "worse") for decision, _ in rows]
+    order = sorted((p, n) for n, (_, p) in enumerate(rows) if sure[n])
+    stays: set[int] = set()
+    for step, (p, n) in enumerate(order):  # down from the smallest, until one fails
+        if len(rows) > 1 and p * (len(rows) - step) >= 1 - 0.95:
+            break
+        stays.add(n)
+    for n, verdict in enumerate(correct_for_several(verdicts)):
+        kept = n in stays or not sure[n]
+        assert verdict.decision == (rows[n][0] if kept else "undecided")
+        assert (verdict.low, verdict.high) == (0.1, 0.2)
+
+
+# The contract
+
+
+def test_a_verdict_has_what_the_contract_names() -> None:
+    report = knn_against_popular()
+    [verdict] = report.verdicts
+    check_contract(verdict)
+    assert (verdict.recommender, verdict.baseline, verdict.metric) == ("knn", "popular", "hit@5")
+    assert report.to_dict()["verdicts"] == [verdict.to_dict()]
+    assert not any(scenario.trusted for scenario in verdict.scenarios)
+    assert verdict.conditional
+    assert str(REFERENCE) in verdict.assumption
+    stand_ins = {scenario.name.partition(" over ")[2] for scenario in verdict.scenarios[1:]}
+    assert stand_ins == {*FEW, "knn", "all stand-ins"}
+    weighted = next(c for c in report.comparisons if c.weighting == "weighted")
+    difference = verdict.as_logged.difference
+    assert (difference.value, difference.low, difference.high) == (
+        weighted.difference,
+        weighted.low,
+        weighted.high,
+    )
+
+
+def test_parts_of_the_excess_are_removed_step_by_step() -> None:
+    [verdict] = knn_against_popular().verdicts
+    shares = {s.name: s.induced_share.value for s in verdict.scenarios if s.induced_share}
+    full = shares["100% of the excess over popular"]
+    assert full > 0
+    for part in (25, 50, 75):
+        assert shares[f"{part}% of the excess over popular"] == pytest.approx(full * part / 100)
+    assert shares["the upper limit of the excess over popular"] >= full
+    assert verdict.most_induced == max(shares.values())
+
+
+@pytest.mark.parametrize("baseline", [None, "constant:9,8,7"])
+def test_one_verdict_for_each_recommender_and_metric(baseline: str | None) -> None:
+    lists = ["constant:1,2,3", "constant:4,5,6", "constant:1,5"]
+    report = make_report(lists, baseline=baseline, metric=["hit@5", "mrr@3"])
+    first = baseline or lists[0]
+    others = lists if baseline else lists[1:]
+    pairs = [(v.recommender, v.baseline, v.metric) for v in report.verdicts]
+    assert pairs == [(name, first, metric) for name in others for metric in ("hit@5", "mrr@3")]
+    for verdict in report.verdicts:
+        check_contract(verdict)
+
+
+def test_a_single_recommender_has_no_verdict() -> None:
+    assert make_report(["knn"]).verdicts == []
+
+
+def test_two_fixed_lists_are_decided_by_item_weights() -> None:
+    report = make_report(["constant:1,2,3,4,5"], baseline="constant:60,61,62,63,64")
+    [verdict] = report.verdicts
+    assert [scenario.name for scenario in verdict.scenarios] == ["as logged"]
+    assert verdict.as_logged.trusted
+    weighted = next(c for c in report.comparisons if c.weighting == "weighted")
+    assert (verdict.low, verdict.high) == (weighted.low, weighted.high)
+    assert verdict.decision == decide_by_hand(verdict.scenarios)[0] != "undecided"
+    assert "item weights" in verdict.reason
+
+
+def test_fixed_lists_against_a_model_are_not_trusted() -> None:
+    [verdict] = make_report(["constant:1,2,3"], baseline="popular").verdicts
+    check_contract(verdict)
+    assert not verdict.as_logged.trusted
+    assert len(verdict.scenarios) > 1
+
+
+def test_knowledge_counts_alone_only_if_it_is_trusted() -> None:
+    world = simulate()
+    log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
+    report = make_report(["knn"], log, baseline="popular", knowledge=us.Knowledge(exposures=world.exposures))
+    [verdict] = report.verdicts
+    check_contract(verdict)
+    assert verdict.scenarios[-1].view == "organic"
+    assert not verdict.as_logged.trusted
+    raw = {(s.recommender, s.at) for s in report.scores if s.view == "all" and s.weighting == "raw"}
+    assert {("knn", AT), ("popular", AT)} <= raw
+
+
+# When nothing may be decided
+
+
+def test_without_a_reference_date_a_date_of_the_log_is_proposed() -> None:
+    [verdict] = make_report(["knn"], baseline="popular", reference=None).verdicts
+    check_contract(verdict)
+    assert verdict.decision == "undecided"
+    assert "reference date" in verdict.reason
+    [step] = verdict.next_steps
+    date = int(shlex.split(step)[-1])
+    log = simulate().log
+    assert shlex.split(step)[-2] == "--reference"
+    assert log.span[0] <= date < AT
+
+
+def test_external_lists_need_a_time_split(tmp_path: Path) -> None:
+    users = simulate().tables["log"].column("user").unique()
+    rows = pa.table({"user": users, "items": pa.array([[1, 2, 3, 4, 5]] * len(users))})
+    pq.write_table(rows, tmp_path / "lists.parquet")
+    spec = f"table:{tmp_path / 'lists.parquet'}"
+    [verdict] = make_report([spec], baseline="popular").verdicts
+    check_contract(verdict)
+    assert verdict.decision == "undecided"
+    assert "held-out items" in verdict.reason
+    assert all(" --after" in step for step in verdict.next_steps)
+    assert verdict.next_steps
+    [later] = make_report([spec], baseline="popular", after=400).verdicts
+    assert "trained on the held-out" not in later.reason
+
+
+def test_a_quick_look_never_decides() -> None:
+    [quick] = make_report(["knn"], baseline="popular", quick=True, command="unskew evaluate LOG --quick").verdicts
+    check_contract(quick)
+    assert quick.decision == "undecided"
+    assert quick.next_steps == ("unskew evaluate LOG",)
+    assert 1 < len(quick.scenarios) < len(knn_against_popular().verdicts[0].scenarios)
+    lists = ["constant:1,2,3,4,5", "constant:60,61,62,63,64"]
+    assert make_report(lists, quick=True).verdicts == make_report(lists).verdicts  # these need no stand-in
+
+
+def test_who_vouches_for_the_time_before_has_no_condition() -> None:
+    [verdict] = make_report(["knn"], baseline="popular", clean_before=REFERENCE).verdicts
+    assert not verdict.conditional
+    assert not verdict.headline.startswith("If ")
+    [conditional] = knn_against_popular().verdicts
+    assert conditional.conditional
+    assert (verdict.low, verdict.high) == (conditional.low, conditional.high)
+
+
+# What must not matter
+
+
+@functools.cache
+def compare_two() -> us.Report:
+    return make_report(["ease", "knn?neighbours=20"])
+
+
+@pytest.mark.parametrize("third", ["popular", "knn?neighbours=20&exact=false"])
+def test_a_third_model_does_not_change_the_verdict_on_two(third: str) -> None:
+    """Neither one that has the name of a stand-in nor one that is nearly one of the two."""
+    [two] = compare_two().verdicts
+    [_, other] = make_report(["ease", third, "knn?neighbours=20"]).verdicts
+    assert (other.recommender, other.baseline) == (two.recommender, two.baseline)
+    assert other.scenarios == two.scenarios
+    assert (other.low, other.high) == (two.low, two.high)
+
+
+def test_the_same_bits_come_again_with_any_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = knn_against_popular().to_dict()["verdicts"]
+    for threads in ("1", "3"):
+        monkeypatch.setenv("UNSKEW_THREADS", threads)
+        assert make_report(["knn"], baseline="popular").to_dict()["verdicts"] == first
+
+
+def test_weights_or_a_marginal_in_place_of_the_date_give_the_same_range() -> None:
+    log = simulate().log
+    saved = us.fit_weights(log.at(AT), reference=log.at(REFERENCE))
+    by_date = knn_against_popular().verdicts[0]
+    models = ["popular", "knn"]
+    for given_as in ({"reference": log.at(REFERENCE).marginal()}, {"weights": saved, "reference": None}):
+        [verdict] = make_report(models, **given_as).verdicts
+        assert (verdict.low, verdict.high) == pytest.approx((by_date.low, by_date.high), abs=1e-9)
+
+
+# The truth
+
+
+def find_truth(world: us.World, recommender: str) -> float:
+    """The difference to popular had nothing been recommended, weighted to the reference date."""
+    report = us.report(world.truth, ["popular", recommender], at=AT, reference=REFERENCE, refit=0)
+    weighted = next(c for c in report.comparisons if c.weighting == "weighted")
+    assert (weighted.a, weighted.b) == ("popular", recommender)
+    return -weighted.difference
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_the_range_contains_the_truth(seed: int) -> None:
+    world = simulate(users=800, items=250, seed=seed)
+    for verdict in make_report(["knn", "ease"], world.log, baseline="popular", few=False).verdicts:
+        check_contract(verdict)
+        truth = find_truth(world, verdict.recommender)
+        assert verdict.low <= truth <= verdict.high
+        assert verdict.decision != ("worse" if truth > 0 else "better")
+
+
+def test_a_quiet_world_is_not_decided_wrongly() -> None:
+    world = simulate("quiet", users=600, items=200)
+    for verdict in make_report(["knn", "ease"], world.log, baseline="popular").verdicts:
+        truth = find_truth(world, verdict.recommender)
+        assert verdict.as_logged.difference.value == truth
+        assert verdict.low <= truth <= verdict.high
+        assert verdict.decision != ("worse" if truth > 0 else "better")
+
+
+# The command line
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("world")
+    options = ["--users", "300", "--items", "80", "--seed", "2"]
+    assert CliRunner().invoke(main, ["simulate", str(place / "world"), *options]).exit_code == 0
+    return place / "world"
+
+
+def run(*arguments: str) -> str:
+    with use_few_stand_ins():
+        done = CliRunner().invoke(main, list(arguments))
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def parse_command(step: str) -> list[str]:
+    """The arguments of a next step; fails if the command has no such options."""
+    program, name, *arguments = shlex.split(step)
+    assert program == "unskew"
+    command = main.commands[name]
+    command.make_parser(click.Context(command)).parse_args(list(arguments))
+    return [name, *arguments]
+
+
+def test_the_answer_comes_first_then_one_table(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    command = ["evaluate", "world/log.parquet", "--reference", "300", "--at", "480"]
+    shown = run(*command, "--baseline", "popular", "-r", "knn")
+    lines = shown.splitlines()
+    head = next(n for n, line in enumerate(lines) if line.split()[:2] == ["recommender", "at"])
+    answer = [line for line in lines[:head] if line.strip()]
+    assert 2 <= sum(math.ceil(len(line) / COLUMNS) for line in answer) <= 8
+    assert max(len(line.rstrip()) for line in lines[head:]) <= COLUMNS
+    assert answer[0].startswith(("If nothing was recommended before 300", "Undecided: "))
+    rows = [line.split()[:2] for line in lines[head:] if line.split()[:1] in (["knn"], ["popular"])]
+    assert rows == [["popular", "300"], ["popular", "480"], ["knn", "480"]]
+    assert "as logged" in lines[head]
+    assert "re-weighted" in lines[head]
+    assert "unexplained" not in shown
+    detailed = run(*command, "--baseline", "popular", "-r", "knn", "--details")
+    assert detailed.startswith(shown.rstrip())
+    assert "unexplained" in detailed
+    told = json.loads(run(*command, "--baseline", "popular", "-r", "knn", "--json"))
+    [verdict] = told["verdicts"]
+    assert " ".join(shown.split()).startswith(f"{verdict['headline']}. {verdict['reason']}.")
+
+
+def test_a_command_is_never_broken_into_lines(folder: Path) -> None:
+    command = ["evaluate", str(folder / "log.parquet"), "--at", "480", "--baseline", "popular", "-r"]
+    given = [
+        *command,
+        "knn?neighbours=50&similarity=cosine&shrink=10",
+        "-m",
+        "hit@5",
+        "--seed",
+        "0",
+        "--min-items",
+        "1",
+    ]
+    lines = run(*given).splitlines()
+    [shown] = [line for line in lines if line.startswith("  unskew")]
+    assert len(shown) > 140  # from where on sentences are broken
+    assert parse_command(shown)[-2] == "--reference"
+
+
+def test_next_steps_are_commands_that_parse(folder: Path, tmp_path: Path) -> None:
+    log = str(folder / "log.parquet")
+    command = ["evaluate", log, "--at", "480", "--baseline", "popular", "-r", "knn"]
+    [proposed] = json.loads(run(*command, "--json"))["verdicts"][0]["next_steps"]
+    [verdict] = json.loads(run(*parse_command(proposed), "--json"))["verdicts"]
+    assert verdict["decision"] in DECISIONS
+    assert verdict["decision"] != "undecided" or verdict["next_steps"]
+    steps = json.loads(run(*command, "--reference", "300", "--json"))["verdicts"][0]["next_steps"]
+    parsed = [parse_command(step) for step in steps]
+    assert all(arguments[: len(command)] == command for arguments in parsed)
+    assert parsed[0][-2:] == ["--exposures", "shown.parquet"]
+    settled = [*parsed[0][:-1], str(folder / "exposures.parquet")]
+    [verdict] = json.loads(run(*settled, "--json"))["verdicts"]
+    assert verdict["scenarios"][-1]["view"] == "organic"
+    assert not any("--exposures shown" in step for step in verdict["next_steps"])
+    quick = json.loads(run(*command, "--reference", "300", "--quick", "--json"))["verdicts"][0]
+    assert [parse_command(step) for step in quick["next_steps"]] == [[*command, "--reference", "300"]]
+    users = pq.read_table(log).column("user").unique()
+    lists = pa.table({"user": users, "items": pa.array([[1, 2, 3]] * len(users))})
+    pq.write_table(lists, tmp_path / "lists.parquet")
+    spec = f"table:{tmp_path / 'lists.parquet'}"
+    external = ["evaluate", log, "--at", "480", "--reference", "300", "-r", "constant:4,5,6", "-r", spec]
+    [later] = json.loads(run(*external, "--quick", "--json"))["verdicts"][0]["next_steps"]
+    run(*(word.replace("T", "400") if word == "T" else word for word in parse_command(later)))
