@@ -8,6 +8,7 @@ import re
 import shlex
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pyarrow.parquet as pq
 import pytest
@@ -25,6 +26,9 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+_OPTIONS = ("--refit", "10", "--campaign", "60:70", "--view", "all", "--quick")
+
+
 def _command(log: str, *more: str) -> list[str]:
     return ["report", log, "--reference", "50", "--at", "95", "-r", "constant:1,2,3", "-r", "popular", *more]
 
@@ -32,7 +36,7 @@ def _command(log: str, *more: str) -> list[str]:
 @pytest.fixture(scope="module")
 def made(log: str, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    told = answer(*_command(log, "-o", str(path), "--refit", "10", "--campaign", "60:70", "--view", "all"))
+    told = answer(*_command(log, "-o", str(path), *_OPTIONS))
     return path, told
 
 
@@ -47,9 +51,10 @@ def test_json_has_the_path_and_the_figures_of_evaluate_and_timeline(
 ) -> None:
     path, told = made
     assert told["output"] == str(path)
-    options = ["--refit", "10", "--campaign", "60:70", "--view", "all"]
-    alone = answer("evaluate", *_command(log)[1:], *options)
+    alone = answer("evaluate", *_command(log)[1:], *_OPTIONS)
     assert told["scores"] == alone["scores"]
+    assert told["verdicts"] == [{**verdict, "next_steps": ANY} for verdict in alone["verdicts"]]
+    assert told["verdicts"]
     assert told["changes"] == alone["changes"]
     last = {(r["recommender"], r["weighting"]): r["value"] for r in told["timeline"]["rows"] if r["at"] == 95}
     now = {(s["recommender"], s["weighting"]): s["value"] for s in told["scores"] if s["at"] == 95}
@@ -69,7 +74,7 @@ def test_the_page_says_how_it_was_made_and_the_command_makes_it_again(
     made: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
     path, _ = made
-    [command] = re.findall(r"<code>(.*?)</code>", path.read_text())
+    [command] = re.findall(r'<section id="made".*?<code>(.*?)</code>', path.read_text(), re.DOTALL)
     words = shlex.split(html.unescape(command))
     assert words[-2:] == ["-o", str(path)]
     again = tmp_path / "again.html"
@@ -101,7 +106,7 @@ def test_a_saved_timeline_is_shown_without_the_log(log: str, tmp_path: Path) -> 
     assert f"{100 * raw[0]:.2f} % then, {100 * raw[-1]:.2f} % now" in _text(path)
     assert "Whether popular would score the same had nothing been recommended" in _text(path)
     both = tmp_path / "both.html"
-    with_log = answer(*_command(log, "--timeline", saved, "-o", str(both), "--refit", "0"))
+    with_log = answer(*_command(log, "--timeline", saved, "-o", str(both), "--refit", "0", "--quick"))
     assert with_log["timeline"]["rows"] == made["rows"]
 
 
@@ -110,7 +115,10 @@ def test_names_stand_for_ids(log: str, tmp_path: Path) -> None:
     items = us.read_log(log).items.values.to_pylist()
     names.write_text("item,title\n" + "".join(f"{item},The <b>{item}</b>\n" for item in items))
     assert (
-        run(*_command(log, "--names", str(names), "-o", str(path), "--refit", "0", "--every", "45")).exit_code == 0
+        run(
+            *_command(log, "--names", str(names), "-o", str(path), "--refit", "0", "--quick", "--every", "45")
+        ).exit_code
+        == 0
     )
     text = path.read_text()
     assert f"The <b>{items[0]}</b>" not in text
@@ -147,11 +155,11 @@ def test_a_page_of_ours_is_replaced(made: tuple[Path, dict[str, Any]], log: str,
 
 def test_a_report_shows_itself_in_a_notebook_without_a_script(log: str) -> None:
     recommenders = {"</script><img src=x onerror=alert(2)>": "popular", "b": "constant:1"}
-    found = us.report(us.read_log(log), recommenders, at=95, reference=50, refit=0)
+    found = us.report(us.read_log(log), recommenders, at=95, reference=50, refit=0, quick=True)
     shown = found._repr_html_()
     assert "<script" not in shown
     assert "<img" not in shown
-    assert shown.count("<svg") == 3  # a split for each, and the order
+    assert shown.count("<svg") == 4  # the range of the verdict, a split for each, and the scores
     assert f"{100 * found.scores[0].value:.2f} %" in shown
 
 
@@ -167,7 +175,9 @@ def test_words_about_metrics_and_orders() -> None:
         "user-recall@10 is how many of a user's held-out items are among the first 10 recommended, as a share."
     )
     assert explain_metric("mine") == "mine is a metric of your own."
-    assert places_words(["a", "b"], ["a", "b"]) == "The order is the same raw and debiased; a leads."
+    assert places_words(["a", "b"], ["a", "b"]) == (
+        "The order of the scores is the same as logged and re-weighted; a has the highest."
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +196,7 @@ def test_the_time_is_cut_into_about_sixteen_dates(times: list[Any], start: Any, 
 
 def test_json_is_one_object_and_nothing_else_and_the_last_date_is_the_default(log: str, tmp_path: Path) -> None:
     words = [word for word in _command(log) if word not in ("--at", "95")]
-    done = run(*words, *("-o", str(tmp_path / "x.html"), "--refit", "0", "--every", "45", "--json"))
+    done = run(*words, *("-o", str(tmp_path / "x.html"), "--refit", "0", "--quick", "--every", "45", "--json"))
     told = json.loads(done.stdout)
     assert told["output"] == str(tmp_path / "x.html")
     assert told["at"] == max(table().column("time").to_pylist())
@@ -204,6 +214,7 @@ def test_a_timeline_that_does_not_go_with_the_report_is_told_apart(log: str, tmp
         "constant:1",
         "--refit",
         "0",
+        "--quick",
         "-o",
         str(tmp_path / "page.html"),
     ]

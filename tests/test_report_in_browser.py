@@ -63,7 +63,7 @@ def page_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page with everything on it, made of hostile names: of items, and of a recommender."""
     log = _hostile_log()
     recommenders = {HOSTILE[1]: "popular", HOSTILE[4]: "knn", "plain": us.Constant(list(HOSTILE[:2]))}
-    found = us.report(log, recommenders, at=490, reference=300, metric=["hit@5", "mrr@10"], refit=10)
+    found = us.report(log, recommenders, at=490, reference=300, metric=["hit@5", "mrr@10"], refit=10, quick=True)
     items = log.items.values.to_pylist()
     made = us.timeline(log, recommenders, reference=300, end=490, every=38, items=items[:8])
     path = tmp_path_factory.mktemp("page") / "report.html"
@@ -109,7 +109,7 @@ def test_names_stay_text_wherever_they_stand(seen: Visit) -> None:
 
 
 def test_lines_are_switched_off_and_on_by_mouse_and_by_keyboard(seen: Visit) -> None:
-    page, chart = seen.page, "#chart-" + seen.page.locator(".chart").nth(0).get_attribute("id").split("-")[1]
+    page, chart = seen.page, "#" + seen.page.locator("[data-for]").nth(0).get_attribute("data-for")
     boxes = page.locator(f"[data-for={chart[1:]}] input")
     before = _lines(seen, chart)
     boxes.nth(0).uncheck()
@@ -128,6 +128,10 @@ def test_lines_are_switched_off_and_on_by_mouse_and_by_keyboard(seen: Visit) -> 
     seen.require_quiet()
 
 
+def _share(cell: str) -> float:
+    return float(cell.removeprefix("<").rstrip(" %"))
+
+
 def _column(seen: Visit, k: int) -> list[str]:
     rows = seen.page.locator(".listing tbody tr:not(.gap)")
     return [rows.nth(n).locator("td").nth(k).inner_text() for n in range(min(rows.count(), 12))]
@@ -137,7 +141,7 @@ def test_items_are_sorted_and_searched(seen: Visit) -> None:
     page = seen.page
     heads = page.locator(".listing th")
     titles = [heads.nth(k).inner_text().strip(" ↑↓") for k in range(heads.count())]
-    now = titles.index("share now")
+    now = titles.index("share before")
     heads.nth(now).locator("button").click()
     shown = [float(cell.rstrip(" %")) for cell in _column(seen, now)]
     assert heads.nth(now).get_attribute("aria-sort") == "descending"
@@ -157,15 +161,17 @@ def test_items_are_sorted_and_searched(seen: Visit) -> None:
     seen.require_quiet()
 
 
-def test_the_table_shows_the_shares_and_weights_that_were_fitted(seen: Visit, weights: us.ItemWeights) -> None:
+def test_the_table_shows_the_shares_before_and_after_and_the_target(seen: Visit, weights: us.ItemWeights) -> None:
     page = seen.page
     rows = {row["item"]: row for row in weights.to_arrow().to_pylist()}
     page.locator(".listing input").fill("item 2")
-    for name, then, now, weight in zip(*(_column(seen, k) for k in (0, 2, 3, 4)), strict=True):
+    shown = list(zip(*(_column(seen, k) for k in (0, 2, 3, 4)), strict=True))
+    assert shown
+    for name, before, target, after in shown:
         expected = rows[name]
-        assert float(then.rstrip(" %")) == pytest.approx(100 * expected["p_reference"], rel=6e-3)
-        assert float(now.rstrip(" %")) == pytest.approx(100 * expected["p_before"], rel=6e-3)
-        assert float(weight) == pytest.approx(expected["weight"], rel=6e-3)
+        assert _share(before) == pytest.approx(100 * expected["p_before"], rel=6e-3, abs=1e-4)
+        assert _share(target) == pytest.approx(100 * expected["p_reference"], rel=6e-3, abs=1e-4)
+        assert _share(after) == pytest.approx(100 * expected["p_after"], rel=6e-3, abs=1e-4)
     page.locator(".listing input").fill("")
 
 
