@@ -40,7 +40,11 @@ def draw_dots(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], 
     share = low >= 0 and high <= 1
     axis = percent_axis(percent_digits(low, high), grid=True) if share else alt.Axis(grid=True)
     x = alt.X("value:Q", title=title).scale(zero=False, padding=12, nice=False).axis(axis)
-    y = alt.Y("name:N", title=None).scale(domain=names).axis(labelLimit=170, domain=False, ticks=False)
+    y = (
+        alt.Y("name:N", title=None)
+        .scale(domain=names, paddingInner=0.2, paddingOuter=0.1)
+        .axis(labelLimit=170, domain=False, ticks=False)
+    )
     base = (
         alt.Chart(inline_data(dict(row) for row in rows))
         .transform_filter(is_shown("kind"))

@@ -35,8 +35,10 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
         if sample
         else ""
     )
+    views = [view for view in timeline.rows.column("view").unique().to_pylist() if view != "all"]
+    where = f"on the view “{views[0]}” of the log" if views else "on the log as it is"
     text = (
-        f"The scores at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines without "
+        f"The scores {where} at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines without "
         "item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
         f"{shaded}{drawn} Point at a line for its values."
     )
@@ -49,7 +51,7 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     if len(timeline.probabilities):
         items = dict.fromkeys(timeline.probabilities.column("item").to_pylist())
         labels = label_items(items, names)
-        text = "The share of the item mix that each of the items has whose share changed most."
+        text = f"The items whose share of the item mix changed most, {where}."
         chart = adapt_chart(draw_item_shares(timeline, windows, names, legend=False))
         found.append(
             Section(

@@ -1,4 +1,4 @@
-"""How many items users hold, at both dates, as a section of a page."""
+"""How many items users have, at both dates, as a section of a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from unskew.data.slice import Slice
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.share_bars import draw_share_groups
 from unskew.drawing.theme import BLUE, GREY, Stroke, adapt_chart
-from unskew.text import percent, thousands
+from unskew.text import count, percent, thousands
 
 
 def profile_section(before: Slice | None, now: Slice) -> Section:
@@ -35,12 +35,14 @@ def profile_section(before: Slice | None, now: Slice) -> Section:
                 }
             )
     told = [_describe(one) for one in dates]
-    text = f"{' '.join(told)} The fewer items users hold, the less any weighting can change."
+    text = f"{' '.join(told)} The fewer items users have, the less any weighting can change."
     chart = adapt_chart(
-        draw_share_groups(rows, strokes, title="share of users", across="items a user holds", legend=False)
+        draw_share_groups(rows, strokes, title="share of users", across="items of a user", legend=False)
     )
     key = Toggles("Dates", [Line(name, stroke.colour) for name, stroke in strokes.items()])
-    return Section("How much users hold", text, chart, anchor="profiles", label=text, adapts=True, toggles=[key])
+    return Section(
+        "How many items users have", text, chart, anchor="profiles", label=text, adapts=True, toggles=[key]
+    )
 
 
 def _classes(largest: int) -> list[tuple[int, int]]:
@@ -58,6 +60,6 @@ def _describe(one: Slice) -> str:
     sizes = sizes[sizes > 0]
     single = float((sizes == 1).mean())
     return (
-        f"On {one.at}, {thousands(len(sizes))} users held {np.median(sizes):.0f} items in the middle, "
-        f"{sizes.mean():.1f} on average; {percent(single, 1)} of them held one alone."
+        f"On {one.at}: {thousands(len(sizes))} users; median {count(round(float(np.median(sizes))), 'item')}, mean "
+        f"{sizes.mean():.1f}; {percent(single, 1)} have only one."
     )

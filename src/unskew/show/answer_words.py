@@ -146,8 +146,8 @@ def certainty_words(change: Change) -> str:
 
 
 WHY_MIX = (
-    "Why the item mix changed. Recommendations change it, and so do seasons, news and new users; what is taken "
-    "out here is the change, whatever brought it."
+    "Why the item mix changed. Recommendations change it, and so do seasons, news and new users; "
+    "re-weighting undoes the change, whatever caused it."
 )
 """What no log says by itself."""
 
