@@ -136,7 +136,7 @@ def report(
     as_json: bool,
     **selection: Any,
 ) -> None:
-    """Write an HTML page: who is better, what changed since T0, and why.
+    """Write an HTML page: what is better, what changed, and why.
 
     The page is one file that opens without a network, for people who have not read the paper: the verdict with its
     range and what would settle it, scores over time, the parts of each change, all recommenders with their

@@ -38,8 +38,8 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     views = [view for view in timeline.rows.column("view").unique().to_pylist() if view != "all"]
     where = f"on the view “{views[0]}” of the log" if views else "on the log as it is"
     text = (
-        f"The scores {where} at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines without "
-        "item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
+        f"The scores {where} at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines "
+        "without item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
         f"{shaded}{drawn} Point at a line for its values."
     )
     found = [Section("Scores over time", text, anchor="time")]

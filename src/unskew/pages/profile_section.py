@@ -60,6 +60,6 @@ def _describe(one: Slice) -> str:
     sizes = sizes[sizes > 0]
     single = float((sizes == 1).mean())
     return (
-        f"On {one.at}: {thousands(len(sizes))} users; median {count(round(float(np.median(sizes))), 'item')}, mean "
-        f"{sizes.mean():.1f}; {percent(single, 1)} have only one."
+        f"On {one.at}: {thousands(len(sizes))} users; median {count(round(float(np.median(sizes))), 'item')}, "
+        f"mean {sizes.mean():.1f}; {percent(single, 1)} have only one."
     )
