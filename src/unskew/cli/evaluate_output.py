@@ -32,6 +32,13 @@ def print_verdicts(report: Report) -> None:
     if report.verdicts:
         head, rows = make_score_table(report)
         print_table(head, rows, left=2)
+        print_notes(report)
+
+
+def print_notes(report: Report) -> None:
+    """What was not scored and why, and whether users without a profile may decide."""
+    for note in report.notes:
+        print_line(f"Note: {note}.")
 
 
 def print_report(report: Report) -> None:
@@ -45,8 +52,8 @@ def print_report(report: Report) -> None:
         print_line(describe_weights(report.weights))
     for comparison in report.comparisons:
         print_line(str(comparison))
-    for note in report.notes:
-        print_line(f"Note: {note}.")
+    if not report.verdicts:  # else they stand below the verdicts
+        print_notes(report)
 
 
 def _print_scores(scores: list[Score]) -> None:
