@@ -294,13 +294,13 @@ def test_external_lists_need_a_time_split(tmp_path: Path) -> None:
     rows = pa.table({"user": users, "items": pa.array([[1, 2, 3, 4, 5]] * len(users))})
     pq.write_table(rows, tmp_path / "lists.parquet")
     spec = f"table:{tmp_path / 'lists.parquet'}"
-    [verdict] = make_report([spec], baseline="popular").verdicts
+    [verdict] = make_report([spec], baseline="popular", quick=True).verdicts
     check_contract(verdict)
     assert verdict.decision == "undecided"
     assert "held-out items" in verdict.reason
     assert all(" --after" in step for step in verdict.next_steps)
     assert verdict.next_steps
-    [later] = make_report([spec], baseline="popular", after=400).verdicts
+    [later] = make_report([spec], baseline="popular", quick=True, after=400).verdicts
     assert "trained on the held-out" not in later.reason
 
 
