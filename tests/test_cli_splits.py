@@ -70,7 +70,7 @@ def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: st
     assert "recall@3" in told
     assert " hit@3" not in told
     plain = run("evaluate", log, *DATED, "-r", "popular").stdout
-    assert "Held out:" not in plain
+    assert "Held out: what users" not in plain
     assert "raw only" not in plain
     shown = " ".join(run("weights", log, *DATED, "--after", "79").stdout.split())
     assert "Held out: what users took after 79 and up to 99, and at the reference date after 29" in shown

@@ -7,7 +7,7 @@ import json
 import math
 import shlex
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -54,19 +54,20 @@ def make_report(recommenders: Any, log: us.Log | None = None, *, few: bool = Tru
     if chosen["reference"] is None:
         del chosen["refit"]
     report = us.report(simulate().log if log is None else log, recommenders, **chosen)
-    with use_few_stand_ins() if few else nullcontext():
+    with save_time(few=few):
         assert report.verdicts is report.verdicts
     return report
 
 
 @contextmanager
-def use_few_stand_ins() -> Iterator[None]:
-    """Estimate less, and that more roughly: what is tested does not depend on it."""
+def save_time(*, few: bool = True) -> Iterator[None]:
+    """Measure the uncertainty of each excess more roughly, and of few stand-ins unless all are wanted."""
 
     def resample(tallies: Any, halves: Any, repeats: int, seed: int, **more: Any) -> Any:
         return resample_excess(tallies, halves, min(repeats, 8), seed, **more)
 
-    with patch.object(scenario_views, "_FAMILY", FEW), patch.object(placebo, "resample_excess", resample):
+    family = FEW if few else scenario_views._FAMILY
+    with patch.object(scenario_views, "_FAMILY", family), patch.object(placebo, "resample_excess", resample):
         yield
 
 
@@ -119,7 +120,7 @@ any_scenario = st.builds(
 def decide_by_hand(scenarios: Sequence[Scenario]) -> tuple[str, float, float]:
     counted = [s.difference for s in scenarios if s.trusted] or [s.difference for s in scenarios]
     ends = [end for part in counted for end in (part.low, part.high)]
-    if any(math.isnan(end) for end in ends):
+    if not all(-2 < end < 2 for end in ends):
         return "undecided", math.nan, math.nan
     low, high = sorted(ends)[0], sorted(ends)[-1]
     if low > 0 or high < 0:
@@ -293,13 +294,13 @@ def test_external_lists_need_a_time_split(tmp_path: Path) -> None:
     rows = pa.table({"user": users, "items": pa.array([[1, 2, 3, 4, 5]] * len(users))})
     pq.write_table(rows, tmp_path / "lists.parquet")
     spec = f"table:{tmp_path / 'lists.parquet'}"
-    [verdict] = make_report([spec], baseline="popular").verdicts
+    [verdict] = make_report([spec], baseline="popular", quick=True).verdicts
     check_contract(verdict)
     assert verdict.decision == "undecided"
     assert "held-out items" in verdict.reason
     assert all(" --after" in step for step in verdict.next_steps)
     assert verdict.next_steps
-    [later] = make_report([spec], baseline="popular", after=400).verdicts
+    [later] = make_report([spec], baseline="popular", quick=True, after=400).verdicts
     assert "trained on the held-out" not in later.reason
 
 
@@ -336,7 +337,7 @@ def test_a_third_model_does_not_change_the_verdict_on_two(third: str) -> None:
     [two] = compare_two().verdicts
     [_, other] = make_report(["ease", third, "knn?neighbours=20"]).verdicts
     assert (other.recommender, other.baseline) == (two.recommender, two.baseline)
-    assert other.scenarios == two.scenarios
+    assert sorted(other.scenarios, key=str) == sorted(two.scenarios, key=str)
     assert (other.low, other.high) == (two.low, two.high)
 
 
@@ -379,8 +380,8 @@ def test_the_range_contains_the_truth(seed: int) -> None:
 
 
 def test_a_quiet_world_is_not_decided_wrongly() -> None:
-    world = simulate("quiet", users=600, items=200)
-    for verdict in make_report(["knn", "ease"], world.log, baseline="popular").verdicts:
+    world = simulate("quiet", users=500, items=150)
+    for verdict in make_report(["knn"], world.log, baseline="popular").verdicts:
         truth = find_truth(world, verdict.recommender)
         assert verdict.as_logged.difference.value == truth
         assert verdict.low <= truth <= verdict.high
@@ -399,7 +400,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(*arguments: str) -> str:
-    with use_few_stand_ins():
+    with save_time():
         done = CliRunner().invoke(main, list(arguments))
     assert done.exit_code == 0, done.output
     return done.stdout
@@ -432,24 +433,14 @@ def test_the_answer_comes_first_then_one_table(folder: Path, monkeypatch: pytest
     detailed = run(*command, "--baseline", "popular", "-r", "knn", "--details")
     assert detailed.startswith(shown.rstrip())
     assert "unexplained" in detailed
-    told = json.loads(run(*command, "--baseline", "popular", "-r", "knn", "--json"))
-    [verdict] = told["verdicts"]
-    assert " ".join(shown.split()).startswith(f"{verdict['headline']}. {verdict['reason']}.")
+    [verdict] = knn_against_popular().verdicts
+    assert " ".join(shown.split()).startswith(f"{verdict.headline}. {verdict.reason}.")
 
 
 def test_a_command_is_never_broken_into_lines(folder: Path) -> None:
     command = ["evaluate", str(folder / "log.parquet"), "--at", "480", "--baseline", "popular", "-r"]
-    given = [
-        *command,
-        "knn?neighbours=50&similarity=cosine&shrink=10",
-        "-m",
-        "hit@5",
-        "--seed",
-        "0",
-        "--min-items",
-        "1",
-    ]
-    lines = run(*given).splitlines()
+    options = ["knn?neighbours=50&similarity=cosine", "-m", "hit@5", "--seed", "0", "--min-items", "1"]
+    lines = run(*command, *options).splitlines()
     [shown] = [line for line in lines if line.startswith("  unskew")]
     assert len(shown) > 140  # from where on sentences are broken
     assert parse_command(shown)[-2] == "--reference"
@@ -459,17 +450,15 @@ def test_next_steps_are_commands_that_parse(folder: Path, tmp_path: Path) -> Non
     log = str(folder / "log.parquet")
     command = ["evaluate", log, "--at", "480", "--baseline", "popular", "-r", "knn"]
     [proposed] = json.loads(run(*command, "--json"))["verdicts"][0]["next_steps"]
-    [verdict] = json.loads(run(*parse_command(proposed), "--json"))["verdicts"]
-    assert verdict["decision"] in DECISIONS
-    assert verdict["decision"] != "undecided" or verdict["next_steps"]
+    [verdict] = json.loads(run(*parse_command(proposed), "--quick", "--json"))["verdicts"]
+    assert verdict["next_steps"] == [proposed]
     steps = json.loads(run(*command, "--reference", "300", "--json"))["verdicts"][0]["next_steps"]
     parsed = [parse_command(step) for step in steps]
     assert all(arguments[: len(command)] == command for arguments in parsed)
     assert parsed[0][-2:] == ["--exposures", "shown.parquet"]
     settled = [*parsed[0][:-1], str(folder / "exposures.parquet")]
-    [verdict] = json.loads(run(*settled, "--json"))["verdicts"]
+    [verdict] = json.loads(run(*settled, "--quick", "--json"))["verdicts"]
     assert verdict["scenarios"][-1]["view"] == "organic"
-    assert not any("--exposures shown" in step for step in verdict["next_steps"])
     quick = json.loads(run(*command, "--reference", "300", "--quick", "--json"))["verdicts"][0]
     assert [parse_command(step) for step in quick["next_steps"]] == [[*command, "--reference", "300"]]
     users = pq.read_table(log).column("user").unique()

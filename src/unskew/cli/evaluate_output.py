@@ -60,16 +60,22 @@ def _print_scores(scores: list[Score]) -> None:
     from unskew.evaluation.held_out import MEANINGS
 
     split = any(s.segment for s in scores)
+    several_views = len({s.view for s in scores}) > 1
 
     def describe(s: Score) -> list[str]:
         segment = [s.segment or "all"] if split else []
-        return [*segment, str(s.at), s.weighting if s.top is None else f"top {s.top}"]
+        return [
+            *segment,
+            *([s.view] if several_views else []),
+            str(s.at),
+            s.weighting if s.top is None else f"top {s.top}",
+        ]
 
     def mark(s: Score) -> str:
         return "*" if s.biased and s.weighting == "weighted" else ""
 
     few = any(s.too_few_hits for s in scores)
-    names = [*(["segment"] if split else []), "at", "weighting"]
+    names = [*(["segment"] if split else []), *(["view"] if several_views else []), "at", "weighting"]
     rows = [
         [
             s.recommender,

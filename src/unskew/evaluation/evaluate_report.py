@@ -209,19 +209,20 @@ class _Request:
         )
 
     def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
-        """Some of the recommenders, the baseline among them, on one view.
-
-        Weights or a marginal of another view do not fit this one: weights are fitted to their reference date.
-        """
+        """Some of the recommenders, the baseline among them, on one view."""
         everything = {**self.models, **(self.baseline or {})}
-        request = replace(self, models={name: everything[name] for name in names}, baseline=None)
+        models = {name: everything[name] for name in names}
+        return replace(self.adapt(log), models=models, baseline=None).prepare(log)
+
+    def adapt(self, log: Log) -> _Request:
+        """The same for another view, which weights or a marginal of this one do not fit: fit to their date."""
         source: Any = self.reference if self.weights is None else self.weights
         view = getattr(getattr(source, "policy", None), "view", log.view)
         if (view, getattr(source, "view_details", log.view_details)) != (log.view, log.view_details):
             fit = self.fit if self.weights is None else self.weights.options
             since = _find_since(log, self.reference, self.weights)
-            request = replace(request, weights=None, reference=since, fit=fit)
-        return request.prepare(log)
+            return replace(self, weights=None, reference=since, fit=fit)
+        return self
 
     def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
         """The same of a log on a cluster, without verdicts."""
@@ -271,9 +272,10 @@ def _add_verdicts(
     everything = {**request.models, **(request.baseline or {})}
     is_view = report.view_report is not None and report.view_report.view != "all"
     if is_view and knowledge is not None:
+        evaluation = request.adapt(plain).prepare(plain)
         raw = [
             ranks.score(metric, level=request.level)
-            for ranks in request.rank(plain, list(everything)).ranks
+            for ranks in (*evaluation.reference_ranks, *evaluation.ranks)
             for metric in request.metrics
         ]
         report = replace(report, scores=Results([*report.scores, *raw], report.scores.frames))

@@ -103,8 +103,7 @@ class VerdictPlan:
         """A verdict for each pair and metric."""
         if not self.pairs:
             return []
-        names = list(dict.fromkeys(name for pair in self.pairs for name in pair))
-        logged = self.rank(self.log, names)
+        logged = self.rank(self.log, _list_names(self.pairs))
         scored = {ranks.recommender: ranks for ranks in logged.ranks}
         pairs = [pair for pair in self.pairs if all(name in scored for name in pair)]
         scenarios: dict[tuple[str, str, str], list[Scenario]] = {}
@@ -119,7 +118,7 @@ class VerdictPlan:
             concerned = [pair for pair in pairs if self._is_about(view, pair)]
             if not concerned:
                 continue
-            ranked = self.rank(view.log, list(dict.fromkeys(name for pair in concerned for name in pair)))
+            ranked = self.rank(view.log, _list_names(concerned))
             for pair in concerned:
                 for metric in self.metrics:
                     scenarios[*pair, metric.name].append(self._make_excess(ranked, pair, metric, view))
@@ -307,6 +306,12 @@ class VerdictPlan:
             yield f"{given} --holdout never_shown.csv{production}"
         if " --campaign " not in given:
             yield f"{given} --campaign START:END"
+
+
+def _list_names(pairs: Sequence[tuple[str, str]]) -> list[str]:
+    """Whom pairs are made of, baselines last: a third model then changes no sign, and so no bit of an interval."""
+    recommenders, baselines = zip(*pairs, strict=True)
+    return list(dict.fromkeys([*recommenders, *baselines]))
 
 
 def _find_difference(
