@@ -46,7 +46,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     gap = pa.table({"user": [1], "item": [1], "time": pa.array([None], pa.int64())})
     shown = world.exposures.select(["user", "item", "time"])
     pq.write_table(pa.concat_tables([shown, gap.cast(shown.schema)]), place / "gaps.parquet")
-    pq.write_table(pa.table({"user": ["1", "2"]}), place / "texts.parquet")
+    pq.write_table(pa.table({"user": ["ann", "bob"]}), place / "texts.parquet")
     return place
 
 
