@@ -179,7 +179,9 @@ def test_the_command_line_shows_windows_and_how_to_leave_them_out(path: str) -> 
 def test_a_log_without_bursts_says_since_when_it_was_looked_at(tmp_path: Path) -> None:
     where = tmp_path / "log.parquet"
     pq.write_table(pa.table(steady(7)), where)
-    assert "No burst was found since" in run("drift", str(where), "--detect", "-o", str(tmp_path / "a.svg")).stdout
+    assert (
+        "No burst was detected since" in run("drift", str(where), "--detect", "-o", str(tmp_path / "a.svg")).stdout
+    )
     assert "No burst" in (tmp_path / "a.svg").read_text()
 
 

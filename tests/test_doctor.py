@@ -6,6 +6,7 @@ import json
 import random
 import shlex
 import sqlite3
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.cli import main
+from unskew.cli.configuration_writing import format_configuration
 
 START = 874724710
 
@@ -139,7 +141,7 @@ def test_missing_values_are_counted_and_the_commands_drop_them(tmp_path: Path) -
         ("user,item,time\n1,2,12/01/2010\n1,3,11/02/2010\n", "--time-format %d/%m/%Y"),
         ("user,item,time\n1,2,monday\n", "neither a number nor a date"),
         ("user,item\n1,2\n", "--time"),
-        ("only\n1\n", "not clear which column"),
+        ("only\n1\n", "not clear which columns are the item and the time"),
         ("user,item,time\n", "no rows"),
         ("user,item,time\n1,2,3\n1,2\n", "expected 3 columns, found 2"),
         ("user,item,time\n,,\n", "nothing is left"),
@@ -346,3 +348,141 @@ def test_ids_that_look_like_times_lose_against_times(tmp_path: Path) -> None:
     lines = [(10**9 + draw.randint(0, 40), 1_500_000_000 + draw.randint(0, 30), k % 90) for k in range(300)]
     seen = look(write_table(tmp_path / "log.csv", "account_no,product_no,day", lines))
     assert seen["roles"] == {"user": "account_no", "item": "product_no", "time": "day"}
+
+
+# ---- whether the mix drifted, and what to ask first
+
+
+def test_the_drift_of_the_item_mix_is_that_of_the_first_command(tmp_path: Path) -> None:
+    path = write(tmp_path / "log.csv")
+    seen = look(path)
+    program, name, *arguments = shlex.split(seen["commands"][0])
+    assert (program, name) == ("unskew", "drift")
+    moved = json.loads(run("drift", *arguments, "--json").stdout)
+    mix = seen["item_mix"]
+    assert {key: mix[key] for key in ("reference", "at", "bound", "chance", "drifted")} == {
+        key: moved[key] for key in ("reference", "at", "bound", "chance", "drifted")
+    }
+    assert mix["drifted"] is False  # items are drawn from one mix all the time
+    assert mix["conclusion"] in " ".join(run("doctor", path).stdout.split())
+
+
+def test_a_log_of_one_date_has_no_drift_to_tell() -> None:
+    assert us.examine({"user": [1, 1, 2], "item": [1, 2, 1], "time": [5, 5, 5]}).item_mix is None
+
+
+def test_what_recommendations_caused_is_asked_before_campaigns_are_excluded(tmp_path: Path) -> None:
+    make_burst(tmp_path)
+    seen = look(tmp_path / "world/log.parquet")
+    assert seen["campaigns"]
+    names = [command.split()[1] for command in seen["commands"]]
+    campaigns = [k for k, command in enumerate(seen["commands"]) if "--campaign" in command]
+    assert names.index("excess") == campaigns[0] < campaigns[-1]
+    assert all(window in seen["commands"][campaigns[0]] for window in seen["campaigns"])
+    printed = " ".join(run("doctor", tmp_path / "world/log.parquet").stdout.split())
+    assert "Before you exclude them with --campaign, ask unskew excess" in printed
+
+
+# ---- saving what was detected
+
+
+@pytest.mark.filterwarnings("ignore::unskew.errors.ReadingNotice")
+def test_options_are_those_of_read_log(tmp_path: Path) -> None:
+    path = write_table(tmp_path / "retail.csv", RETAIL, retail_lines())
+    seen = us.examine(path)
+    log = us.read_log(path, **seen.options)
+    assert (len(log.users), len(log.items), len(log)) == (seen.users, seen.items, seen.interactions)
+
+
+@pytest.mark.filterwarnings("ignore::unskew.UnskewWarning")
+@pytest.mark.parametrize("kind", ["retail", "numbered", "semicolons", "database", "weird name"])
+def test_written_options_make_evaluate_need_none(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    epoch = ["--time-unit", "s"]
+    files: dict[str, tuple[list[str], list[str]]] = {
+        "retail": (
+            [write_table(Path("retail.csv"), RETAIL, retail_lines()).name],
+            ["--user", "CustomerID", "--item", "StockCode", "--time", "InvoiceDate", "--drop-nulls"],
+        ),
+        "numbered": (
+            [write(Path("u.data"), "", "\t").name],
+            ["--user", "1", "--item", "2", "--time", "4", *epoch],
+        ),
+        "semicolons": (
+            [write(Path("log.txt"), "Kunde;Artikel;Note;ts\n", ";").name, "--sep", ";"],
+            ["--user", "Kunde", "--item", "Artikel", "--time", "ts", *epoch],
+        ),
+        "database": (make_sqlite(tmp_path), ["--user", "visitor", "--item", "product", "--time", "at"]),
+        "weird name": (
+            [write(Path("a 'b' é.csv"), 'visitor é,"sku \\ ""x""",rating,ts\n').name],
+            ["--user", "visitor é", "--item", 'sku \\ "x"', "--time", "ts", *epoch],
+        ),
+    }
+    arguments, flags = files[kind]
+    written = look(*arguments, "--write")
+    assert written["written"] == "unskew.toml"
+    assert not any(flag in command for command in written["commands"] for flag in ("--user", "--item", "--sep"))
+    scoring = ("--at", written["last"], "-r", "popular", "--json")
+    saved = run("evaluate", arguments[0], *scoring)
+    assert saved.exit_code == 0, saved.output
+    expected = run("evaluate", *arguments, *flags, *scoring, "--no-config")
+    assert expected.exit_code == 0, expected.output
+    assert json.loads(saved.stdout)["scores"] == json.loads(expected.stdout)["scores"]
+    alone = run("evaluate", *scoring)  # the file knows the log as well
+    assert json.loads(alone.stdout)["scores"] == json.loads(expected.stdout)["scores"]
+
+
+def test_what_was_written_is_replaced_and_what_was_edited_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("log.csv"))
+    write(Path("other.csv"), "buyer,book,rating,ts\n")
+    assert run("doctor", "log.csv", "--write").exit_code == 0
+    assert 'item = "sku"' in Path("unskew.toml").read_text()
+    assert run("doctor", "other.csv", "--write").exit_code == 0  # and no column of the file before is asked for
+    assert 'item = "book"' in Path("unskew.toml").read_text()
+    edited = Path("unskew.toml").read_text() + "# 5 folds, as agreed\n[protocol]\nfolds = 5\n"
+    for text in (edited, "# by hand\n", ""):
+        Path("unskew.toml").write_text(text)
+        result = run("doctor", "log.csv", "--write")
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert result.stderr.splitlines() == [
+            "error: unskew.toml exists, and unskew did not write it or it was edited since: rename it, or leave "
+            "out --write"
+        ]
+        assert Path("unskew.toml").read_text() == text
+
+
+def test_options_in_pyproject_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(Path("log.csv"))
+    Path("pyproject.toml").write_text("[tool.unskew]\nat = 'last'\n")
+    result = run("doctor", "log.csv", "--write")
+    assert (result.exit_code, Path("unskew.toml").exists()) == (2, False)
+    assert "pyproject.toml has options for unskew already" in result.stderr
+
+
+def test_a_log_whose_columns_are_not_known_is_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("log.csv").write_text("user,item\n1,2\n")
+    result = run("doctor", "log.csv", "--write")
+    assert (result.exit_code, Path("unskew.toml").exists()) == (2, False)
+    assert "not clear which column is the time" in result.stdout
+    assert "unskew.toml was not written" in result.stderr
+
+
+@given(st.dictionaries(st.sampled_from(["user", "item", "time", "sep", "table"]), st.text()), st.text(min_size=1))
+def test_any_text_survives_the_file(options: dict[str, str], log: str) -> None:
+    try:
+        text = format_configuration([log], options)
+        text.encode()
+    except UnicodeEncodeError:
+        return
+    read = tomllib.loads(text)
+    groups = {"user": "columns", "item": "columns", "time": "columns", "sep": "file", "table": "file"}
+    assert {name: read[groups[name]][name] for name in options} == options
+    assert read.get("log", "-").removeprefix("./" if log.startswith("~") else "") == log

@@ -6,7 +6,8 @@
   `check_command`, `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
 - `doctor_command`: what unskew sees in a file, and what to run next
 - `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
-  checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them
+  checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them;
+  `configuration_writing`: the file, written
 - `shared_options`: options that commands share, and the log that they describe
 - `file_flags`: options that say how to read a file; `file_name`: the type of options that name one
 - `known_options`: what users know about recommendations, and the view that it allows

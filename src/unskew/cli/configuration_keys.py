@@ -82,9 +82,10 @@ SHARED_KEYS = {
 
 COMMAND_LINE_ONLY = (
     *("as_json", "debug", "config", "no_config", "allow_code", "help", "help_all"),
-    *("engine", "master", "spark_conf"),
+    *("engine", "master", "spark_conf", "write"),
 )
-"""Options that no file may set: how this run shows what it finds, what it trusts, and where it runs.
+"""Options that no file may set: how this run shows what it finds, what it trusts, where it runs, and whether it
+writes such a file.
 
 Settings of Spark can name code, and a cluster runs it.
 """

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.weights.bursts import Bursts
 
-_BEWARE = "Seasons, holidays and news look the same: hold them against what you know."
+_BEWARE = "Seasons, holidays and news look the same: check them against what you know."
 
 
 def print_bursts(found: Bursts, log: Log, names: str | None) -> None:
-    """The bursts, how to leave out what was taken in them, and what they may be instead."""
+    """The bursts, what they may be instead, and how to drop the interactions in them."""
     if not found.bursts:
         print_line(_describe_none(found))
         return
@@ -27,10 +27,11 @@ def print_bursts(found: Bursts, log: Log, names: str | None) -> None:
         called = read_names(names, log.items.take(codes)) or [str(item) for item in burst.items]
         shown = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
         rows.append([*shown, ", ".join(called[:3])])
-    print_line("Likely campaigns: known users took more than usual, and other items than usual")
-    print_table(["window", "taken", "activity", "above usual", "above all"], rows)
+    print_line("Likely campaigns: known users interacted more than usual, and with other items than usual")
+    print_table(["window", "interactions", "activity", "above usual", "above all"], rows)
     flags = " ".join(f"--campaign {window}" for window in found.windows)
-    print_line(f"{_BEWARE} To leave out what was taken in them: {flags}")
+    print_line(f"{_BEWARE} How much of them recommendations caused: unskew excess ... {flags} --production auto")
+    print_line(f"To drop the interactions in them: {flags}")
 
 
 def draw_bursts_to(found: Bursts, log: Log, path: str) -> None:
@@ -47,8 +48,8 @@ def draw_bursts_to(found: Bursts, log: Log, path: str) -> None:
 
 def _describe_none(found: Bursts) -> str:
     if found.since is None:
-        return "No burst was looked for: too little was taken to tell what is usual."
+        return "No burst was looked for: too few interactions to tell what is usual."
     return (
-        f"No burst was found since {found.since}. Recommendations that came little by little, or all the time, "
+        f"No burst was detected since {found.since}. Recommendations that came little by little, or all the time, "
         "make none."
     )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.command_group import write_flag
+from unskew.cli.configuration import NAME, Configuration
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.printing import print_figures, print_json, print_line
+from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.printing import CAUSES, print_figures, print_json, print_line
 from unskew.cli.shared_options import LogOptions, file_options, show_options
 from unskew.text import enumerate_words, percent, thousands
 
@@ -17,75 +21,120 @@ if TYPE_CHECKING:
     from unskew.examining.examination import Examination
 
 
-@click.command(cls=ConfiguredCommand)
+class _DoctorCommand(ConfiguredCommand):
+    """With ``--write`` nothing is taken from the file that is to be written: the log may be another one."""
+
+    def _find(self, ctx: click.Context, opts: Mapping[str, Any]) -> Configuration | None:
+        writes_anew = opts.get("write") and opts.get("config") is None
+        return None if writes_anew else super()._find(ctx, opts)
+
+
+@click.command(cls=_DoctorCommand)
 @file_options
+@grouped_option(
+    "--write",
+    is_flag=True,
+    group=Group.OUTPUT,
+    everyday=True,
+    help=f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
+)
 @show_options
-def doctor(source: LogOptions, as_json: bool) -> None:
+def doctor(source: LogOptions, write: bool, as_json: bool) -> None:
     """Show what is in a file and which commands to run next.
 
-    Columns that you do not name are guessed. The exit code is 0 unless the file cannot be opened at all.
+    Columns that are not named are detected by their names and by what they hold. The exit code is 0 unless the
+    file cannot be opened at all, or --write cannot save its columns.
 
     \b
     Examples:
       unskew doctor u.data
       unskew doctor events.db --table clicks
+      unskew doctor events.csv --write
     """
+    from unskew.cli.configuration_writing import check_configuration, write_configuration
+    from unskew.errors import InputError
     from unskew.examining.examine import examine_source
 
     given = {"user": source.user, "item": source.item, "time": source.time}
     how = {**source.file, **({} if source.time_format is None else {"time_format": source.time_format})}
     name_option = functools.partial(write_flag, click.get_current_context().command)
-    found = examine_source(source.path, given, source.time_unit, how, name_option)
+    if write:
+        check_configuration(Path())
+    examination = examine_source(source.path, given, source.time_unit, how, name_option, configured=write)
+    if write and examination.problems:
+        if not as_json:
+            _show(examination)
+        raise InputError(f"{NAME} was not written", remedy=f"name the columns of {examination.source} first")
+    written = str(write_configuration(Path(), source.log, examination.options)) if write else None
     if as_json:
-        print_json(found.to_dict())
+        print_json({**examination.to_dict(), "written": written})
     else:
-        _show(found)
+        _show(examination, written)
 
 
-def _show(found: Examination) -> None:
-    for line in found.read_as:
+def _show(examination: Examination, written: str | None = None) -> None:
+    for line in examination.read_as:
         print_line(f"{line}.")
-    print_figures(found.source, [figure for figure in _list_figures(found) if figure[1]])
-    if found.campaigns:
+    print_figures(examination.source, [figure for figure in _list_figures(examination) if figure[1]])
+    if examination.item_mix is not None:
+        print_line(examination.item_mix["conclusion"])
+        if examination.item_mix["drifted"]:
+            print_line(CAUSES)
+    if examination.campaigns:
         print_line(
-            f"Likely campaigns: {enumerate_words(found.campaigns)}. Known users then took more than usual, and "
-            "other items than usual; seasons, holidays and news look the same."
+            f"Likely campaigns: {enumerate_words(examination.campaigns)}. Known users then interacted more than "
+            "usual, and with other items than usual; seasons, holidays and news look the same. Before you exclude "
+            "them with --campaign, ask unskew excess how much recommendations caused."
         )
-    elif found.users is not None and not any("not looked for" in note for note in found.notes):
-        print_line("No likely campaigns were found; recommendations that came all the time make no bursts.")
-    for note in found.notes:
+    elif examination.users is not None and not any("not looked for" in note for note in examination.notes):
+        print_line("No likely campaigns were detected; recommendations that came all the time make no bursts.")
+    for note in examination.notes:
         print_line(f"{note[0].upper()}{note[1:]}.")
-    if found.advice:
-        print_line(f"{(found.protocol or 'no protocol').capitalize()} suits: {found.advice}.")
-    for problem in found.problems:
+    if examination.advice:
+        print_line(f"{(examination.protocol or 'no protocol').capitalize()} suits: {examination.advice}.")
+    for problem in examination.problems:
         print_line(f"Problem: {problem}.")
-    if found.commands:
+    if written is not None:
+        print_line(f"Columns and options saved to {written}: commands in this folder need none.")
+    if examination.commands:
         print_line("Next:")
-    for command in found.commands:
+    for command in examination.commands:
         click.echo(f"  {command}")
 
 
-def _list_figures(found: Examination) -> list[tuple[str, str, str]]:
+def _list_figures(examination: Examination) -> list[tuple[str, str, str]]:
     """What there is to say in numbers; those that are not known are empty."""
-    sizes = found.sizes
-    roles = ", ".join(f"{role} is {name!r}" for role, name in found.roles.items())
-    guessed = f"guessed: {enumerate_words(found.guessed)}" if found.guessed else ""
-    nulls = sum(found.nulls.values())
-    told = ", ".join(f"{thousands(n)} without {role}" for role, n in found.nulls.items() if n)
+    sizes = examination.sizes
+    roles = ", ".join(f"{role} is {name!r}" for role, name in examination.roles.items())
+    guessed = f"detected: {enumerate_words(examination.guessed)}" if examination.guessed else ""
+    nulls = sum(examination.nulls.values())
+    rows = ", ".join(f"{thousands(n)} without {role}" for role, n in examination.nulls.items() if n)
     return [
-        ("columns", str(len(found.columns)) if found.columns else "", ", ".join(found.columns[:12])),
+        (
+            "columns",
+            str(len(examination.columns)) if examination.columns else "",
+            ", ".join(examination.columns[:12]),
+        ),
         ("", " " if roles else "", roles + (f" ({guessed})" if guessed else "")),
-        ("rows", _number(found.rows), ""),
-        ("missing values", thousands(nulls) if nulls else "", told),
-        ("users", _number(found.users), ""),
-        ("items", _number(found.items), ""),
-        ("interactions", _number(found.interactions), f"{thousands(found.repeats or 0)} rows were repeats"),
-        ("times", " " if found.times else "", f"{found.times}, from {found.first} to {found.last}"),
+        ("rows", _number(examination.rows), ""),
+        ("missing values", thousands(nulls) if nulls else "", rows),
+        ("users", _number(examination.users), ""),
+        ("items", _number(examination.items), ""),
+        (
+            "interactions",
+            _number(examination.interactions),
+            f"{thousands(examination.repeats or 0)} rows were repeats",
+        ),
+        (
+            "times",
+            " " if examination.times else "",
+            f"{examination.times}, from {examination.first} to {examination.last}",
+        ),
         (
             "profile sizes",
             f"{sizes.median:g}" if sizes else "",
-            f"in the median, {sizes.mean:.1f} on average, {sizes.least} to {sizes.most}; "
-            f"{percent(sizes.single, 0)} of the users have one item"
+            f"items in the median, mean {sizes.mean:.1f}, {sizes.least} to {sizes.most}; "
+            f"{percent(sizes.single, 0)} of the users have only one"
             if sizes
             else "",
         ),

@@ -14,7 +14,7 @@ from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
 from unskew.cli.option_groups import Group, grouped_option
-from unskew.cli.printing import points, print_figures, print_json, print_line, print_table, times
+from unskew.cli.printing import CAUSES, points, print_figures, print_json, print_line, print_table, times
 from unskew.cli.shared_options import (
     LogOptions,
     at_option,
@@ -183,7 +183,7 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     ]
     print_line(found.conclusion)
     if found.drifted:
-        print_line("Recommendations may have moved it, and so may seasons and news: all are part of the item mix.")
+        print_line(CAUSES)
     print_figures(f"Item mix at {found.at} against {found.reference}", figures)
     rows = [
         [

@@ -13,6 +13,9 @@ from unskew.cli.streams import is_utf8, writing
 from unskew.progress import progress
 from unskew.text import escape_controls, to_json_value
 
+CAUSES = "Recommendations may have moved it, and so may seasons and news: all are part of the item mix."
+"""What to say of an item mix that drifted."""
+
 
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output; a number that JSON does not have becomes null."""

@@ -42,8 +42,13 @@ class Examination:
         Its span, what its times are in words, and what they count since 1970 if that was guessed.
     sizes
         Of profiles.
+    options
+        How the log is read, as keyword arguments of `read_log`: columns, unit of times, options of the file.
+    item_mix
+        Whether the item mix drifted between the two dates that `commands` compare: ``reference``, ``at``,
+        ``bound``, ``chance`` and ``drifted`` as of `Drift.to_dict`, and ``conclusion``, a sentence.
     campaigns
-        Windows in which more, and other things, were taken than usual: likely campaigns.
+        Windows in which users interacted more than usual, and with other items than usual: likely campaigns.
     notes
         What was not looked for and why, and what to beware of.
     protocol, advice
@@ -70,6 +75,8 @@ class Examination:
     times: str | None = None
     time_unit: str | None = None
     sizes: ProfileSizes | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+    item_mix: dict[str, Any] | None = None
     campaigns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     protocol: str | None = None

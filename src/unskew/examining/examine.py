@@ -19,10 +19,10 @@ from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
-from unskew.data.times import UNIT_WORDS
+from unskew.data.times import UNIT_WORDS, Label
 from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option
 from unskew.examining.examination import Examination, ProfileSizes
-from unskew.examining.next_commands import write_commands, write_options
+from unskew.examining.next_commands import choose_dates, write_commands, write_options
 from unskew.examining.protocol_advice import advise_protocol
 from unskew.reading.column_contents import TableContents
 from unskew.reading.column_guesses import ROLES, guess_columns
@@ -32,6 +32,7 @@ from unskew.reading.reader import read_log
 from unskew.reading.sources import Source, names_files, open_source
 from unskew.text import enumerate_words, percent
 from unskew.weights.bursts import find_bursts
+from unskew.weights.drift import drift
 
 _KINDS = {
     "integer": "plain whole numbers",
@@ -78,8 +79,10 @@ def examine_source(
     time_unit: str | None,
     how: Mapping[str, Any],
     name_option: NameOption = name_in_python,
+    *,
+    configured: bool = False,
 ) -> Examination:
-    """The same for whoever writes options in another way."""
+    """The same for whoever writes options in another way, or keeps them in a file, so that commands need none."""
     place = _name_place(source)
     if isinstance(source, str | Path) and is_saved_log(Path(source)):
         log = Log.load(source)
@@ -101,9 +104,10 @@ def examine_source(
         unit = find_epoch_unit(*(tick.item() for tick in log.span))
         if unit is not None:
             log = log.count_since_1970(unit)
-    flags = write_options(seen.roles, how, time_unit or unit)
-    flags += ["--drop-nulls"] if any(seen.nulls.values()) else []
-    return _describe(log, replace(seen, time_unit=unit), place, flags)
+    options = {**seen.roles, "time_unit": time_unit or unit, **how, "drop_nulls": any(seen.nulls.values()) or None}
+    options = {name: value for name, value in options.items() if value is not None}
+    flags = [] if configured else write_options(options)
+    return _describe(log, replace(seen, time_unit=unit, options=options), place, flags)
 
 
 def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_option: NameOption) -> Examination:
@@ -125,7 +129,10 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
         return replace(seen, roles={}, problems=(_explain(error, name_option),))
     if guess.missing:
         flags = enumerate_words([option(role) for role in guess.missing])
-        remedy = "join them into one column and " * guess.has_split_dates + f"name it with {flags}"
+        remedy = (
+            "join them into one column and " * guess.has_split_dates
+            + f"name {'it' if len(guess.missing) == 1 else 'them'} with {flags}"
+        )
         problem = UnskewError(guess.explain_missing(), remedy=remedy)
         return replace(seen, problems=(_explain(problem, name_option),))
     return seen
@@ -137,6 +144,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
     windows, notes = _find_campaigns(log)
     single = float((sizes == 1).mean())
     advice = advise_protocol(log)
+    dates = choose_dates(log, windows)
     counted = f"{UNIT_WORDS[log.axis.unit or 's']} since 1970" if log.axis.kind == "epoch" else ""
     return replace(
         seen,
@@ -153,11 +161,12 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
             int(sizes.max()),
             single,
         ),
+        item_mix=_compare_mixes(log, *dates),
         campaigns=tuple(map(str, windows)),
         notes=(*notes, *_advise_on_times(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
-        commands=tuple(write_commands(log, place, flags, advice, windows)),
+        commands=tuple(write_commands(log, place, flags, advice, windows, dates)),
     )
 
 
@@ -176,12 +185,25 @@ def _advise_on_times(log: Log) -> tuple[str, ...]:
     return (f"the times are plain numbers: {advice}",) if advice else ()
 
 
+def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | None:
+    """Whether the item mix drifted between two dates; None if they are the same."""
+    if reference == at:
+        return None
+    with _hear([]):
+        moved = drift(log.at(at), log.at(reference))
+    figures = moved.to_dict(0)
+    names = ("reference", "at", "bound", "chance", "drifted")
+    return {**{name: figures[name] for name in names}, "conclusion": moved.conclusion}
+
+
 def _warn_of_single_items(share: float) -> tuple[str, ...]:
     """That many users are left with an empty profile once an item is held out."""
     if share <= _MOST_SINGLE:
         return ()
-    told = f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
-    return (f"{told} some models return nothing. Compare models with --min-items 2 as well",)
+    reason = (
+        f"{percent(share, 0)} of the users have a single item: held out, it leaves an empty profile, for which"
+    )
+    return (f"{reason} some models return nothing. Compare models with --min-items 2 as well",)
 
 
 def _name_place(source: Any) -> list[str]:

@@ -16,51 +16,57 @@ from unskew.examining.protocol_advice import Advice
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
 _FLAGS = {"column_names": "columns"}
-_EARLY = 0.1  # of what was taken must have been taken by the reference date
+_EARLY = 0.1  # of the interactions must be before the reference date
 _DATES = 10  # of a timeline, about
 
 
 def write_commands(
-    log: Log, place: Sequence[str], options: Sequence[str], advice: Advice, windows: Sequence[TimeWindow]
+    log: Log,
+    place: Sequence[str],
+    options: Sequence[str],
+    advice: Advice,
+    windows: Sequence[TimeWindow],
+    dates: tuple[Label, Label],
 ) -> list[str]:
-    """What moved, weights, scores, scores over time; with the likely campaigns left out if there are some."""
-    reference, at = choose_dates(log, windows)
+    """What moved, what recommendations caused, weights, scores, scores over time.
+
+    If there are likely campaigns, the last score excludes them; how much recommendations caused comes before.
+    """
+    reference, at = dates
     known = [part for window in windows for part in ("--campaign", str(window))]
-    dates = ["--reference", str(reference), "--at", str(at)]
+    compared = ["--reference", str(reference), "--at", str(at)]
     if reference == at:
         return [_write("marginal", place, options, ["--at", str(at), "-o", "mix.parquet"])]
     models = ["-r", "popular", "-r", "knn"]
     later = ["--after", f"{_length_back(log, advice.after)}"] if advice.after is not None else []
     commands = [
-        _write("drift", place, options, dates),
-        _write("weights", place, options, [*dates, "-o", "weights.parquet"]),
+        _write("drift", place, options, compared),
+        _write("weights", place, options, [*compared, "-o", "weights.parquet"]),
     ]
     if advice.protocol is None:
         return commands
-    commands += [
-        _write("evaluate", place, options, [*dates, *models]),
-    ]
-    page = ["-r", "popular", "-r", "knn", "-o", "report.html"]
-    commands.append(_write("report", place, options, [*dates, *page]))
+    since = f"{reference}{'/' if ':' in str(reference) else ':'}"
+    caused = [*(known or ["--campaign", since]), "--production", "auto"]
+    commands.insert(1, _write("excess", place, options, caused))
+    commands.append(_write("evaluate", place, options, [*compared, *models]))
+    commands.append(_write("report", place, options, [*compared, *models, "-o", "report.html"]))
     if later:
         commands.append(_write("evaluate", place, options, ["--at", str(at), *later, *models]))
     if known:
-        commands.append(_write("evaluate", place, options, [*dates, *models, *known]))
+        commands.append(_write("evaluate", place, options, [*compared, *models, *known]))
     grid = ["--reference", str(reference), "--from", str(reference), "--to", str(at)]
     grid += ["--every", _choose_step(log, reference, at), "-r", "popular", "-o", "timeline.parquet"]
     commands.append(_write("timeline", place, options, grid))
     return commands
 
 
-def write_options(roles: Mapping[str, str], file: Mapping[str, Any], unit: str | None) -> list[str]:
-    """The flags that say how to read the file; none where it is read so by itself."""
+def write_options(options: Mapping[str, Any]) -> list[str]:
+    """The flags that say how to read the file; none for what is so by itself."""
     flags = []
-    for role, name in roles.items():
-        if name not in _DEFAULTS[role]:
-            flags += [f"--{role}", name]
-    flags += ["--time-unit", unit] if unit is not None else []
-    for name, value in file.items():
+    for name, value in options.items():
         flag = _FLAGS.get(name, name.replace("_", "-"))
+        if value in _DEFAULTS.get(name, ()):
+            continue
         if isinstance(value, bool):
             flags.append(f"--{flag}" if value else f"--no-{flag}")
         else:
@@ -70,7 +76,7 @@ def write_options(roles: Mapping[str, str], file: Mapping[str, Any], unit: str |
 
 
 def choose_dates(log: Log, windows: Sequence[TimeWindow]) -> tuple[Label, Label]:
-    """Two dates to compare: just before the first likely campaign, else when half was taken; and the end."""
+    """Two dates to compare: before the first likely campaign, else at half of the interactions; and the end."""
     at = log.moment("last").label
     early = np.quantile(log.time, _EARLY, method="higher").item()
     ticks = [np.quantile(log.time, 0.5, method="lower").item(), early, log.span[0].item()]

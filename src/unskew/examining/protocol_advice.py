@@ -10,7 +10,7 @@ from unskew.data.log import Log
 from unskew.data.times import Label
 from unskew.text import count, percent, thousands
 
-_LATER = 0.8  # of what was taken: the rest is what a time split would hold out
+_LATER = 0.8  # of the interactions: a time split would hold out the others
 _MOST_SINGLE = 0.5
 _FEWEST_KNOWN = 30
 
@@ -24,7 +24,7 @@ class Advice(NamedTuple):
 
 
 def advise_protocol(log: Log) -> Advice:
-    """Which protocol suits: a time split if enough users whom it knows took something after it.
+    """Which protocol suits: a time split if enough users whom it knows interacted after it.
 
     That is what a recommender meets in production; leave-one-out needs less, but asks it for what it could have
     seen the future of.
@@ -44,10 +44,10 @@ def advise_protocol(log: Log) -> Advice:
     tested = len(np.unique(users[late & known[users]]))
     share = (sizes == 1).mean()
     if tested >= _FEWEST_KNOWN:
-        why = f"{thousands(tested)} users who had a profile at {moment.label} took something later"
+        why = f"{thousands(tested)} users who had a profile at {moment.label} interacted later"
         return Advice("time split", why, moment.label)
     why = (
-        f"only {count(tested, 'user')} who had a profile at {moment.label} took something later, too few for a "
+        f"only {count(tested, 'user')} who had a profile at {moment.label} interacted later, too few for a "
         f"time split, and {thousands(several)} have several items"
     )
     if share > _MOST_SINGLE:

@@ -132,7 +132,8 @@ class Guess:
             return f"no column holds times, and {names} are parts of a date"
         reasons = {name: reason for role in self.missing for name, reason in self.rejected[role].items()}
         listed = "; ".join(f"{name!r} {reason}" for name, reason in list(reasons.items())[:_MOST_REASONS])
-        problem = f"it is not clear which column is the {enumerate_words(self.missing)}"
+        are = "columns are" if len(self.missing) > 1 else "column is"
+        problem = f"it is not clear which {are} {enumerate_words([f'the {role}' for role in self.missing])}"
         return f"{problem} ({listed})" if listed else problem
 
 
