@@ -64,7 +64,7 @@ def doctor(source: LogOptions, write: bool, as_json: bool) -> None:
     if write and examination.problems:
         if not as_json:
             _show(examination)
-        raise InputError(f"{NAME} was not written", remedy=f"name the columns of {examination.source} first")
+        raise InputError(f"{NAME} was not written: {examination.problems[0]}")
     written = str(write_configuration(Path(), source.log, examination.options)) if write else None
     if as_json:
         print_json({**examination.to_dict(), "written": written})
