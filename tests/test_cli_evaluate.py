@@ -276,9 +276,8 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     assert all(word in behind for word in ("weighting", "effective", "largest item", "users excluded"))
     below = done.stdout.splitlines()[done.stdout.splitlines().index(behind) + 2 :][:3]
     assert [line.split()[:2] for line in below] == [["49", "raw"], ["99", "raw"], ["99", "weighted"]]
-    rows = [
-        line.split() for line in done.stdout.splitlines() if line.strip().startswith(("popular  ", "constant"))
-    ]
+    details = done.stdout.splitlines()[done.stdout.splitlines().index(head) :]
+    rows = [line.split() for line in details if line.strip().startswith(("popular  ", "constant"))]
     assert [row[3] for row in rows if row[-1] == "exact"] == ["raw", "raw", "weighted"] * 2
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
     assert parts == ["change", "users", "item", "unexplained"]

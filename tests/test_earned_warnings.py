@@ -304,7 +304,7 @@ def test_irrelevant_knowledge_silences_nothing_in_json(run: Run, name: str) -> N
 
 @pytest.mark.parametrize("name", IRRELEVANT)
 def test_irrelevant_knowledge_silences_nothing_in_print(run: Run, name: str) -> None:
-    lines = run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name]).stdout
+    lines = run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name], "--details").stdout
     starred = [line.split()[0] for line in lines.splitlines() if " weighted " in line and "*" in line]
     assert starred == ["knn", "popular"]
     text = " ".join(lines.split())
