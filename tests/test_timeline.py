@@ -225,7 +225,7 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
         "options": None,
         "changes": {},
     }
-    spec = TimelineSpec.of(log, LISTS, seed=7, **options, **rest)
+    spec = TimelineSpec.of(log, LISTS, seed=7, reference=300, metrics=metric, sample=300, **rest)
     seeds = {at: spec.seed_at(Moment(at, at)) for at in (320, 440)}
     assert len(set(seeds.values())) == 2
     for row in rows(made, weighting="raw"):

@@ -35,7 +35,8 @@ class Knowledge:
     --------
     >>> import unskew as us
     >>> world = us.simulate("steady-campaigns", users=300, items=100, seed=1)
-    >>> us.Knowledge(campaigns="330:350").take(world.log)[0].view
+    >>> log = us.read_log(world.tables["log"])
+    >>> us.Knowledge(campaigns="330:350").take(log)[0].view
     'outside'
     """
 
