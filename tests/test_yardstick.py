@@ -616,7 +616,7 @@ def test_names_on_the_page_are_text(tmp_path: Path, world: us.World) -> None:
         ({"seeds": [-1]}, "whole number of at least 0"),
         ({"recommenders": ["popular", "popular"]}, "'popular' is given twice"),
         ({"recommenders": ["populr"]}, "did you mean 'popular'"),
-        ({"metrics": "user-ndcg@5"}, "cannot be weighted"),
+        ({"metric": "user-ndcg@5"}, "cannot be weighted"),
         ({"users": 0}, "users is 0"),
         ({"resume": True}, "resume continues what is in a folder: give it with output"),
         ({"folds": 1}, "folds is 1"),
