@@ -218,9 +218,8 @@ def test_a_saved_log_without_a_batch_is_refused(tmp_path: Path) -> None:
         us.Log.load(path)
 
 
-def test_weights_and_marginals_of_an_older_format_can_still_be_read() -> None:
+def test_a_marginal_of_an_older_format_is_read_and_older_weights_are_refused() -> None:
     folder = Path(__file__).parent / "old_files"
-    weights = us.ItemWeights.load(folder / "weights-format-2.parquet")
-    assert (weights.items.to_pylist(), weights.reference, weights.at) == ([1, 3, 2], 1, 3)
-    assert weights.status == "solved"
+    with pytest.raises(FileError, match=r"users_left_out.*make one with fit_weights"):
+        us.ItemWeights.load(folder / "weights-format-2.parquet")
     assert us.Marginal.load(folder / "marginal-format-2.parquet").to_dict() == {1: 1.0}
