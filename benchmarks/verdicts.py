@@ -23,7 +23,9 @@ from rich.table import Table
 import unskew as us
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.known_truths.case import Case
-from unskew.known_truths.case_sources import find_sources
+from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
+from unskew.recommend.contract import Batch
+from unskew.recommend.table import Table as Lists
 
 MODELS = {
     "popular": "popular",
@@ -33,6 +35,8 @@ MODELS = {
 }
 METRICS = ["hit@5", "ndcg@10"]
 PROTOCOLS: dict[str, dict[str, Any]] = {"leave-one-out": {}, "time split": {"after": 440}}
+_LENGTH = 20  # of the lists of the external model
+EXTERNAL = "external content"
 LARGE = 0.02
 """A true difference that ought to be decided."""
 
@@ -44,16 +48,18 @@ UNCLEAN = ("on-before", "replaced")
 @click.command(help=__doc__)
 @click.argument("worlds", nargs=-1)
 @click.option("--seed", "seeds", type=int, multiple=True, default=(500,), show_default=True)
-@click.option("--users", type=int, default=2000, show_default=True)
-@click.option("--items", type=int, default=700, show_default=True)
+@click.option("--users", type=int, default=1500, show_default=True)
+@click.option("--items", type=int, default=500, show_default=True)
+@click.option("--protocol", "protocols", type=click.Choice(list(PROTOCOLS)), multiple=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path))
-@click.option("--known", is_flag=True, help="Also with exposures and a holdout group.")
+@click.option("--known", is_flag=True, help="With exposures and a holdout group, instead of with nothing known.")
 @click.option("--show", type=click.Path(path_type=Path, exists=True), multiple=True)
 def main(
     worlds: tuple[str, ...],
     seeds: tuple[int, ...],
     users: int,
     items: int,
+    protocols: tuple[str, ...],
     output: Path | None,
     known: bool,
     show: tuple[Path, ...],
@@ -67,53 +73,62 @@ def main(
     for world in worlds:
         for seed in seeds:
             [source] = find_sources([world], base=None, users=users, items=items)
-            for row in judge_case(source.make(seed), world, seed, known=known):
-                line = json.dumps(row)
-                if output is None:
-                    click.echo(line)
-                else:
-                    with output.open("a") as file:
-                        file.write(line + "\n")
+            assert isinstance(source, SimulatedWorlds)
+            made = us.simulate(source.recipe, seed=seed)
+            case = Case.of(world, made, source.remembered)
+            for protocol in protocols or PROTOCOLS:
+                for row in judge_case(case, made, protocol, known=known):
+                    line = json.dumps({"world": world, "seed": seed, "protocol": protocol, **row})
+                    if output is None:
+                        click.echo(line)
+                    else:
+                        with output.open("a") as file:
+                            file.write(line + "\n")
 
 
-def judge_case(case: Case, world: str, seed: int, *, known: bool) -> Iterator[dict[str, Any]]:
-    """A row for each protocol, knowledge, pair and metric."""
+def judge_case(case: Case, world: us.World, protocol: str, *, known: bool) -> Iterator[dict[str, Any]]:
+    """A row for each pair and metric."""
+    options = PROTOCOLS[protocol]
     models: dict[str, Any] = dict(MODELS)
+    if "after" in options:
+        models |= {"als": "als?factors=32", EXTERNAL: list_for_users(world, options["after"])}
     models |= {name: case.models[name] for name in TWINS if name in (case.models or {})}
-    plain = replace(case.log, exposed=None)
-    known_to: dict[str, tuple[us.Log, us.Knowledge | None]] = {"nothing": (plain, None)}
-    if known and case.log.exposed is not None and case.holdout:
-        known_to["exposures and a holdout group"] = (
-            case.log,
-            us.Knowledge(exposed="exposed", holdout=list(case.holdout), production="auto"),
-        )
-    for protocol, options in PROTOCOLS.items():
-        shared: dict[str, Any] = {
-            "at": case.now.label,
-            "reference": case.before.label,
-            "metric": METRICS,
-            "refit": 0,
-        }
-        shared |= options
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            truths = find_differences(us.report(case.truth, models, **shared).comparisons)
-            for knowledge, (log, given) in known_to.items():
-                answer = us.report(log, models, knowledge=given, **shared)
-                plan = answer.verdict_plan
-                assert isinstance(plan, VerdictPlan)
-                pairs = list(itertools.combinations(models, 2))
-                for verdict in replace(plan, pairs=pairs).find():
-                    truth, low, high = truths[verdict.recommender, verdict.baseline, verdict.metric]
-                    yield {
-                        **{"world": world, "seed": seed, "protocol": protocol, "knows": knowledge},
-                        **{"a": verdict.recommender, "b": verdict.baseline, "metric": verdict.metric},
-                        **{"decision": verdict.decision, "low": verdict.low, "high": verdict.high},
-                        **{"truth": truth, "truth_low": low, "truth_high": high},
-                        "logged": [getattr(verdict.as_logged.difference, x) for x in ("value", "low", "high")],
-                        "trusted": any(scenario.trusted for scenario in verdict.scenarios),
-                        "reason": verdict.reason,
-                    }
+    log, knowledge = replace(case.log, exposed=None), None
+    if known:
+        if case.log.exposed is None or not case.holdout:
+            return
+        log = case.log
+        knowledge = us.Knowledge(exposed="exposed", holdout=list(case.holdout), production="auto")
+    dates = {"at": case.now.label, "reference": case.before.label}
+    shared: dict[str, Any] = {**dates, **options, "metric": METRICS, "refit": 0}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        truths = find_differences(us.report(case.truth, models, **shared).comparisons)
+        plan = us.report(log, models, knowledge=knowledge, **shared).verdict_plan
+        assert isinstance(plan, VerdictPlan)
+        for verdict in replace(plan, pairs=list(itertools.combinations(models, 2))).find_each():
+            truth, low, high = truths[verdict.recommender, verdict.baseline, verdict.metric]
+            yield {
+                "knows": "exposures and a holdout group" if known else "nothing",
+                **{"a": verdict.recommender, "b": verdict.baseline, "metric": verdict.metric},
+                **{"decision": verdict.decision, "low": verdict.low, "high": verdict.high},
+                **{"truth": truth, "truth_low": low, "truth_high": high},
+                "scenarios": [
+                    [s.name, s.difference.value, s.difference.low, s.difference.high, s.trusted]
+                    for s in verdict.scenarios
+                ],
+                "reason": verdict.reason,
+            }
+
+
+def list_for_users(world: us.World, until: int) -> Lists:
+    """Lists of a content model for what users had by a day, as another team would hand them over."""
+    snapshot = world.log.at(until)
+    profiles = Batch.of(snapshot)
+    lists = world.content_model().fit(snapshot).recommend(profiles, _LENGTH)
+    users, items = (np.array(ids.to_list(), dtype=object) for ids in (world.log.users, world.log.items))
+    rows = {"user": users[profiles.user].tolist(), "items": [items[row[row >= 0]].tolist() for row in lists]}
+    return Lists(rows, valid_from=until)
 
 
 def find_differences(comparisons: Iterable[Any]) -> dict[tuple[str, str, str], tuple[float, float, float]]:
@@ -140,7 +155,7 @@ def add_up(lines: Iterable[Mapping[str, Any]]) -> Table:
             np.array([row[name] for row in rows], dtype=float) for name in ("truth", "low", "high")
         )
         sign = np.array([{"better": 1, "worse": -1}.get(row["decision"], 0) for row in rows])
-        logged = np.array([row["logged"] for row in rows], dtype=float)
+        logged = np.array([row["scenarios"][0][1:4] for row in rows], dtype=float)
         logged_sign = (logged[:, 1] > 0).astype(int) - (logged[:, 2] < 0).astype(int)
         large = np.abs(truth) > LARGE
         equal = np.array([{row["a"], row["b"]} == set(TWINS) and row["world"] == "twins" for row in rows])

@@ -100,7 +100,11 @@ class VerdictPlan:
     level: float = 0.95
 
     def find(self) -> list[Verdict]:
-        """A verdict for each pair and metric."""
+        """A verdict for each pair and metric, corrected for their number."""
+        return correct_for_several(self.find_each())
+
+    def find_each(self) -> list[Verdict]:
+        """A verdict for each pair and metric, as if it were the only one."""
         if not self.pairs:
             return []
         logged = self.rank(self.log, _list_names(self.pairs))
@@ -127,7 +131,7 @@ class VerdictPlan:
             for metric in self.metrics:
                 several = scenarios[*pair, metric.name] + self._list_known(pair, metric)
                 verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
-        return correct_for_several(verdicts)
+        return verdicts
 
     @property
     def start(self) -> Any:
