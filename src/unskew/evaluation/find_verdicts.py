@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -23,12 +24,15 @@ from unskew.evaluation.verdict import (
     describe_reason,
 )
 from unskew.examining.next_commands import choose_dates
+from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words
 from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
 from unskew.weights.item_weights import ItemWeights
 
+_AFTER = re.compile(r"--after[= ](\S+)")
+_UNDATED = re.compile(r"'?((?:\w+=)?table:(?![^\s']*[?&](?:from|date)=)[^\s']+)'?")  # in a command
 _QUICK = (1.0,)  # fractions of the excess that a quick look removes
 
 
@@ -74,7 +78,7 @@ class VerdictPlan:
         The report on the view that the user's knowledge allows; None without any.
     production
         What the user takes for production, if that is a recommender.
-    protocol, after
+    protocol
         How items are held out.
     command
         The command line up to now, to which next steps add options.
@@ -254,6 +258,11 @@ class VerdictPlan:
                 f"The lists of {enumerate_words(external)} may come from a model that was trained on the held-out "
                 "items: make them from interactions before a date, and hold out what came after it"
             )
+        if external:
+            return (
+                f"The lists of {enumerate_words(external)} do not say from when they are, so that they may contain "
+                "what has to be found: say it with ?from=DATE in the spec, or in a column of dates"
+            )
         seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
         if seen:
             return (
@@ -292,8 +301,8 @@ class VerdictPlan:
         """Commands that would settle it, the most useful first."""
         if decision != "undecided":
             return
-        if any(one.held_out.kind in ("external", "profile") for one in ranks) and self.protocol == "leave-one-out":
-            yield f"{self.command} --after=-30d" if self.log.axis.is_calendar else f"{self.command} --after T"
+        if any(one.held_out.kind in ("external", "profile") for one in ranks):
+            yield self._hold_out_by_time()
             return
         if self.start is None:
             reference, _ = choose_dates(self.log, ())
@@ -310,6 +319,16 @@ class VerdictPlan:
             yield f"{given} --holdout never_shown.csv{production}"
         if " --campaign " not in given:
             yield f"{given} --campaign START:END"
+
+    def _hold_out_by_time(self) -> str:
+        """The command for lists and models that may have seen what is held out: what came after a date."""
+        after = advise_protocol(self.log).after
+        date = _AFTER.search(self.command)
+        since = date[1] if date else "DATE" if after is None else str(after)
+        if self.log.axis.is_calendar:
+            since = since.split("T")[0]
+        dated = _UNDATED.sub(lambda spec: f"'{spec[1]}{'&' if '?' in spec[1] else '?'}from={since}'", self.command)
+        return dated if date else f"{dated} --after {since}"
 
 
 def _list_names(pairs: Sequence[tuple[str, str]]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -193,7 +194,7 @@ def _list_candidates(
     models = list_family(contrast.log, family)
     for model in map(recommender, compared):
         traits = traits_of(model)
-        if not traits.external and not traits.constant and not is_alike(str(model), models):
+        if not traits.external and not traits.constant and not is_alike(model, models.values()):
             models[str(model)] = model
     return {name: model for name, model in models.items() if is_cheap(model, contrast.log)}
 
@@ -205,7 +206,18 @@ def list_family(log: Log, family: Sequence[str] = CANDIDATES) -> dict[str, Recom
     return {name: model for name, model in models.items() if is_cheap(model, log)}
 
 
-def is_alike(name: str, models: Iterable[str]) -> bool:
-    """Whether a model competes already; how it removes a held-out pair makes no difference here."""
-    plain = {model.replace("?exact=false", "").replace("&exact=false", "") for model in models}
-    return name.replace("?exact=false", "").replace("&exact=false", "") in plain
+def is_alike(model: Recommender, others: Iterable[Recommender]) -> bool:
+    """Whether a model is among others, whatever its name; how it removes a held-out pair makes no difference.
+
+    >>> is_alike(recommender("knn"), [recommender("knn?similarity=cosine&exact=false")])
+    True
+    >>> is_alike(recommender("knn?neighbours=20"), [recommender("knn")])
+    False
+    """
+    return _identify(model) in map(_identify, others)
+
+
+def _identify(model: Recommender) -> tuple[type, str]:
+    """The kind of a model and all its parameters, those that have their defaults included."""
+    unnamed = getattr(model, "recommender", model)
+    return type(unnamed), re.sub("[?&]exact=false", "", str(unnamed))

@@ -182,14 +182,14 @@ def _list_stand_ins(
     And the names that the compared ones have as recommenders: a stand-in of the family may have the same name.
     """
     models = list_family(log, _FAMILY)
-    if production is not None and production not in models.values():
+    if production is not None and not is_alike(production, models.values()):
         models[str(production)] = production
     shared, own = dict(models), {}
     for name, model in compared.items():
         traits = traits_of(model)
         if traits.external or traits.constant or not is_cheap(model, log):
             continue
-        if model not in shared.values() and not is_alike(str(model), shared):
+        if not is_alike(model, shared.values()):
             stand_in = f"{name} (compared)" if name in shared else name
             models[stand_in], own[stand_in] = model, name
     return models, own
