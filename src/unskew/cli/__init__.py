@@ -8,8 +8,8 @@
 - `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
   checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them;
   `configuration_writing`: the file, written
-- `shared_options`: options that commands share, and the log that they describe
-- `file_flags`: options that say how to read a file; `file_name`: the type of options that name one
+- `shared_options`: options that commands share; `file_name`: the type of options that name a file
+- `log_source`: the log that options describe: where it is, how it is read, and the view that is evaluated
 - `known_options`: what users know about recommendations, and the view that it allows
 - `report_command`: the page; `command_line`: the command that makes it again
 - `evaluate_output`: a report as tables and sentences

@@ -12,9 +12,10 @@ import click
 from unskew.cli.command_group import write_flag
 from unskew.cli.configuration import NAME, Configuration
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.log_source import LogFiles
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import CAUSES, print_figures, print_json, print_line
-from unskew.cli.shared_options import LogOptions, file_options, show_options
+from unskew.cli.shared_options import file_options, show_options
 from unskew.text import enumerate_words, percent, thousands
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ class _DoctorCommand(ConfiguredCommand):
     help=f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
 )
 @show_options
-def doctor(source: LogOptions, write: bool, as_json: bool) -> None:
+def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
     """Show what is in a file and which commands to run next.
 
     Columns that are not named are detected by their names and by what they hold. The exit code is 0 unless the

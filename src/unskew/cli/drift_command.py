@@ -10,17 +10,17 @@ from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.detect_output import draw_bursts_to, print_bursts
-from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import CAUSES, points, print_figures, print_json, print_line, print_table, times
 from unskew.cli.shared_options import (
-    LogOptions,
     at_option,
     log_options,
     names_option,
     optional_reference_option,
+    output_option,
     show_options,
 )
 from unskew.errors import InputError, option
@@ -44,15 +44,7 @@ if TYPE_CHECKING:
     everyday=True,
     help="Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
 )
-@grouped_option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Chart of the bursts that --detect detects: .html, .svg or .png.",
-)
+@output_option(help="Chart of the bursts that --detect detects: .html, .svg or .png.")
 @grouped_option(
     "--top",
     default=20,
@@ -130,13 +122,13 @@ def _compare(
 
     now = source.snapshot(log, at)
     before = source.reference(log, reference)
-    found = find_drift(now, before)
-    top = min(top, len(found))
-    item_names = read_names(names, found.items.slice(0, top))
+    moved = find_drift(now, before)
+    top = min(top, len(moved))
+    item_names = read_names(names, moved.items.slice(0, top))
     if not as_json:
         source.print_view(log)
-        _show(found, now, before, top, item_names)
-    result = found.to_dict(top)
+        _show(moved, now, before, top, item_names)
+    result = moved.to_dict(top)
     for row, name in zip(result["top"], item_names or [], strict=False):
         row["name"] = name
     return {**result, "view": source.describe_view(log)}
@@ -146,17 +138,17 @@ def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> d
     """The bursts of the whole log; printed, unless they are to be JSON."""
     from unskew.weights.bursts import find_bursts
 
-    found = find_bursts(log)
+    bursts = find_bursts(log)
     if output is not None:
-        draw_bursts_to(found, log, output)
+        draw_bursts_to(bursts, log, output)
     if not as_json:
-        print_bursts(found, log, names)
+        print_bursts(bursts, log, names)
         if output is not None:
             print_line(f"Chart written to {output}")
-    return {**found.to_dict(), "output": output}
+    return {**bursts.to_dict(), "output": output}
 
 
-def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
+def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
     from unskew.data.snapshot import Snapshot
     from unskew.engines.spark_log import SparkSnapshot
 
@@ -168,23 +160,23 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
             ("interactions", len(before), len(now)),
         ):
             figures.append((name, f"{thousands(old)} → {thousands(new)}", ""))
-    fresh, gone = found.new_items, found.vanished_items
+    fresh, gone = moved.new_items, moved.vanished_items
     figures += [
         ("new items", thousands(fresh.count), f"{percent(fresh.mass)} of the mass now"),
         ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
         (
             "total variation",
-            f"{found.bound:.4f}",
+            f"{moved.bound:.4f}",
             "no score in [0, 1] of a fixed list can have moved by more",
         ),
-        *_describe_chance(found),
-        ("worst@5", f"{found.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
-        ("divergence", f"{found.divergence:.4f}", "nats"),
+        *_describe_chance(moved),
+        ("worst@5", f"{moved.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
+        ("divergence", f"{moved.divergence:.4f}", "nats"),
     ]
-    print_line(found.conclusion)
-    if found.drifted:
+    print_line(moved.conclusion)
+    if moved.drifted:
         print_line(CAUSES)
-    print_figures(f"Item mix at {found.at} against {found.reference}", figures)
+    print_figures(f"Item mix at {moved.at} against {moved.reference}", figures)
     rows = [
         [
             *([item_names[k]] if item_names else []),
@@ -194,7 +186,7 @@ def _show(found: Drift, now: Snapshot, before: Reference, top: int, item_names: 
             points(row["change"]),
             times(row["p_now"], row["p_reference"]),
         ]
-        for k, row in enumerate(found.to_arrow().slice(0, top).to_pylist())
+        for k, row in enumerate(moved.to_arrow().slice(0, top).to_pylist())
     ]
     head = [*(["name"] if item_names else []), "item", "reference", "now", "points", "ratio"]
     print_table(head, rows, left=2 if item_names else 1)

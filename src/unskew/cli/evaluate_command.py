@@ -10,15 +10,17 @@ from unskew.cli.configured_command import ConfiguredCommand, quote_command
 from unskew.cli.evaluate_output import print_report, print_verdicts
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import print_view
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
-    LogOptions,
     at_option,
+    by_option,
     change_options,
     check_specs,
     clean_before_option,
+    declare_reference,
     fit_options,
     log_options,
     quick_option,
@@ -30,14 +32,9 @@ from unskew.cli.streams import tell
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@grouped_option(
-    "--reference",
-    type=FILE,
-    metavar="T0|FILE",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Date to compare with, or a saved marginal: weight scores to its item mix, and split "
-    "the change since then.",
+@declare_reference(
+    help="Date to compare with, or a saved marginal: weight scores to its item mix, and split the change since "
+    "then."
 )
 @at_option
 @grouped_option(
@@ -50,12 +47,7 @@ from unskew.cli.streams import tell
 @score_options
 @fit_options
 @change_options
-@grouped_option(
-    "--by",
-    metavar="COLUMN",
-    group=Group.COMPARE,
-    help="Also score each value of this column of the log.",
-)
+@by_option
 @clean_before_option
 @quick_option
 @grouped_option(

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
-from unskew.cli.shared_options import LogOptions, level_option, log_options, seed_option, show_options
+from unskew.cli.shared_options import level_option, log_options, seed_option, show_options
 from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
 
@@ -21,11 +22,7 @@ if TYPE_CHECKING:
 @place("exposures", everyday=False)
 @log_options
 @grouped_option(
-    "--since",
-    metavar="T",
-    group=Group.KNOWN,
-    everyday=True,
-    help="With --holdout: when recommendations started.",
+    "--since", metavar="T", group=Group.KNOWN, everyday=True, help="With --holdout: when recommendations started."
 )
 @grouped_option(
     "--until",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, option_field
 from unskew.cli.printing import print_line, print_table
 from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
@@ -19,76 +20,51 @@ if TYPE_CHECKING:
     from unskew.data.view_report import ViewReport
     from unskew.views.knowledge import Knowledge
 
-KNOWN_OPTIONS = [
-    grouped_option(
-        "--exposures",
-        "--impressions",
-        "exposures",
-        type=FILE,
-        metavar="FILE",
-        group=Group.KNOWN,
-        everyday=True,
-        help="Exposure log (impressions): user, item and time of each recommendation shown. "
-        "FILE?user=A&item=B&time=C names its columns.",
-    ),
-    grouped_option(
-        "--exposed",
-        metavar="COLUMN",
-        group=Group.KNOWN,
-        help="Column of LOG that is true if the interaction followed a recommendation or a promotion.",
-    ),
-    grouped_option(
-        "--within",
-        metavar="T",
-        group=Group.KNOWN,
-        help="How long after an exposure an interaction counts as exposed, such as 30d.  [default: for ever]",
-    ),
-    grouped_option(
-        "--campaign",
-        "campaigns",
-        multiple=True,
-        metavar="START:END",
-        group=Group.KNOWN,
-        everyday=True,
-        help="Campaign window [START, END): when something was recommended; a bare date is the start of that "
-        "day. 'START:' is still running; START/END if times contain colons. Repeatable.",
-    ),
-    grouped_option(
-        "--holdout",
-        type=FILE,
-        metavar="FILE",
-        group=Group.KNOWN,
-        everyday=True,
-        help="Holdout group: users who never see recommendations.",
-    ),
-    grouped_option(
-        "--production",
-        metavar="[NAME=]SPEC",
-        group=Group.KNOWN,
-        everyday=True,
-        help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "
-        "stand-in.",
-    ),
-    grouped_option(
-        "--view",
-        type=click.Choice(["all", "organic", "outside", "thinned", "kept"]),
-        group=Group.KNOWN,
-        help="View of the log to evaluate on.  [default: the best that the options above allow]",
-    ),
-]
+_known_field = functools.partial(option_field, group=Group.KNOWN)
 
 
 @dataclass(frozen=True)
 class KnownOptions:
     """What is known about what was recommended; the same for every command that reads a log."""
 
-    exposures: str | None = None
-    exposed: str | None = None
-    within: str | None = None
-    campaigns: tuple[str, ...] = ()
-    holdout: str | None = None
-    production: str | None = None
-    view: str | None = None
+    exposures: str | None = _known_field(
+        "--exposures",
+        "--impressions",
+        type=FILE,
+        metavar="FILE",
+        everyday=True,
+        help="Exposure log (impressions): user, item and time of each recommendation shown. "
+        "FILE?user=A&item=B&time=C names its columns.",
+    )
+    exposed: str | None = _known_field(
+        metavar="COLUMN",
+        help="Column of LOG that is true if the interaction followed a recommendation or a promotion.",
+    )
+    within: str | None = _known_field(
+        metavar="T",
+        help="How long after an exposure an interaction counts as exposed, such as 30d.  [default: for ever]",
+    )
+    campaigns: tuple[str, ...] = _known_field(
+        "--campaign",
+        default=(),
+        metavar="START:END",
+        everyday=True,
+        help="Campaign window [START, END): when something was recommended; a bare date is the start of that "
+        "day. 'START:' is still running; START/END if times contain colons. Repeatable.",
+    )
+    holdout: str | None = _known_field(
+        type=FILE, metavar="FILE", everyday=True, help="Holdout group: users who never see recommendations."
+    )
+    production: str | None = _known_field(
+        metavar="[NAME=]SPEC",
+        everyday=True,
+        help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "
+        "stand-in.",
+    )
+    view: str | None = _known_field(
+        type=click.Choice(["all", "organic", "outside", "thinned", "kept"]),
+        help="View of the log to evaluate on.  [default: the best that the options above allow]",
+    )
 
     @property
     def is_given(self) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.log_source import LogOptions
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
-    LogOptions,
     at_option,
     log_options,
     show_options,

@@ -1,14 +1,15 @@
 """Options in groups, and help: ``--help`` shows everyday options, ``--help-all`` shows every option.
 
 An option says itself to which group it belongs and whether it is an everyday one, so that no second list has to be
-kept up to date. `GroupedCommand` writes the help from that.
+kept up to date. `GroupedCommand` writes the help from that. A dataclass of options declares them as its fields.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import Field, field, fields
 from enum import Enum
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 _HELP_ALL = "unskew.help_all"
+_DECLARATION = "unskew.option"
+_Options = TypeVar("_Options")
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any] | click.Command)
 
 
@@ -80,6 +83,49 @@ def grouped_option(
 ) -> Callable[[_Decorated], _Decorated]:
     """``click.option`` for a `GroupedOption`."""
     return click.option(*names, cls=GroupedOption, group=group, everyday=everyday, **more)
+
+
+def option_field(*flags: str, default: Any = None, **more: Any) -> Any:
+    """A field of a dataclass of options, with what `grouped_option` needs to declare it.
+
+    The name of the field is its flag, unless there are others. A default of False makes it a switch, one of () an
+    option that can be repeated.
+    """
+    return field(default=default, metadata={_DECLARATION: (flags, more)})
+
+
+def declare_fields(options: type[Any], names: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
+    """The options that a dataclass declares, or those with these names."""
+    return [_declare(declared) for declared in _list_declared(options, names)]
+
+
+def take_fields(
+    options: type[_Options], parameters: dict[str, Any], names: Iterable[str] = (), **more: Any
+) -> _Options:
+    """The dataclass with its options, taken out of the parameters of a command; `more` has its other fields."""
+    return options(**{f.name: parameters.pop(f.name) for f in _list_declared(options, names)}, **more)
+
+
+def decorate(function: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Callable[..., Any]:
+    """A command with options, in this order."""
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _list_declared(options: type[Any], names: Iterable[str]) -> list[Field[Any]]:
+    return [f for f in fields(options) if _DECLARATION in f.metadata and (not names or f.name in names)]
+
+
+def _declare(declared: Field[Any]) -> Callable[[Any], Any]:
+    flags, more = declared.metadata[_DECLARATION]
+    if declared.default is False:
+        more = {"is_flag": True, **more}
+    elif declared.default == ():
+        more = {"multiple": True, **more}
+    else:
+        more = {"default": declared.default, "show_default": declared.default is not None, **more}
+    return grouped_option(*(flags or [f"--{declared.name.replace('_', '-')}"]), declared.name, **more)
 
 
 def place(*names: str, everyday: bool, group: Group | None = None) -> Callable[[_Decorated], _Decorated]:

@@ -13,22 +13,25 @@ from unskew.cli.command_line import write_command
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
-    LogOptions,
     at_option,
+    baseline_option,
+    by_option,
     check_specs,
     clean_before_option,
+    draws_option,
     level_option,
     log_options,
     metrics_option,
     names_option,
     optional_reference_option,
+    output_option,
     quick_option,
     recommenders_option,
-    require_once,
     sample_option,
     seed_option,
     shared_fit_options,
@@ -40,8 +43,6 @@ from unskew.errors import InputError, option
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
 
-_DEFAULT = "report.html"
-
 
 @click.command(cls=ConfiguredCommand)
 @log_options
@@ -49,21 +50,8 @@ _DEFAULT = "report.html"
 @at_option
 @recommenders_option
 @metrics_option
-@grouped_option(
-    "--baseline",
-    multiple=True,
-    metavar="[NAME=]SPEC",
-    callback=lambda _context, _option, given: require_once("--baseline", given),
-    group=Group.COMPARE,
-    everyday=True,
-    help="Recommender in use at the date of --reference, if it was another.",
-)
-@grouped_option(
-    "--by",
-    metavar="COLUMN",
-    group=Group.COMPARE,
-    help="Also score each value of this column of the log.",
-)
+@baseline_option
+@by_option
 @clean_before_option
 @quick_option
 @grouped_option(
@@ -84,15 +72,7 @@ _DEFAULT = "report.html"
 @split_options
 @sample_option
 @seed_option
-@grouped_option(
-    "--draws",
-    default=5,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    group=Group.INTERVALS,
-    help="Draws to average over if the view is random (thinned or kept).",
-)
+@draws_option
 @grouped_option(
     "--refit",
     type=int,
@@ -102,17 +82,7 @@ _DEFAULT = "report.html"
 )
 @level_option
 @shared_fit_options
-@grouped_option(
-    "-o",
-    "--output",
-    type=FILE,
-    default=_DEFAULT,
-    show_default=True,
-    metavar="FILE",
-    group=Group.OUTPUT,
-    everyday=True,
-    help="HTML page to write.",
-)
+@output_option(default="report.html", show_default=True, help="HTML page to write.")
 @show_options
 def report(
     source: LogOptions,
@@ -154,14 +124,14 @@ def report(
     context, path = click.get_current_context(), Path(output)
     check_page_name(path)
     command = write_command(context, leave_out=["as_json"])
-    made = _load_timeline(source)
-    if made is not None:
+    timeline = _load_timeline(source)
+    if timeline is not None:
         _refuse_options_of_a_log(context, source.log[0])
         source.check_outputs(output, tables=False)
-        _write_timeline(made, source, names, path, command, as_json=as_json)
+        _write_timeline(timeline, source, names, path, command, as_json=as_json)
         return
-    for flag, given in (("--reference", reference), ("-r", recommenders)):
-        if not given:
+    for flag, value in (("--reference", reference), ("-r", recommenders)):
+        if not value:
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
     from unskew.evaluation.evaluate_report import check_report_options, name_baseline
@@ -241,15 +211,15 @@ def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
 
 
 def _write_timeline(
-    made: Timeline, source: LogOptions, names: str | None, path: Path, command: str, *, as_json: bool
+    timeline: Timeline, source: LogOptions, names: str | None, path: Path, command: str, *, as_json: bool
 ) -> None:
     from unskew.pages.timeline_alone import make_timeline_page
 
-    items = made.probabilities.column("item").combine_chunks()
+    items = timeline.probabilities.column("item").combine_chunks()
     called = read_names_by_item(names, items) if len(items) else None
-    make_timeline_page(made, campaigns=source.known.campaigns, names=called, command=command).write(path)
+    make_timeline_page(timeline, campaigns=source.known.campaigns, names=called, command=command).write(path)
     if as_json:
-        print_json({"output": str(path), "timeline": made.to_dict()})
+        print_json({"output": str(path), "timeline": timeline.to_dict()})
         return
     print_line(f"The page is {path} ({_size(path)}).")
 

@@ -9,21 +9,12 @@ import click
 from unskew.cli.file_name import FILE
 from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import show_options
+from unskew.cli.shared_options import output_option, show_options
 from unskew.errors import InputError, option
 
 
 @click.command(cls=GroupedCommand)
-@grouped_option(
-    "-o",
-    "--output",
-    required=True,
-    type=FILE,
-    metavar="DIR",
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Folder to write to.",
-)
+@output_option(required=True, metavar="DIR", help="Folder to write to.")
 @grouped_option(
     "--seed",
     type=click.IntRange(min=0),
@@ -112,18 +103,18 @@ def reproduce(
     target = Path(output)
     check_target(target)
     world = World.load(folder) if folder else simulate(users=users, items=items, seed=seed or 0)
-    found = reproduce_paper(world, seeds=seeds, every=every)
-    page = found.save(target)
+    reproduction = reproduce_paper(world, seeds=seeds, every=every)
+    page = reproduction.save(target)
     if as_json:
         print_json(
             {
-                "seed": found.changes[0].seed,
-                "claims": found.changes[0].to_json(),
-                "holds": all(claim.holds for claim in found.claims),
+                "seed": reproduction.changes[0].seed,
+                "claims": reproduction.changes[0].to_json(),
+                "holds": all(claim.holds for claim in reproduction.claims),
                 "page": str(page.resolve()),
             }
         )
         return
-    head, *rows = claims_table(found.claims)
+    head, *rows = claims_table(reproduction.claims)
     print_table(head, rows, left=2)
     print_line(f"The page: {page.resolve()}")

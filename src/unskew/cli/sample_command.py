@@ -8,10 +8,10 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
-    LogOptions,
     at_option,
     log_options,
     seed_option,

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, GroupedCommand, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line
-from unskew.cli.shared_options import LogOptions, limit_options, seed_option, show_options
+from unskew.cli.shared_options import base_options, limit_options, seed_option, show_options
 from unskew.errors import InputError, option
 from unskew.text import thousands
 from unskew.worlds.world_names import SUMMARIES
@@ -73,36 +74,7 @@ Examples:
     everyday=True,
     help="Log to inject the campaigns into, instead of simulating one.",
 )
-@grouped_option(
-    "--user",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of users of the base log.  [default: user]",
-)
-@grouped_option(
-    "--item",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of items of the base log.  [default: item]",
-)
-@grouped_option(
-    "--time",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of times of the base log.  [default: time or timestamp]",
-)
-@grouped_option(
-    "--time-unit",
-    type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    group=Group.READING,
-    help="Unit of integer times of the base log that count since 1970.",
-)
-@grouped_option(
-    "--drop-nulls",
-    is_flag=True,
-    group=Group.READING,
-    help="Drop rows of the base log without user, item or time.",
-)
+@base_options
 @grouped_option(
     "--campaign-at",
     "campaigns",
@@ -126,13 +98,7 @@ Examples:
     group=Group.CAMPAIGNS,
     help="Share of users who get a list.  [default: 1]",
 )
-@grouped_option(
-    "--shown",
-    type=int,
-    metavar="N",
-    group=Group.CAMPAIGNS,
-    help="Length of a list.  [default: 10]",
-)
+@grouped_option("--shown", type=int, metavar="N", group=Group.CAMPAIGNS, help="Length of a list.  [default: 10]")
 @grouped_option(
     "--acceptance",
     type=float,
@@ -156,25 +122,21 @@ Examples:
 )
 @limit_options
 @show_options
-def simulate(folder: str, as_json: bool, **given: Any) -> None:
+def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: Any) -> None:
     """Read the options, make the world, write it and say what it is."""
     from unskew.worlds.simulation import simulate as simulate_world
     from unskew.worlds.world_files import check_folder
 
-    base = given.pop("base")
-    reading = {name: given.pop(name) for name in ("user", "item", "time", "time_unit", "drop_nulls")}
-    settings = {name: given.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
-    if base is None and any(reading.values()):
-        name = next(name for name, value in reading.items() if value)
-        raise InputError(f"{option(name)} describes the log of {option('base')}", remedy="give both, or neither")
-    campaigns = _make_campaigns(given["world"], given.pop("campaigns"), settings, is_base=base is not None)
+    settings = {name: parameters.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
+    times = parameters.pop("campaigns")
+    campaigns = _make_campaigns(parameters["world"], times, settings, is_base=base is not None)
     if not folder:
         raise InputError("the name of the folder is empty", remedy="say where to write, such as 'world'")
     if base is not None:
         _check_base(base, Path(folder))
     check_folder(folder)
-    log = None if base is None else _read_base(base, reading)
-    world = simulate_world(given.pop("world"), base=log, campaigns=campaigns, **given)
+    log = None if base is None else base.read()
+    world = simulate_world(parameters.pop("world"), base=log, campaigns=campaigns, **parameters)
     paths = [str(path) for path in world.save(folder)]
     if as_json:
         print_json({**_summarise(world), "files": paths})
@@ -182,15 +144,11 @@ def simulate(folder: str, as_json: bool, **given: Any) -> None:
         _print_world(world, paths, folder)
 
 
-def _read_base(base: str, reading: dict[str, Any]) -> Any:
-    return LogOptions(log=(base,), **reading).read()
-
-
-def _check_base(base: str, folder: Path) -> None:
+def _check_base(base: LogOptions, folder: Path) -> None:
     """Refuse to write over a file of the base log."""
     from unskew.reading.sources import expand
 
-    for path in expand(base):
+    for path in expand(base.path):
         if path.resolve().parent == folder.resolve():
             raise InputError(
                 f"{path} of {option('base')} lies in {folder}, where it could be lost",
@@ -208,17 +166,17 @@ def _make_campaigns(
     asked = {name: value for name, value in settings.items() if value is not None}
     if not times and not asked:
         return None
-    own = WORLDS[world].campaigns
+    usual = WORLDS[world].campaigns
     if WORLDS[world].loop is not None:
         raise InputError("a closed loop decides its campaigns by itself", remedy="leave out options for them")
     if not times:
         changed, remedy = option(next(iter(asked))), f"say with {option('campaigns')} when to recommend"
         if is_base:
             raise InputError(f"{changed} changes campaigns, but a base log has none", remedy=remedy)
-        if not own:
+        if not usual:
             raise InputError(f"{changed} changes campaigns, but the world {world!r} has none", remedy=remedy)
-        return [replace(campaign, **asked) for campaign in own]
-    like = own[-1] if own else Campaign(0)
+        return [replace(campaign, **asked) for campaign in usual]
+    like = usual[-1] if usual else Campaign(0)
     return [replace(like, day=time if is_base else _read_day(time), **asked) for time in times]
 
 

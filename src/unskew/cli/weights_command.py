@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
-    LogOptions,
     at_option,
     fit_options,
     log_options,
     names_option,
+    output_option,
     reference_option,
     show_options,
     split_options,
@@ -46,15 +46,7 @@ if TYPE_CHECKING:
     help="Number of items to list.",
 )
 @names_option
-@grouped_option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Parquet file to write the weights to; CSV if it ends in .csv.",
-)
+@output_option(help="Parquet file to write the weights to; CSV if it ends in .csv.")
 @show_options
 def weights(
     source: LogOptions,

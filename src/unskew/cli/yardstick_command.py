@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.file_name import FILE
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import LogOptions, limit_options, show_options
-from unskew.errors import InputError, option
+from unskew.cli.shared_options import base_options, limit_options, output_option, show_options
+from unskew.errors import InputError
 from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
 
@@ -124,52 +125,9 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     group=Group.PROTOCOL,
     help="Draws of other users with the same items, to average the truth over.",
 )
-@grouped_option(
-    "--base",
-    type=FILE,
-    metavar="LOG",
-    group=Group.WORLD,
-    help="Also inject campaigns into this log.",
-)
-@grouped_option(
-    "--user",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of users of the base log.  [default: user]",
-)
-@grouped_option(
-    "--item",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of items of the base log.  [default: item]",
-)
-@grouped_option(
-    "--time",
-    metavar="COLUMN",
-    group=Group.READING,
-    help="Column of times of the base log.  [default: time or timestamp]",
-)
-@grouped_option(
-    "--time-unit",
-    type=click.Choice(["s", "ms", "us", "ns", "day"]),
-    group=Group.READING,
-    help="Unit of integer times of the base log that count since 1970.",
-)
-@grouped_option(
-    "--drop-nulls",
-    is_flag=True,
-    group=Group.READING,
-    help="Drop rows of the base log without user, item or time.",
-)
-@grouped_option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="DIR",
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Folder for the page, the tables and single cases.",
-)
+@grouped_option("--base", type=FILE, metavar="LOG", group=Group.WORLD, help="Also inject campaigns into this log.")
+@base_options
+@output_option(metavar="DIR", help="Folder for the page, the tables and single cases.")
 @grouped_option(
     "--resume",
     is_flag=True,
@@ -185,42 +143,34 @@ def yardstick(
     seeds: int | None,
     methods: tuple[str, ...],
     recommenders: tuple[str, ...],
-    base: str | None,
+    base: LogOptions | None,
     output: str | None,
     as_json: bool,
-    **given: Any,
+    **parameters: Any,
 ) -> None:
-    """Read the options, score the worlds, and show what was found."""
+    """Read the options, score the worlds, and show the errors."""
     from unskew.known_truths.yardstick import yardstick as measure
     from unskew.known_truths.yardstick_files import YardstickFolder
 
-    reading = {name: given.pop(name) for name in ("user", "item", "time", "time_unit", "drop_nulls")}
-    if base is None and any(reading.values()):
-        name = next(name for name, value in reading.items() if value)
-        raise InputError(f"{option(name)} describes the log of {option('base')}", remedy="give both, or neither")
     if given_seeds and seeds is not None:
         raise InputError("--seed names seeds, and --seeds counts them", remedy="give one of them")
-    YardstickFolder.of(output, resume=given["resume"])
-    found = measure(
+    YardstickFolder.of(output, resume=parameters["resume"])
+    result = measure(
         worlds or None,
         seeds=given_seeds or range(REPORTING[0], REPORTING[0] + (seeds or len(REPORTING))),
         methods=methods or None,
         recommenders=recommenders or None,
-        base=None if base is None else _read_base(base, reading),
+        base=None if base is None else base.read(),
         output=output,
-        **given,
+        **parameters,
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        _show(found, output)
+        _show(result, output)
 
 
-def _read_base(base: str, reading: dict[str, Any]) -> Any:
-    return LogOptions(log=(base,), **reading).read()
-
-
-def _show(found: Yardstick, output: str | None) -> None:
+def _show(result: Yardstick, output: str | None) -> None:
     from unskew.known_truths.world_profile import tabulate_profiles
     from unskew.known_truths.yardstick_page import describe_worlds_used
     from unskew.known_truths.yardstick_tables import tabulate_worlds
@@ -230,14 +180,14 @@ def _show(found: Yardstick, output: str | None) -> None:
         "interactions in the campaign windows, those that followed an exposure and those that recommendations "
         "caused"
     )
-    head, *rows = tabulate_profiles(found.worlds.to_pylist())
+    head, *rows = tabulate_profiles(result.worlds.to_pylist())
     print_table(head, rows, left=2)
-    print_line(describe_worlds_used(found))
-    for tables in tabulate_worlds(found):
+    print_line(describe_worlds_used(result))
+    for tables in tabulate_worlds(result):
         print_line(f"{tables.world}, {tables.metric}: error of the score against the truth of its own question")
         head, *rows = ([knows, method, *cells] for method, knows, *cells in tables.errors)
         print_table(head, rows, left=2)
-    seeds = enumerate_words([str(seed) for seed in found.seeds])
+    seeds = enumerate_words([str(seed) for seed in result.seeds])
     print_line(
         f"Mean over seeds {seeds} ± standard error. tau: Kendall's, with the true order "
         "of recommenders; regret: what choosing by the method loses of the best true score; gains: true "
@@ -245,4 +195,4 @@ def _show(found: Yardstick, output: str | None) -> None:
         "intervals that hold the mean truth."
     )
     if output is not None:
-        print_line(f"Written to {Path(output) / 'index.html'} ({count(found.computed, 'case')} computed)")
+        print_line(f"Written to {Path(output) / 'index.html'} ({count(result.computed, 'case')} computed)")

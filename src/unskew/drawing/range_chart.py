@@ -41,9 +41,9 @@ def draw_ranges(
     axis = None if len(names) == 1 else alt.Axis(labelLimit=150, domain=False, ticks=False)
     y = alt.Y("name:N", title=None, axis=axis).scale(domain=names)
     base = alt.Chart(inline_data(bars)).encode(y=y)
-    told = [alt.Tooltip("name:N", title="comparison"), alt.Tooltip("shown:N", title="range")]
+    tooltips = [alt.Tooltip("name:N", title="comparison"), alt.Tooltip("shown:N", title="range")]
     colour = alt.Color("colour:N", scale=None)
-    blocks = base.mark_bar(height=20, opacity=0.35).encode(x=x, x2="high:Q", color=colour, tooltip=told)
+    blocks = base.mark_bar(height=20, opacity=0.35).encode(x=x, x2="high:Q", color=colour, tooltip=tooltips)
     ends = [base.mark_tick(thickness=3, size=24, opacity=1).encode(x=f"{end}:Q", color=colour) for end in _ENDS]
     zero = alt.Chart(inline_data([{"zero": 0.0}])).mark_rule(color=INK, strokeWidth=1.6).encode(x="zero:Q")
     marks = alt.Chart(inline_data(dict(row) for row in cases)).encode(

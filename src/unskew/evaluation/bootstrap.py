@@ -55,8 +55,8 @@ class Repetitions:
 
     def of(self, ranks: HeldOutRanks, metric: str) -> dict[str, Floats]:
         """The repetitions of each kind of score of a recommender."""
-        found = self.values[ranks][:, :, self.metrics.index(metric)]
-        return dict(zip(KINDS, found.T, strict=True))
+        draws = self.values[ranks][:, :, self.metrics.index(metric)]
+        return dict(zip(KINDS, draws.T, strict=True))
 
     def __len__(self) -> int:
         return len(next(iter(self.values.values())))

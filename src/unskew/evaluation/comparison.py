@@ -157,18 +157,18 @@ class Comparison:
         return "".join(f"; {caveat}" for caveat in (*caveats, *([NO_VIEW] if self.biased else [])))
 
     def _explain_difference(self) -> str:
-        told = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.held_out, strict=True))
+        note = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.held_out, strict=True))
         use = (
             "use the same folds for both"
             if "external" not in self.held_out
             else "use a time split, and lists with dates"
         )
-        return f"{self.a} and {self.b}, {self.metric}, {self.weighting}: not comparable ({told}); {use}"
+        return f"{self.a} and {self.b}, {self.metric}, {self.weighting}: not comparable ({note}); {use}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        told: dict[str, Any] = to_json_value(asdict(self))
-        return told
+        values: dict[str, Any] = to_json_value(asdict(self))
+        return values
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table."""

@@ -447,8 +447,8 @@ class _Evaluation:
 
     def _segments(self, ranks: HeldOutRanks, metric: Metric, by: str) -> list[Score]:
         weightings = self._weightings_of(metric)
-        found = [s for w in weightings for s in ranks.by_segment(by, metric, w, level=self.level)]
-        return [replace(score, segment=f"{by}={score.segment}") for score in found]
+        segment_scores = [s for w in weightings for s in ranks.by_segment(by, metric, w, level=self.level)]
+        return [replace(score, segment=f"{by}={score.segment}") for score in segment_scores]
 
     @cached_property
     def splits(self) -> list[Split]:

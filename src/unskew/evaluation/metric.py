@@ -176,10 +176,10 @@ def metrics(given: str | Metric | Callable[..., Any] | Iterable[Any]) -> list[Me
         given = [given]
     if not isinstance(given, Iterable):
         raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {given!r}")
-    found = [metric(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
-    if not found:
+    parsed = [metric(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
+    if not parsed:
         raise InputError("no metric was given", remedy="name at least one, such as hit@5")
-    return found
+    return parsed
 
 
 def is_one_metric(given: Any) -> bool:

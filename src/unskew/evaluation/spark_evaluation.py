@@ -106,10 +106,10 @@ def score_on_spark(
     """Of each recommender the scores of all metrics under all weights."""
     part = snapshot.with_min_items(options.min_items)
     weightings = [weigh_there(part, one) for one in weights]
-    found, notes = rank_there(models, part, weightings, metrics, options)
+    ranked, notes = rank_there(models, part, weightings, metrics, options)
     for note in notes:
         warnings.warn(note, UnskewWarning, stacklevel=3)
-    return [score for one in found for metric in metrics for score in one.scores(metric, level)]
+    return [score for one in ranked for metric in metrics for score in one.scores(metric, level)]
 
 
 def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:

@@ -112,11 +112,11 @@ def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[R
         try:
             with warnings.catch_warnings():  # rows show what a method is worth, whatever it warns of
                 warnings.simplefilter("ignore", UnskewWarning)
-                found = {metric: _score_method(scored, method, metric) for metric in scored.metrics}
+                scores = {metric: _score_method(scored, method, metric) for metric in scored.metrics}
         except UnskewError as error:
             where = f"{scored.case.label}, seed {scored.case.seed}, {method.name}"
             raise error.with_context(where) from error
-        for metric, some in found.items():
+        for metric, some in scores.items():
             rows += some
             ranking.append(_rank_recommenders(scored, method, metric, some))
     return rows, ranking

@@ -61,9 +61,9 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
     text = f"{_WORLDS}\n\n{describe_worlds_used(found)}"
     sections = [Section("The worlds", text, None, profiles, text_columns=2)]
     for metric in dict.fromkeys(row["metric"] for row in summary):
-        own = [row for row in summary if row["metric"] == metric]
+        cells = [row for row in summary if row["metric"] == metric]
         chart = draw_error_map(
-            own, _order_methods(own), f"Error of {metric}", "Mean over seeds: red is too high, blue too low"
+            cells, _order_methods(cells), f"Error of {metric}", "Mean over seeds: red is too high, blue too low"
         )
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))

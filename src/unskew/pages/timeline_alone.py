@@ -70,10 +70,10 @@ def _write(value: Any) -> str:
     return ", ".join(map(_write, value)) if isinstance(value, list | tuple) else str(value)
 
 
-def _describe_changes(made: Timeline, metric: str) -> list[tuple[str, str]]:
+def _describe_changes(timeline: Timeline, metric: str) -> list[tuple[str, str]]:
     """From the first date to the last: how far each recommender's score moved, as logged and re-weighted."""
     series: dict[str, dict[str, list[Any]]] = {}
-    for row in made.rows.to_pylist():
+    for row in timeline.rows.to_pylist():
         if row["metric"] == metric and row["top"] is None:
             series.setdefault(row["recommender"], {}).setdefault(row["weighting"], []).append(row)
     found = []

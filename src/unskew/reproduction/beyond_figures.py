@@ -153,15 +153,15 @@ def draw_algorithms(table: pa.Table) -> Figure:
     places, groups = _place_estimates(rows)
     bands = []
     for metric in metrics:
-        own = [row for row in rows if row["metric"] == metric]
+        metric_rows = [row for row in rows if row["metric"] == metric]
         panels = [
             _draw_estimates(
                 [
                     row | {"place": places[row["recommender"], row["estimate"]]}
-                    for row in own
+                    for row in metric_rows
                     if row["question"] == q
                 ],
-                _make_score_axis(own, metric),
+                _make_score_axis(metric_rows, metric),
                 places,
                 groups,
                 names=q == questions[0],

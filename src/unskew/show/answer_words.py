@@ -63,10 +63,10 @@ def headline_change(change: Change) -> str:
         return f"{whose} scores as {change.baseline or 'it'} did on {change.reference}: {now}."
     more = "more" if change.change.value > 0 else "less"
     other = "" if change.baseline is None else f"{change.baseline} did "
-    told = f"{whose} scores {size} points {more} than {other}on {change.reference}"
+    sentence = f"{whose} scores {size} points {more} than {other}on {change.reference}"
     if change.change.low <= 0 <= change.change.high:
-        return f"{told}, which can be chance: {then} then, {now} now."
-    return f"{told}: {then} then, {now} now."
+        return f"{sentence}, which can be chance: {then} then, {now} now."
+    return f"{sentence}: {then} then, {now} now."
 
 
 def split_words(change: Change, verdict: Verdict | None = None) -> str:
@@ -126,23 +126,23 @@ def certainty_words(change: Change) -> str:
     if math.isnan(rest.low):
         return "There are too few users for an interval."
     sure = f"at {100 * change.level:g} % confidence"
-    told = f"What is unexplained is {_points(rest.value)} points, {between} {sure}"
+    text = f"What is unexplained is {_points(rest.value)} points, {between} {sure}"
     biased = not change.bound_holds and change.biased
     if abs(rest.value) < 5e-5 and (change.bound_holds or (change.bound or 0.0) < 1e-3):
         return f"Nothing is left to explain, up to {100 * max(change.bound or 0.0, 1e-4):.2f} points."
     if change.is_within_bound and change.bound is not None:
         return (
-            f"{told}. Item weights can still be off by {100 * change.bound:.2f} points, more than that: the data "
+            f"{text}. Item weights can still be off by {100 * change.bound:.2f} points, more than that: the data "
             "cannot show a remaining difference."
         )
     if rest.low <= 0 <= rest.high:
-        return f"{told}: it may well be nothing but chance."
+        return f"{text}: it may well be nothing but chance."
     if biased:
         return (
-            f"{told}: more than chance. It need not be the algorithm: one that learns from the log learns from "
+            f"{text}: more than chance. It need not be the algorithm: one that learns from the log learns from "
             "what was recommended as well, and item weights do not undo that."
         )
-    return f"{told}: more than chance."
+    return f"{text}: more than chance."
 
 
 WHY_MIX = (

@@ -224,8 +224,8 @@ def made_section(report: Report, more: Sequence[tuple[str, str]] = (), code: str
     rows += [[name, value] for name, value in more]
     if report.weights is not None:
         options = report.weights.options.to_dict()
-        told = [f"{name} {value}" for name, value in options.items() if value not in (None, [], (), {})]
-        rows.append(["weights", ", ".join(told)])
+        settings = [f"{name} {value}" for name, value in options.items() if value not in (None, [], (), {})]
+        rows.append(["weights", ", ".join(settings)])
         policy = report.weights.policy.to_dict()
         rows.append(["policy", ", ".join(f"{name} {value}" for name, value in policy.items())])
     text = "This command makes the page again:" if code else ""

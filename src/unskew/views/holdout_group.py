@@ -82,10 +82,10 @@ def find_holdout(log: Log, given: Any) -> Mask:
     return found
 
 
-def _read_ids(log: Log, given: Any) -> Any:
+def _read_ids(log: Log, users: Any) -> Any:
     """The ids: an array, or a list that was given as one."""
-    if isinstance(given, str | Path):
-        with open_source(given) as source:
+    if isinstance(users, str | Path):
+        with open_source(users) as source:
             column = _choose_column(source.columns, log.columns.user, source.name)
             text = source.is_text
             ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
@@ -96,17 +96,17 @@ def _read_ids(log: Log, given: Any) -> Any:
                     [pa.array([column], type=ids.type), ids]
                 )  # a list without a first line for names
             return ids
-    if isinstance(given, Mapping):
-        given = frames.from_columns(given)
-    if isinstance(given, pa.Array | pa.ChunkedArray):
-        return Ids.of(given if isinstance(given, pa.Array) else frames.join_chunks(given)).values
-    if frames.is_frame(given):
-        column = _choose_column(frames.column_names(given), log.columns.user, option("holdout"))
-        ids = frames.join_chunks(frames.to_arrow(given, [column]).column(column)).drop_null()
+    if isinstance(users, Mapping):
+        users = frames.from_columns(users)
+    if isinstance(users, pa.Array | pa.ChunkedArray):
+        return Ids.of(users if isinstance(users, pa.Array) else frames.join_chunks(users)).values
+    if frames.is_frame(users):
+        column = _choose_column(frames.column_names(users), log.columns.user, option("holdout"))
+        ids = frames.join_chunks(frames.to_arrow(users, [column]).column(column)).drop_null()
         return Ids.of(ids).values
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
-        raise InputError(f"{option('holdout')} is a {type(given).__name__}", remedy=_HOW)
-    return list(given)
+    if isinstance(users, bytes) or not isinstance(users, Iterable):
+        raise InputError(f"{option('holdout')} is a {type(users).__name__}", remedy=_HOW)
+    return list(users)
 
 
 def _is_user(log: Log, text: str) -> bool:

@@ -51,8 +51,8 @@ class Knowledge:
     def is_given(self) -> bool:
         """Whether anything is known."""
         several = isinstance(self.campaigns, Sequence)
-        given = (self.exposures, self.exposed, self.holdout, self.production)
-        return any(value is not None for value in given) or (bool(self.campaigns) if several else True)
+        sources = (self.exposures, self.exposed, self.holdout, self.production)
+        return any(value is not None for value in sources) or (bool(self.campaigns) if several else True)
 
     def take(
         self,
