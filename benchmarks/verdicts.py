@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.verdicts WORLD... --seed S... -o FILE`` writes a line for each log, protocol and pair;
 ``--show FILE...`` adds the lines up. The truth is the difference on the log without recommendations, scored in the
-same way and weighted to the same date; if production was on before, on the log had it stopped at that date.
+same way and weighted to the same date; if production was on before, on the log had it stopped at that date. It is
+averaged over several populations of users for the same items, since one sample of users has chance in it.
 """
 
 from __future__ import annotations
@@ -10,8 +11,8 @@ from __future__ import annotations
 import itertools
 import json
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,14 @@ from rich.table import Table
 
 import unskew as us
 from unskew.evaluation.find_verdicts import VerdictPlan
+from unskew.evaluation.verdict import Scenario, decide
 from unskew.known_truths.case import Case
+from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
 from unskew.recommend.contract import Batch
 from unskew.recommend.table import Table as Lists
+from unskew.views.scenarios import Excesses, find_excesses
+from unskew.worlds.content_model import ContentModel
 
 MODELS = {
     "popular": "popular",
@@ -35,6 +40,7 @@ MODELS = {
 }
 METRICS = ["hit@5", "ndcg@10"]
 PROTOCOLS: dict[str, dict[str, Any]] = {"leave-one-out": {}, "time split": {"after": 440}}
+_POPULATIONS = 2  # of other people for the same items, over which the truth is averaged too
 _LENGTH = 20  # of the lists of the external model
 EXTERNAL = "external content"
 LARGE = 0.02
@@ -48,11 +54,10 @@ UNCLEAN = ("on-before", "replaced")
 @click.command(help=__doc__)
 @click.argument("worlds", nargs=-1)
 @click.option("--seed", "seeds", type=int, multiple=True, default=(500,), show_default=True)
-@click.option("--users", type=int, default=1500, show_default=True)
-@click.option("--items", type=int, default=500, show_default=True)
+@click.option("--users", type=int, default=1000, show_default=True)
+@click.option("--items", type=int, default=350, show_default=True)
 @click.option("--protocol", "protocols", type=click.Choice(list(PROTOCOLS)), multiple=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path))
-@click.option("--known", is_flag=True, help="With exposures and a holdout group, instead of with nothing known.")
 @click.option("--show", type=click.Path(path_type=Path, exists=True), multiple=True)
 def main(
     worlds: tuple[str, ...],
@@ -61,7 +66,6 @@ def main(
     items: int,
     protocols: tuple[str, ...],
     output: Path | None,
-    known: bool,
     show: tuple[Path, ...],
 ) -> None:
     """Measure, or show what was measured."""
@@ -74,10 +78,12 @@ def main(
         for seed in seeds:
             [source] = find_sources([world], base=None, users=users, items=items)
             assert isinstance(source, SimulatedWorlds)
-            made = us.simulate(source.recipe, seed=seed)
-            case = Case.of(world, made, source.remembered)
+            simulated = us.simulate(source.recipe, seed=seed)
+            case = Case.of(world, simulated, source.remembered)
+            others = [source.make_people(POPULATION * (seed + 1) + k, seed) for k in range(_POPULATIONS)]
+            judge = Judge(case, others, simulated.content_model())
             for protocol in protocols or PROTOCOLS:
-                for row in judge_case(case, made, protocol, known=known):
+                for row in judge.list_rows(protocol):
                     line = json.dumps({"world": world, "seed": seed, "protocol": protocol, **row})
                     if output is None:
                         click.echo(line)
@@ -86,58 +92,83 @@ def main(
                             file.write(line + "\n")
 
 
-def judge_case(case: Case, world: us.World, protocol: str, *, known: bool) -> Iterator[dict[str, Any]]:
-    """A row for each pair and metric."""
-    options = PROTOCOLS[protocol]
-    models: dict[str, Any] = dict(MODELS)
-    if "after" in options:
-        models |= {"als": "als?factors=32", EXTERNAL: list_for_users(world, options["after"])}
-    models |= {name: case.models[name] for name in TWINS if name in (case.models or {})}
-    log, knowledge = replace(case.log, exposed=None), None
-    if known:
-        if case.log.exposed is None or not case.holdout:
-            return
-        log = case.log
-        knowledge = us.Knowledge(exposed="exposed", holdout=list(case.holdout), production="auto")
-    dates = {"at": case.now.label, "reference": case.before.label}
-    shared: dict[str, Any] = {**dates, **options, "metric": METRICS, "refit": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        truths = find_differences(us.report(case.truth, models, **shared).comparisons)
-        plan = us.report(log, models, knowledge=knowledge, **shared).verdict_plan
-        assert isinstance(plan, VerdictPlan)
-        for verdict in replace(plan, pairs=list(itertools.combinations(models, 2))).find_each():
-            truth, low, high = truths[verdict.recommender, verdict.baseline, verdict.metric]
-            yield {
-                "knows": "exposures and a holdout group" if known else "nothing",
-                **{"a": verdict.recommender, "b": verdict.baseline, "metric": verdict.metric},
-                **{"decision": verdict.decision, "low": verdict.low, "high": verdict.high},
-                **{"truth": truth, "truth_low": low, "truth_high": high},
-                "scenarios": [
-                    [s.name, s.difference.value, s.difference.low, s.difference.high, s.trusted]
-                    for s in verdict.scenarios
-                ],
-                "reason": verdict.reason,
-            }
+@dataclass
+class Judge:
+    """Verdicts on a case beside the truth: the mean over its users and other people for the same items."""
+
+    case: Case
+    others: Sequence[Case]
+    content: ContentModel
+    excesses: Excesses | None = None
+
+    def list_rows(self, protocol: str) -> Iterator[dict[str, Any]]:
+        """A row for each knowledge, pair and metric."""
+        case, options = self.case, PROTOCOLS[protocol]
+        dates = {"at": case.now.label, "reference": case.before.label}
+        shared: dict[str, Any] = {**dates, **options, "metric": METRICS, "refit": 0}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            truths = [
+                find_differences(us.report(each.truth, self.list_models(each.log, options), **shared).comparisons)
+                for each in (case, *self.others)
+            ]
+            models = self.list_models(case.log, options)
+            plan = us.report(replace(case.log, exposed=None), models, **shared).verdict_plan
+            assert isinstance(plan, VerdictPlan)
+            if self.excesses is None:
+                self.excesses = find_excesses(plan.log, plan.since, plan.until, compared=plan.models)
+            plan = replace(plan, pairs=list(itertools.combinations(models, 2)), excesses=self.excesses)
+            known = None
+            if case.log.exposed is not None and case.holdout:
+                knowledge = us.Knowledge(exposed="exposed", holdout=list(case.holdout), production="auto")
+                known = us.report(case.log, models, knowledge=knowledge, **shared).verdict_plan
+            for verdict in plan.find_each():
+                pair, metric = (verdict.recommender, verdict.baseline), verdict.metric
+                differences = [truth[*pair, metric] for truth in truths]
+                row = {
+                    **{"a": pair[0], "b": pair[1], "metric": metric},
+                    **{"truth": float(np.mean(differences)), "same_users": differences[0]},
+                }
+                yield {**row, "knows": "nothing", **describe(verdict.decision, verdict.scenarios)}
+                if isinstance(known, VerdictPlan):
+                    [wanted] = [each for each in plan.metrics if each.name == metric]
+                    scenarios = [*verdict.scenarios, *known.list_known(pair, wanted)]
+                    decision = decide(scenarios, plan.level)[0]
+                    yield {**row, "knows": "exposures, holdout group", **describe(decision, scenarios)}
+
+    def list_models(self, log: us.Log, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The recommenders by name; in a time split also those that leave-one-out gives no verdict on."""
+        twins = {name: self.case.models[name] for name in TWINS if name in (self.case.models or {})}
+        if "after" not in options:
+            return {**MODELS, **twins}
+        lists = list_for_users(self.content, log, options["after"])
+        return {**MODELS, "als": "als?factors=32", EXTERNAL: lists, **twins}
 
 
-def list_for_users(world: us.World, until: int) -> Lists:
+def describe(decision: str, scenarios: Sequence[Scenario]) -> dict[str, Any]:
+    """A decision, its range and what that is made of."""
+    _, low, high = decide(scenarios, 0.95)
+    rows = [[s.name, s.difference.value, s.difference.low, s.difference.high, s.trusted] for s in scenarios]
+    return {"decision": decision, "low": low, "high": high, "scenarios": rows}
+
+
+def list_for_users(content: ContentModel, log: us.Log, until: int) -> Lists:
     """Lists of a content model for what users had by a day, as another team would hand them over."""
-    snapshot = world.log.at(until)
+    snapshot = log.at(until)
     profiles = Batch.of(snapshot)
-    lists = world.content_model().fit(snapshot).recommend(profiles, _LENGTH)
-    users, items = (np.array(ids.to_list(), dtype=object) for ids in (world.log.users, world.log.items))
+    lists = content.fit(snapshot).recommend(profiles, _LENGTH)
+    users, items = (np.array(ids.to_list(), dtype=object) for ids in (log.users, log.items))
     rows = {"user": users[profiles.user].tolist(), "items": [items[row[row >= 0]].tolist() for row in lists]}
     return Lists(rows, valid_from=until)
 
 
-def find_differences(comparisons: Iterable[Any]) -> dict[tuple[str, str, str], tuple[float, float, float]]:
+def find_differences(comparisons: Iterable[Any]) -> dict[tuple[str, str, str], float]:
     """Weighted differences by pair and metric, in both orders."""
     differences = {}
     for c in comparisons:
         if c.weighting == "weighted":
-            differences[c.a, c.b, c.metric] = (c.difference, c.low, c.high)
-            differences[c.b, c.a, c.metric] = (-c.difference, -c.high, -c.low)
+            differences[c.a, c.b, c.metric] = c.difference
+            differences[c.b, c.a, c.metric] = -c.difference
     return differences
 
 

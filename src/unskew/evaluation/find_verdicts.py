@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from unskew.data.log import Log
 from unskew.evaluation.changes import Part
-from unskew.evaluation.comparison import Comparison
+from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.report import Report
@@ -42,10 +42,6 @@ class Scored(Protocol):
     @property
     def ranks(self) -> list[HeldOutRanks]:
         """Of each recommender."""
-
-    @property
-    def comparisons(self) -> list[Comparison]:
-        """Of each two of them, under each metric and weighting."""
 
     @property
     def weights(self) -> ItemWeights | None:
@@ -82,6 +78,8 @@ class VerdictPlan:
         How items are held out.
     command
         The command line up to now, to which next steps add options.
+    excesses
+        What recommendations may have caused, if that was estimated before.
     quick
         Whether to look at the log and at one stand-in only, which decides nothing.
     level
@@ -100,6 +98,7 @@ class VerdictPlan:
     production: Recommender | None = None
     protocol: str = "leave-one-out"
     command: str = "unskew evaluate LOG"
+    excesses: Excesses | None = None
     quick: bool = False
     level: float = 0.95
 
@@ -121,7 +120,7 @@ class VerdictPlan:
                 if all(scored[name].constant for name in pair):
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
-        excesses = self._find_excesses(scored)
+        excesses = self.excesses or self._find_excesses(scored)
         for view in self._list_views(excesses):
             concerned = [pair for pair in pairs if self._is_about(view, pair)]
             if not concerned:
@@ -133,7 +132,7 @@ class VerdictPlan:
         verdicts = []
         for pair in pairs:
             for metric in self.metrics:
-                several = scenarios[*pair, metric.name] + self._list_known(pair, metric)
+                several = scenarios[*pair, metric.name] + self.list_known(pair, metric)
                 verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
         return verdicts
 
@@ -159,7 +158,7 @@ class VerdictPlan:
 
     def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
         fractions = _QUICK if self.quick else FRACTIONS
-        total = len(excesses.thinnings) * (len(fractions) + 1)
+        total = len(excesses.thinnings) * len(fractions)
         for number, view in enumerate(excesses.list_views(fractions=fractions)):
             progress().step(number + 1, total, f"scenario: {view.name}")
             yield view
@@ -171,10 +170,13 @@ class VerdictPlan:
     def _make_scenario(
         self, ranked: Scored, pair: tuple[str, str], metric: Metric, name: str, view: str
     ) -> Scenario:
-        difference, p = _find_difference(ranked.comparisons, pair, metric)
         by_name = {ranks.recommender: ranks for ranks in ranked.ranks}
-        baseline = _score(by_name[pair[1]], metric, ranked.weights)
-        return Scenario(name, view, difference, _divide(difference, baseline), p=p)
+        ranks, baseline = (by_name[recommender] for recommender in pair)
+        weights = None if isinstance(metric, UserMetric) else ranked.weights
+        [comparison] = compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
+        difference = Part(comparison.difference, comparison.low, comparison.high)
+        score = _score(baseline, metric, ranked.weights)
+        return Scenario(name, view, difference, _divide(difference, score), p=comparison.p)
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
@@ -183,7 +185,7 @@ class VerdictPlan:
         caused = Part(*(min(max(view.fraction * limit, 0.0), 1.0) for limit in limits))
         return replace(scenario, induced_share=caused, placebo=None if placebo is None else placebo.to_dict())
 
-    def _list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
+    def list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
         """The scenario of the user's knowledge, if there is any and it drops something."""
         report = self.knowledge
         if report is None or report.view_report is None or report.view_report.view == "all":
@@ -260,8 +262,8 @@ class VerdictPlan:
             )
         if external:
             return (
-                f"The lists of {enumerate_words(external)} do not say from when they are, so that they may contain "
-                "what has to be found: say it with ?from=DATE in the spec, or in a column of dates"
+                f"The lists of {enumerate_words(external)} do not say from when they are, and may hold what has "
+                "to be found: say it with ?from=DATE in the spec, or in a column of dates"
             )
         seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
         if seen:

@@ -24,6 +24,8 @@ Decision = Literal["better", "worse", "no clear difference", "undecided"]
 AS_LOGGED = "as logged"
 """The scenario in which recommendations caused nothing."""
 
+_MOST = "a quarter more than our best stand-in for production explains"
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -259,6 +261,6 @@ def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: An
     if decision == "undecided":
         return (
             f"It depends on how much of the log since {since} recommendations caused, between 0 and "
-            f"{percent(most, 0)}, the most that our stand-ins for production explain"
+            f"{percent(most, 0)}, {_MOST}"
         )
-    return f"This holds whether {caused}, the most that our stand-ins for production explain"
+    return f"This holds whether {caused}, {_MOST}"

@@ -160,14 +160,6 @@ def take_for_production(
     return Production((model,), ranks, _explain(counted, seed), tallies=(counted,), folds=folds)
 
 
-def combine_for_production(contrast: Contrast, several: Sequence[Production], *, seed: int = 0) -> Production:
-    """All of several models together: an item has the best rank that any of them gives it."""
-    ranks = combine_ranks([each.ranks for each in several])
-    counted = _count(contrast, ranks, seed)
-    models = tuple(model for each in several for model in each.models)
-    return Production(models, ranks, _explain(counted, seed), tallies=(counted,), folds=several[0].folds)
-
-
 def is_cheap(model: Recommender, log: Log) -> bool:
     """Whether a model can be fitted once for each window and fold, by a count of the work."""
     size = LogSize(len(log.items), len(log), float((np.diff(log.start.astype(np.int64)).astype(float) ** 2).sum()))

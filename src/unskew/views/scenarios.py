@@ -7,7 +7,6 @@ interactions before it did. The full excess, not corrected by a placebo, is the 
 
 from __future__ import annotations
 
-import math
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -24,8 +23,6 @@ from unskew.views.contrast import set_up_contrast
 from unskew.views.placebo import InducedShare
 from unskew.views.production_choice import (
     CANDIDATES,
-    Production,
-    combine_for_production,
     is_alike,
     is_cheap,
     list_family,
@@ -34,13 +31,8 @@ from unskew.views.production_choice import (
 from unskew.views.short_windows import tick_after
 from unskew.views.thinning import Thinning, plan_thinning
 
-FRACTIONS = (0.25, 0.5, 0.75, 1.0)
-"""How much of the excess scenarios remove, besides its upper limit."""
-
-_MOST = 1.5  # times the excess: its upper limit counts up to here
-
-TOGETHER = "all stand-ins"
-"""The stand-in that ranks an item as high as any of the others does."""
+FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
+"""How much of the excess scenarios remove; more than all of it, since production need not be like any stand-in."""
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
@@ -73,8 +65,7 @@ class ScenarioView:
     @property
     def name(self) -> str:
         """In a few words."""
-        size = f"{self.fraction:.0%} of the excess" if self.fraction <= 1 else "the upper limit of the excess"
-        return f"{size} over {self.stand_in}"
+        return f"{self.fraction:.0%} of the excess over {self.stand_in}"
 
 
 @dataclass(frozen=True)
@@ -106,17 +97,10 @@ class Excesses:
     def list_views(self, *, fractions: tuple[float, ...] = FRACTIONS, seed: int = 0) -> Iterator[ScenarioView]:
         """A view for each stand-in and fraction."""
         for name, thinning in self.thinnings.items():
-            for fraction in (*fractions, _find_upper(thinning.induced)):
+            for fraction in fractions:
                 keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
                 log = replace(thinning, keep=keep).draw(seed)
                 yield ScenarioView(name, fraction, thinning.induced, log, self.compared.get(name))
-
-
-def _find_upper(share: InducedShare) -> float:
-    """The upper limit of an excess, as a multiple of it."""
-    if math.isnan(share.high) or share.uncorrected <= 0:
-        return 1.0
-    return min(1 + max(share.high - share.value, 0.0) / share.uncorrected, _MOST)
 
 
 def find_excesses(
@@ -155,17 +139,12 @@ def find_excesses(
     names = list(models)[:only]
     thinnings: dict[str, Thinning] = {}
     explained: dict[str, float] = {}
-    ranked: dict[str, Production] = {}
     for number, name in enumerate(names):
         progress().stage(f"what recommendations may have caused: stand-in {number + 1} of {len(names)}, {name}")
         try:
-            ranked[name] = take_for_production(contrast, models[name])
+            stand_in = take_for_production(contrast, models[name])
         except UnskewError:  # a model that is compared need not know users to whom it was not fitted
             continue
-    shared = [stand_in for name, stand_in in ranked.items() if name not in own]
-    if only is None and shared:  # without compared ones: a third model must not change the verdict on two
-        ranked[TOGETHER] = combine_for_production(contrast, shared)
-    for name, stand_in in ranked.items():
         thinning = plan_thinning(contrast, stand_in, view="thinned", reason="", is_scenario=True)
         dropped = float((1 - thinning.keep).sum())
         explained[name] = dropped / max(len(thinning.keep), 1)
