@@ -180,10 +180,8 @@ class VerdictPlan:
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
-        share, placebo = view.share, view.share.placebo
-        limits = (share.uncorrected, share.low, share.high)
-        caused = Part(*(min(max(view.fraction * limit, 0.0), 1.0) for limit in limits))
-        return replace(scenario, induced_share=caused, placebo=None if placebo is None else placebo.to_dict())
+        share = min(max(view.share, 0.0), 1.0)
+        return replace(scenario, induced_share=Part(share, share, share))
 
     def list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
         """The scenario of the user's knowledge, if there is any and it drops something."""

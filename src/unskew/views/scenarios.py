@@ -20,7 +20,6 @@ from unskew.errors import UnskewError, UnskewWarning
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.views.contrast import set_up_contrast
-from unskew.views.placebo import InducedShare
 from unskew.views.production_choice import (
     CANDIDATES,
     is_alike,
@@ -49,7 +48,7 @@ class ScenarioView:
     fraction
         How much of the excess is removed.
     share
-        The share of the interactions since the date that the full excess is, with its interval and placebo.
+        The share of the interactions since the date that recommendations caused in this scenario.
     log
         What is left.
     compared
@@ -58,7 +57,7 @@ class ScenarioView:
 
     stand_in: str
     fraction: float
-    share: InducedShare
+    share: float
     log: Log
     compared: str | None = None
 
@@ -100,7 +99,8 @@ class Excesses:
             for fraction in fractions:
                 keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
                 log = replace(thinning, keep=keep).draw(seed)
-                yield ScenarioView(name, fraction, thinning.induced, log, self.compared.get(name))
+                share = fraction * thinning.induced.uncorrected
+                yield ScenarioView(name, fraction, share, log, self.compared.get(name))
 
 
 def find_excesses(

@@ -108,8 +108,10 @@ def plan_thinning(
     rates, places = ranked.rates, contrast.suspect_places
     cell = ranked.pairs.cell[places]
     keep = find_keep(rates)[cell]
-    tested = not is_scenario or len(production.models) == 1  # several models take long
-    induced = measure_induced_share(contrast, production, with_placebo=tested)
+    if is_scenario:  # which assumes a share: nothing is to be tested
+        induced = measure_induced_share(contrast, production, repeats=0, with_placebo=False)
+    else:
+        induced = measure_induced_share(contrast, production)
     notes = [*production.notes(), f"what is usual comes from {contrast.describe_quiet()}", *notes]
     if contrast.quiet is not None:
         if not is_scenario:
