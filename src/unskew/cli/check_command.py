@@ -120,6 +120,7 @@ def check(
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.monitoring.check_thresholds import check as hold_against
     from unskew.monitoring.thresholds import Thresholds
+    from unskew.views.knowledge import Knowledge
 
     chosen = SelectionOptions(**selection)
     limits = Thresholds.of(
@@ -134,18 +135,13 @@ def check(
     )
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
     limits.require_recommenders(recommenders)
-    scored = limits.need_scores
-    models = check_specs(recommenders, metrics) if scored else None
+    models = check_specs(recommenders, metrics) if limits.need_scores else None
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
     then, now = source.read_dates(log, reference, at)
-    compared = {**(ran or {}), **models} if models is not None else None
-    views = source.take_draws(
-        log, since=then, until=now, draws=draws if scored else 1, seed=chosen.seed, compared=compared
-    )
     found = hold_against(
-        views,
+        log,
         models,
         at=now,
         reference=source.reference_of(then),
@@ -154,6 +150,9 @@ def check(
         metric=metrics,
         refit=refit,
         level=level,
+        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
+        view=source.known.view,
+        draws=draws,
         **source.priors(),
         **selection,
         **fit.keywords(log),

@@ -23,6 +23,7 @@ from unskew.monitoring.check_result import Check, CheckedThreshold
 from unskew.monitoring.thresholds import Thresholds
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import percent, thousands
+from unskew.views.knowledge import Knowledge, find_since
 from unskew.weights.alignment import is_date, resolve_reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -42,6 +43,9 @@ def check(
     level: float = 0.95,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
+    draws: int = 1,
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Check:
@@ -52,6 +56,8 @@ def check(
     log, recommenders, at, reference, baseline, metric, refit, level, p_user, p_item, options, **more
         As for `report`. Recommenders are scored only where a threshold is about their scores, and may be left out
         otherwise.
+    knowledge, view, draws
+        As for `report`: the figures are those of the view that they allow.
     thresholds
         What to watch: `Thresholds`, or a mapping of their names to numbers.
 
@@ -69,8 +75,8 @@ def check(
     (False, [('max_drift', True), ('max_bound', False)])
     """
     limits = Thresholds.of(thresholds)
-    draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
-    first = require_instance(Log, draws[0], "a log", "read one with read_log")
+    logs: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
+    first = require_instance(Log, logs[0], "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     if reference is None:
@@ -81,9 +87,10 @@ def check(
     named = {} if recommenders is None else name_recommenders(recommenders)
     scored: Report | None = None
     limits.require_recommenders(named)
+    known = Knowledge.of(knowledge, view)
     if limits.need_scores:
         scored = report(
-            draws,
+            logs,
             named,
             at=at,
             reference=reference,
@@ -93,23 +100,29 @@ def check(
             level=level,
             p_user=p_user,
             p_item=p_item,
+            knowledge=knowledge,
+            view=view,
+            draws=draws,
             options=options,
             **more,
         )
+        first = first if scored.log is None else scored.log
+    elif known is not None:
+        [first] = known.take(first, since=find_since(first, reference), until=at, view=view, test=False)
     now = first.at(at, p_user=p_user, p_item=p_item)
     weights = None if scored is None else scored.weights
     if weights is None:
         target = resolve_reference(first, reference, p_user=p_user, p_item=p_item)
         after, last = selection.after, selection.leave_last_out
         weights = fit_weights(now, target, after=after, leave_last_out=last, options=fit)
-    view = first.view_report
+    view_report = first.view_report
     return Check(
         at=weights.at,
         reference=weights.reference,
         thresholds=Results(_Findings(limits, weights, scored, named, now, selection).all(), first.frames),
         weights=weights,
         report=scored,
-        view=None if view is None else view.to_dict(),
+        view=None if view_report is None else view_report.to_dict(),
     )
 
 
