@@ -118,11 +118,12 @@ def test_profiles_keep_their_priors_in_the_view(world: us.World, prior: str) -> 
     table = table.append_column("worth", [[1 + int(user) % 3 for user in table.column("user").to_pylist()]])
     log = us.read_log(table, columns=["worth"])
     shares = {user: 1.0 + user % 2 for user in log.users.values.to_pylist()}
-    priors: dict[str, Any] = {
+    choices: dict[str, dict[str, Any]] = {
         "given": {"p_user": shares},
         "column": {"p_user": "worth", "p_item": "worth"},
         "recency": {"p_item": us.Recency(30)},
-    }[prior]
+    }
+    priors = choices[prior]
     view = us.take_view(log, campaigns=CAMPAIGNS, until=AT)
     moved = us.evaluate("popular", log.at(AT, **priors), knowledge=KNOWN)
     assert moved.value == pytest.approx(us.evaluate("popular", view.at(AT, **priors)).value, rel=1e-12)
