@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ import pytest
 import unskew as us
 from tests.dense import item_mix, profiles_at, total_variation
 from tests.two_dates import BEFORE, NOW, history, log_of
+from unskew.evaluation.changes import Part
+from unskew.evaluation.find_verdicts import VerdictPlan
+from unskew.evaluation.verdict import Scenario, Verdict
 
 SMALL = {
     "user": ["a", "a", "b", "b", "c"],
@@ -266,3 +270,81 @@ def test_a_check_shows_itself_in_lines_tables_and_json() -> None:
     assert [(one["threshold"], one["limit"]) for one in told["thresholds"]] == list(limits.given.items())
     well = us.check(us.read_log(SMALL), at=9, reference=0, thresholds={"max_drift": 0.5})
     assert well.lines == ["All is well at 9 against 0: drift of the item mix 0.4167 (limit 0.5)."]
+
+
+# Verdicts
+
+
+def decide_on(decision: Any) -> Any:
+    """What stands for the search for verdicts: one that found this decision."""
+    scenario = Scenario("as logged", "all", Part(-0.02, -0.03, -0.01))
+    verdict = Verdict("knn", "popular", "hit@5", decision, -0.03, -0.01, (scenario,), reason="The reason")
+    return patch.object(VerdictPlan, "find", lambda plan: [verdict])
+
+
+VERDICTS: Any = {"at": 480, "reference": 300, "baseline": "popular", "refit": 0}
+
+
+@pytest.mark.parametrize("decision", ["better", "worse", "no clear difference", "undecided"])
+def test_a_check_fails_for_a_verdict_of_worse_and_for_no_other(world: us.World, decision: Any) -> None:
+    with decide_on(decision):
+        result = us.check(world.log, "knn", thresholds={"fail_if": "worse", "max_drift": 1.0}, **VERDICTS)
+    assert result.passed is (decision != "worse")
+    row = result.to_dict()["thresholds"][1]
+    assert (row["threshold"], row["crossed"], row["decision"]) == ("fail_if", decision == "worse", decision)
+    assert (row["recommender"], row["metric"]) == ("knn", "hit@5")
+    assert f"on knn against popular, hit@5: {decision} (fails if worse)" in result.lines[-1]
+    assert result.to_arrow().column("decision").to_pylist() == [None, decision]
+    assert result.metrics["unskew/fail_if/knn/hit_5"] == (decision == "worse")
+
+
+def test_an_undecided_verdict_is_shown_beside_a_threshold_that_is_crossed(world: us.World) -> None:
+    with decide_on("undecided"):
+        result = us.check(world.log, "knn", thresholds={"fail_if": "worse", "max_drift": 0.0}, **VERDICTS)
+    assert [line.partition(" (")[0] for line in result.lines][1] == (
+        "Verdict on knn against popular, hit@5: undecided"
+    )
+
+
+def test_the_verdicts_of_a_check_are_those_of_the_report(world: us.World) -> None:
+    lists = {"worst": us.Constant([1]), "best": us.Constant(most_popular(world.log))}
+    options: Any = {"at": 480, "reference": 300, "refit": 0}
+    result = us.check(world.log, lists, thresholds={"fail_if": "worse"}, **options)
+    verdicts = us.report(world.log, lists, **options).verdicts
+    assert [one.decision for one in result.thresholds] == [verdict.decision for verdict in verdicts] == ["better"]
+    other = us.check(world.log, dict(reversed(lists.items())), thresholds={"fail_if": "worse"}, **options)
+    assert [(one.recommender, one.crossed) for one in other.thresholds] == [("worst", True)]
+
+
+def most_popular(log: us.Log) -> list[Any]:
+    mix = log.at(480).marginal().to_dict()
+    return sorted(mix, key=lambda item: -mix[item])[:5]
+
+
+def test_knowledge_counts_in_the_verdicts_of_a_check(world: us.World) -> None:
+    with decide_on("better"):
+        result = us.check(
+            world.log,
+            "knn",
+            thresholds={"fail_if": "worse"},
+            knowledge=us.Knowledge(campaigns=["330:350", "430:450"]),
+            view="outside",
+            **VERDICTS,
+        )
+    assert result.report is not None
+    plan: Any = result.report.verdict_plan
+    assert plan.log is world.log  # as logged is a scenario, whatever is known
+    assert plan.knowledge.view_report.view == "outside"
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "message"),
+    [
+        ({"fail_if": "undecided"}, "fail_if is 'undecided', but must be one of worse"),
+        ({"fail_if": 0.1}, "fail_if is 0.1, but must be one of worse"),
+        ({"fail_if": "worse"}, "fail_if compares two recommenders: give baseline, or recommenders twice"),
+    ],
+)
+def test_a_decision_that_cannot_be_checked_is_refused(world: us.World, thresholds: Any, message: str) -> None:
+    with pytest.raises(us.PolicyError, match=message):
+        us.check(world.log, "knn", at=480, reference=300, thresholds=thresholds)

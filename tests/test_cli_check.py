@@ -83,6 +83,12 @@ def test_json_is_one_object_whatever_the_exit_code(limit: str, code: int) -> Non
         (["--max-unexplained", "0.1", "-r", "poplar"], "did you mean 'popular'?"),
         (["--max-unexplained", "0.1", "-r", "popular", "-m", "user-recall@5"], "there is no change of popular"),
         (["--max-drift", "0.1", "--at", "nonsense"], "nonsense"),
+        (
+            ["--fail-if", "worse", "-r", "popular"],
+            "--fail-if compares two recommenders: give --baseline, or -r twice",
+        ),
+        (["--fail-if", "worse"], "--fail-if is about the scores of recommenders: give -r"),
+        (["--fail-if", "better", "-r", "popular"], "'better' is not 'worse'"),
         (["--max-drift", "0.1", "--level", "2"], "the level of an interval must lie between 0 and 1"),
     ],
 )
@@ -118,6 +124,40 @@ def test_scores_of_the_best_view_are_checked(folder: Path) -> None:
     done = CliRunner().invoke(main, [*arguments, "--exposures", "exposures.parquet", "--json"])
     assert done.exit_code == 0, done.output
     assert json.loads(done.stdout)["view"]["view"] == "organic"
+
+
+LISTS = ["-r", "constant:x", "--baseline", "constant:q"]
+
+
+@pytest.fixture
+def many_users(folder: Path) -> None:
+    """Twenty users who have x and one who has q: a list of x is better than one of q."""
+    rows = [f"{n},{item},{time}" for n in range(40) for item, time in (("x", 0), ("y", n % 2 * 9), ("z", 9))]
+    (folder / "log.csv").write_text("\n".join(["user,item,time", *rows, "40,q,0", "40,x,9"]) + "\n")
+
+
+@pytest.mark.usefixtures("many_users")
+@pytest.mark.parametrize(("worse", "code"), [(False, 0), (True, 1)])
+def test_a_verdict_of_worse_is_one_line_and_code_1(worse: bool, code: int) -> None:
+    names = [*LISTS[:1], LISTS[3], LISTS[2], LISTS[1]] if worse else LISTS
+    done = check(*names, "--fail-if", "worse")
+    assert done.exit_code == code, done.output
+    (line,) = done.stdout.splitlines()
+    assert ("worse (fails if worse)" if worse else "better (fails if worse)") in line
+
+
+@pytest.mark.usefixtures("many_users")
+def test_a_configuration_file_can_ask_for_verdicts(folder: Path) -> None:
+    (folder / "unskew.toml").write_text(
+        'log = "log.csv"\nreference = 0\nat = 9\nrecommenders = ["constant:q"]\nbaseline = "constant:x"\n'
+        '[thresholds]\nfail-if = "worse"\n'
+    )
+    done = CliRunner().invoke(main, ["check", "--json"])
+    assert done.exit_code == 1, done.output
+    (row,) = json.loads(done.stdout)["thresholds"]
+    assert (row["threshold"], row["decision"]) == ("fail_if", "worse")
+    (folder / "unskew.toml").write_text('log = "log.csv"\nreference = 0\n[thresholds]\nfail-if = "better"\n')
+    assert CliRunner().invoke(main, ["check"]).exit_code == 2
 
 
 # ---- what the documentation says

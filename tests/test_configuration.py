@@ -145,6 +145,7 @@ VALUES = {
     "thresholds.max-unexplained": ("0.01", 0.01),
     "thresholds.max-unexplained-relative": ("0.5", 0.5),
     "thresholds.min-effective-pairs": ("100", 100.0),
+    "thresholds.fail-if": ('"worse"', "worse"),
 }
 
 

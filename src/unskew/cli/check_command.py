@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
-    LogOptions,
     at_option,
     change_options,
     check_specs,
@@ -79,6 +79,14 @@ from unskew.text import escape_controls
     everyday=True,
     help="Smallest effective number of held-out interactions behind weighted scores.",
 )
+@grouped_option(
+    "--fail-if",
+    type=click.Choice(["worse"]),
+    group=Group.THRESHOLDS,
+    everyday=True,
+    help="Fail if the verdict on a recommender is 'worse' than --baseline, or than the first -r. An undecided "
+    "verdict is shown, and does not fail.",
+)
 @recommenders_option
 @metrics_option
 @fit_options
@@ -95,6 +103,7 @@ def check(
     max_unexplained: float | None,
     max_unexplained_relative: float | None,
     min_effective_pairs: float | None,
+    fail_if: str | None,
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
@@ -114,12 +123,14 @@ def check(
     Examples:
       unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 --max-drift 0.2 --max-excluded 0.1
       unskew check events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --max-unexplained 0.01
+      unskew check events.parquet --reference 2024-03-01 --baseline popular -r knn --fail-if worse
       unskew check --json
     """
     from unskew.evaluation.evaluate_report import check_report_options, name_baseline
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.monitoring.check_thresholds import check as hold_against
     from unskew.monitoring.thresholds import Thresholds
+    from unskew.views.knowledge import Knowledge
 
     chosen = SelectionOptions(**selection)
     limits = Thresholds.of(
@@ -130,22 +141,18 @@ def check(
             max_unexplained=max_unexplained,
             max_unexplained_relative=max_unexplained_relative,
             min_effective_pairs=min_effective_pairs,
+            fail_if=fail_if,
         )
     )
     check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
-    limits.require_recommenders(recommenders)
-    scored = limits.need_scores
-    models = check_specs(recommenders, metrics) if scored else None
+    limits.require_recommenders(recommenders, baseline)
+    models = check_specs(recommenders, metrics) if limits.need_scores else None
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
     log = source.read(labels=fit.labels)
     then, now = source.read_dates(log, reference, at)
-    compared = {**(ran or {}), **models} if models is not None else None
-    views = source.take_draws(
-        log, since=then, until=now, draws=draws if scored else 1, seed=chosen.seed, compared=compared
-    )
     found = hold_against(
-        views,
+        log,
         models,
         at=now,
         reference=source.reference_of(then),
@@ -154,6 +161,9 @@ def check(
         metric=metrics,
         refit=refit,
         level=level,
+        knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
+        view=source.known.view,
+        draws=draws,
         **source.priors(),
         **selection,
         **fit.keywords(log),

@@ -77,6 +77,7 @@ SHARED_KEYS = {
     "thresholds.max-unexplained": SharedKey("max_unexplained"),
     "thresholds.max-unexplained-relative": SharedKey("max_unexplained_relative"),
     "thresholds.min-effective-pairs": SharedKey("min_effective_pairs"),
+    "thresholds.fail-if": SharedKey("fail_if"),
 }
 """By their path in the file."""
 

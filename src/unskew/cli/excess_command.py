@@ -11,7 +11,6 @@ from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import level_option, log_options, seed_option, show_options
-from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -52,26 +51,15 @@ def excess(
       unskew excess events.parquet --campaign 2024-05-01:2024-05-20 --production knn
       unskew excess events.parquet --campaign 2024-05-01: --holdout never_shown.csv --production auto
     """
+    from unskew.views.excess import check_known
     from unskew.views.excess import excess as find_excess
 
-    known = source.known
-    if known.production is None:
-        raise PolicyError(
-            "an excess needs a model of production",
-            remedy=f"give {option('production')} SPEC, or {option('production', 'auto')}",
-        )
-    for name in ("exposures", "exposed", "within", "view"):
-        if getattr(known, name):
-            raise PolicyError(
-                f"{option(name)} is of no use here: an excess is estimated from the whole log, without exposures",
-                remedy="leave it out",
-            )
+    check_known(source.known)
     source.refuse_spark("'unskew excess'")
+    log = source.read()
     found = find_excess(
-        source.read(),
-        known.production,
-        campaigns=known.campaigns or None,
-        holdout=known.holdout,
+        log,
+        knowledge=source.known.to_knowledge(log),
         since=since,
         until=until,
         level=level,

@@ -127,15 +127,11 @@ class KnownOptions:
 
         If models are `compared` on the view, they compete as stand-ins for production, and the view is tested.
         """
-        from unskew.views.take_view import take_draws
+        from unskew.views.knowledge import Knowledge
 
-        return take_draws(
+        knowledge = self.to_knowledge(log, drop_nulls=drop_nulls) or Knowledge()
+        return knowledge.take(
             log,
-            exposures=self._read_exposures(log, drop_nulls),
-            within=self.within,
-            campaigns=self.campaigns,
-            holdout=self.holdout,
-            production=self.production,
             view=self.view,
             since=since,
             until=until,

@@ -12,8 +12,7 @@ import click
 from unskew.cli.command_group import debug_option
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import KnownOptions
-from unskew.cli.log_source import TIME_UNIT, LogFiles
-from unskew.cli.log_source import LogOptions as LogOptions  # noqa: PLC0414, check and timeline import it from here
+from unskew.cli.log_source import TIME_UNIT, LogFiles, LogOptions
 from unskew.cli.option_groups import Group, declare_fields, decorate, grouped_option, option_field, take_fields
 from unskew.errors import InputError, option
 

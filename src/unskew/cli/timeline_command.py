@@ -11,11 +11,11 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
+from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
-    LogOptions,
     check_specs,
     item_ids,
     level_option,

@@ -23,6 +23,7 @@ from unskew.evaluation.spark_sample import SampledSelection
 from unskew.frames import to_native
 from unskew.methods.method import Method
 from unskew.table_files import write_table
+from unskew.views.knowledge import Knowledge
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -73,12 +74,15 @@ def sample_pairs(
     after: Any = None,
     leave_last_out: bool = False,
     min_items: int = 1,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
 ) -> TestSet:
     """Draw a test set: users by P(u) with repetition, then one item each by P(i|u,w).
 
     The mean of any metric over the rows is an unbiased estimate of the weighted score; no weights are needed
     any more. Pairs are drawn as for `evaluate` with the same sample and seed. `after`, `leave_last_out` and
     `min_items` are as there: profiles are then those at the time `after`, or those without their last items.
+    So are `knowledge` and `view`: pairs are drawn from the view of the log that they allow.
 
     Examples
     --------
@@ -94,6 +98,9 @@ def sample_pairs(
         "leave_last_out": leave_last_out,
         "min_items": min_items,
     }
+    known = Knowledge.of(knowledge, view)
+    if known is not None:
+        snapshot, _ = known.take_dates(snapshot, weights, view=view, seed=seed)
     if is_at_spark(snapshot):
         return _sample_there(snapshot, weights, SelectionOptions(**chosen))
     selection = PairSelection.of(snapshot, [weights], **chosen)

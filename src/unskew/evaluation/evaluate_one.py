@@ -26,6 +26,7 @@ from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import score_on_spark
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
+from unskew.views.knowledge import Knowledge
 
 Several = list[Any] | tuple[Any, ...]
 """Metrics or recommenders in a list, or anything of the kind, which is not a text or a function."""
@@ -36,6 +37,8 @@ class EvaluateKeywords(SelectionKeywords, total=False):
 
     weights: Weights
     level: float
+    knowledge: Knowledge | None
+    view: str | None
 
 
 @overload
@@ -75,6 +78,8 @@ def evaluate(
     weights: Weights = None,
     metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     level: float = 0.95,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
     **selection: Unpack[SelectionKeywords],
 ) -> Score | Results[Score]:
     """The score of a recommender at a date: ``L = sum_ui P(u) P(i|u,w) l(g(u minus i), i)``.
@@ -118,6 +123,10 @@ def evaluate(
         came later. Models are fitted to all users. Weights must have been fitted with the same number.
     level
         Of the interval.
+    knowledge, view
+        What you know about the recommendations in the log, as for `report`: the profiles are those of the best
+        view that it allows, or of the one that is insisted on by name. Weights must have been fitted on the same
+        view, with the same knowledge.
 
     Returns
     -------
@@ -143,6 +152,10 @@ def evaluate(
             remedy="put it into a list, to have a list of scores",
         )
     models = name_recommenders(recommender)
+    known = Knowledge.of(knowledge, view)
+    if known is not None:
+        seed = selection.get("seed", 0)
+        snapshot, _ = known.take_dates(snapshot, weights, view=view, candidates=models, test=True, seed=seed)
     if is_at_spark(snapshot):
         there = Results(
             score_on_spark(models, snapshot, [weights], wanted, level, SelectionOptions(**selection)),

@@ -20,7 +20,7 @@ from unskew.data.relative_times import LAST
 from unskew.data.snapshot import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
-from unskew.errors import EmptyError, PolicyError, TimeError, option
+from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
@@ -40,7 +40,7 @@ from unskew.evaluation.spark_evaluation import report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
-from unskew.views.knowledge import Knowledge
+from unskew.views.knowledge import Knowledge, find_since
 from unskew.views.production_choice import is_auto
 from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
@@ -153,11 +153,11 @@ def report(
     if is_date(reference):
         logs[0].check_dates(reference, at)
     request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
-    plain = logs[0]
+    plain, knowledge = logs[0], Knowledge.of(knowledge, view)
     if knowledge is not None:
         compared = {**(ran or {}), **named}
         choice: dict[str, Any] = {"view": view, "draws": draws, "candidates": compared, "seed": selection.seed}
-        logs = knowledge.take(plain, since=_find_since(plain, reference, weights), until=at, **choice)
+        logs = knowledge.take(plain, since=find_since(plain, request.target), until=at, **choice)
     if is_on_spark(logs[0]):
         return request.report_on_spark(logs[0], by=by, refit=refit)
     reports: list[Report] = []
@@ -188,6 +188,11 @@ class _Request:
     p_user: UserPrior
     p_item: ItemPrior
 
+    @property
+    def target(self) -> Any:
+        """What scores are compared with: the weights, or the reference."""
+        return self.reference if self.weights is None else self.weights
+
     def prepare(self, log: Log) -> _Evaluation:
         """The steps on one view."""
         target = self._find_target(log)
@@ -216,12 +221,10 @@ class _Request:
 
     def adapt(self, log: Log) -> _Request:
         """The same for another view, which weights or a marginal of this one do not fit: fit to their date."""
-        source: Any = self.reference if self.weights is None else self.weights
-        view = getattr(getattr(source, "policy", None), "view", log.view)
-        if (view, getattr(source, "view_details", log.view_details)) != (log.view, log.view_details):
+        view = getattr(getattr(self.target, "policy", None), "view", log.view)
+        if (view, getattr(self.target, "view_details", log.view_details)) != (log.view, log.view_details):
             fit = self.fit if self.weights is None else self.weights.options
-            since = _find_since(log, self.reference, self.weights)
-            return replace(self, weights=None, reference=since, fit=fit)
+            return replace(self, weights=None, reference=find_since(log, self.target), fit=fit)
         return self
 
     def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
@@ -244,15 +247,6 @@ class _Request:
         if self.reference is None:
             return None
         return resolve_reference(log, self.reference, p_user=self.p_user, p_item=self.p_item)
-
-
-def _find_since(log: Log, reference: Any, weights: ItemWeights | None) -> Any:
-    """The reference date, also of weights or of a marginal, if it is a date of the log; else None."""
-    date = weights.reference if weights is not None else getattr(reference, "at", reference)
-    try:
-        return None if date is None else log.moment(date).label
-    except TimeError:
-        return None
 
 
 def _add_verdicts(
@@ -286,7 +280,7 @@ def _add_verdicts(
         pairs=pairs,
         metrics=request.metrics,
         rank=request.rank,
-        since=_find_since(plain, request.reference, request.weights),
+        since=find_since(plain, request.target),
         until=request.at,
         clean_before=clean_before,
         knowledge=report if is_view else None,

@@ -22,13 +22,15 @@ class CheckedThreshold:
     threshold
         Which one: a field of `Thresholds`.
     value, limit
-        The figure, and how far it may go.
+        The figure, and how far it may go; of ``fail_if`` 1 for the decision that fails and 0 for others, and 0.
     crossed
         Whether it went further.
     recommender, metric
-        Whose change it is; None for figures that are about the log.
+        Whose change or verdict it is; None for figures that are about the log.
     summary
         The figure and its threshold in a few words.
+    decision
+        Of ``fail_if``: what the verdict says, else None.
     message
         What the figure means and, where the threshold is crossed, what to do: one line.
     """
@@ -41,6 +43,7 @@ class CheckedThreshold:
     metric: str | None
     summary: str
     message: str
+    decision: str | None = None
 
     def __str__(self) -> str:
         return self.message
@@ -65,7 +68,7 @@ class Check:
     at, reference
         The date, and that of the reference; None if that is not known.
     thresholds
-        Each figure beside its threshold; those about changes once for each recommender and metric.
+        Each figure beside its threshold; those about scores once for each recommender and metric.
     weights
         The item weights that were fitted.
     report
@@ -91,9 +94,9 @@ class Check:
 
     @property
     def lines(self) -> list[str]:
-        """One line for each threshold that is crossed, or one that says that all is well."""
+        """One line for each threshold that is crossed or undecided, or one that says that all is well."""
         if not self.passed:
-            return [one.message for one in self.crossed]
+            return [one.message for one in self.thresholds if one.crossed or one.decision == "undecided"]
         summaries = "; ".join(one.summary for one in self.thresholds)
         return [f"All is well at {self._dates}: {summaries}."]
 

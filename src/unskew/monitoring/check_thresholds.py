@@ -19,10 +19,12 @@ from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.verdict import Verdict
 from unskew.monitoring.check_result import Check, CheckedThreshold
 from unskew.monitoring.thresholds import Thresholds
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
-from unskew.text import percent, thousands
+from unskew.text import enumerate_words, percent, thousands
+from unskew.views.knowledge import Knowledge, find_since
 from unskew.weights.alignment import is_date, resolve_reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -35,13 +37,16 @@ def check(
     *,
     at: Any = None,
     reference: Any,
-    thresholds: Thresholds | Mapping[str, float],
+    thresholds: Thresholds | Mapping[str, Any],
     baseline: AnyRecommender | Mapping[str, AnyRecommender] | None = None,
     metric: AnyMetric | Iterable[AnyMetric] = "hit@5",
     refit: int | None = None,
     level: float = 0.95,
     p_user: UserPrior = None,
     p_item: ItemPrior = None,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
+    draws: int = 1,
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Check:
@@ -52,8 +57,10 @@ def check(
     log, recommenders, at, reference, baseline, metric, refit, level, p_user, p_item, options, **more
         As for `report`. Recommenders are scored only where a threshold is about their scores, and may be left out
         otherwise.
+    knowledge, view, draws
+        As for `report`: the figures are those of the view that they allow.
     thresholds
-        What to watch: `Thresholds`, or a mapping of their names to numbers.
+        What to watch: `Thresholds`, or a mapping of their names to limits.
 
     Returns
     -------
@@ -69,8 +76,8 @@ def check(
     (False, [('max_drift', True), ('max_bound', False)])
     """
     limits = Thresholds.of(thresholds)
-    draws: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
-    first = require_instance(Log, draws[0], "a log", "read one with read_log")
+    logs: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
+    first = require_instance(Log, logs[0], "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     if reference is None:
@@ -80,10 +87,11 @@ def check(
         first.check_dates(reference, at)
     named = {} if recommenders is None else name_recommenders(recommenders)
     scored: Report | None = None
-    limits.require_recommenders(named)
+    limits.require_recommenders(named, baseline)
+    known = Knowledge.of(knowledge, view)
     if limits.need_scores:
         scored = report(
-            draws,
+            logs,
             named,
             at=at,
             reference=reference,
@@ -93,23 +101,29 @@ def check(
             level=level,
             p_user=p_user,
             p_item=p_item,
+            knowledge=knowledge,
+            view=view,
+            draws=draws,
             options=options,
             **more,
         )
+        first = first if scored.log is None else scored.log
+    elif known is not None:
+        [first] = known.take(first, since=find_since(first, reference), until=at, view=view, test=False)
     now = first.at(at, p_user=p_user, p_item=p_item)
     weights = None if scored is None else scored.weights
     if weights is None:
         target = resolve_reference(first, reference, p_user=p_user, p_item=p_item)
         after, last = selection.after, selection.leave_last_out
         weights = fit_weights(now, target, after=after, leave_last_out=last, options=fit)
-    view = first.view_report
+    view_report = first.view_report
     return Check(
         at=weights.at,
         reference=weights.reference,
         thresholds=Results(_Findings(limits, weights, scored, named, now, selection).all(), first.frames),
         weights=weights,
         report=scored,
-        view=None if view is None else view.to_dict(),
+        view=None if view_report is None else view_report.to_dict(),
     )
 
 
@@ -177,6 +191,22 @@ class _Findings:
                 least=True,
                 show=_count,
             )
+        if limits.fail_if is not None:
+            yield from (_judge(verdict, limits.fail_if) for verdict in self._verdicts())
+
+    def _verdicts(self) -> list[Verdict]:
+        """A verdict on every recommender; refuses if one is missing, which must not pass for well."""
+        assert self.report is not None
+        verdicts = self.report.verdicts
+        baselines = {verdict.baseline for verdict in verdicts}
+        missing = sorted(set(self.recommenders) - {verdict.recommender for verdict in verdicts} - baselines)
+        if not verdicts or missing:
+            raise PolicyError(
+                f"there is no verdict on {enumerate_words(missing) or 'these recommenders'} to check "
+                f"({'; '.join(self.report.notes) or 'nothing is compared'})",
+                remedy="give recommenders that can be scored at both dates, and another one as the baseline",
+            )
+        return verdicts
 
     def _advise_on_users(self) -> str:
         """What leaves out fewer users, of the options with which these weights were fitted."""
@@ -241,6 +271,17 @@ class _Findings:
             recommender=change.recommender,
             metric=change.metric,
         )
+
+
+def _judge(verdict: Verdict, fails: str) -> CheckedThreshold:
+    """A verdict beside the decision that fails."""
+    who = f"{verdict.recommender} against {verdict.baseline}, {verdict.metric}"
+    crossed = verdict.decision == fails
+    summary = f"verdict on {who}: {verdict.decision} (fails if {fails})"
+    reason = f"{verdict.headline[0].upper()}{verdict.headline[1:]}. {verdict.reason}"
+    message = f"V{summary[1:]}: {reason}." if crossed or verdict.decision == "undecided" else f"V{summary[1:]}."
+    name, metric, decision = verdict.recommender, verdict.metric, verdict.decision
+    return CheckedThreshold("fail_if", float(crossed), 0.0, crossed, name, metric, summary, message, decision)
 
 
 def _divide(part: float, whole: float) -> float:

@@ -1,4 +1,4 @@
-"""How far the figures of a check may go: one number for each thing that is watched."""
+"""How far the figures of a check may go: one limit for each thing that is watched."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from unskew.checks import require_number
+from unskew.checks import require_number, require_one_of
 from unskew.errors import InputError, PolicyError, option
 from unskew.text import did_you_mean, one_line
 
@@ -34,6 +34,9 @@ class Thresholds:
     min_effective_pairs
         The least number of held-out pairs that must stand behind weighted scores: so many pairs of equal weight
         would tell as much.
+    fail_if
+        ``"worse"``: no verdict on a recommender, against the baseline or the first one, may be this decision. A
+        verdict that is undecided passes, and is shown as such.
 
     Examples
     --------
@@ -48,32 +51,41 @@ class Thresholds:
     max_unexplained: float | None = None
     max_unexplained_relative: float | None = None
     min_effective_pairs: float | None = None
+    fail_if: str | None = None
 
     def __post_init__(self) -> None:
         for name, value in self.given.items():
+            if name == "fail_if":
+                require_one_of(option(name), value, FAILING)
+                continue
             most = 1.0 if name in ("max_drift", "max_bound", "max_excluded") else math.inf
             require_number(option(name), value, _UNITS[name], 0.0, most)
 
     @property
-    def given(self) -> dict[str, float]:
+    def given(self) -> dict[str, float | str]:
         """Those that are watched, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
     @property
     def need_scores(self) -> bool:
         """Whether recommenders have to be scored for them."""
-        return self.max_unexplained is not None or self.max_unexplained_relative is not None
+        return not _ABOUT_SCORES.isdisjoint(self.given)
 
-    def require_recommenders(self, given: Any) -> None:
-        """Refuse thresholds about scores where there is nothing to score."""
+    def require_recommenders(self, given: Any, baseline: Any = None) -> None:
+        """Refuse thresholds about scores without recommenders, and those about verdicts without two of them."""
         if self.need_scores and not given:
-            name = "max_unexplained" if self.max_unexplained is not None else "max_unexplained_relative"
+            name = next(name for name in self.given if name in _ABOUT_SCORES)
             raise PolicyError(
                 f"{option(name)} is about the scores of recommenders", remedy=f"give {option('recommenders')}"
             )
+        if self.fail_if is not None and len(given) < 2 and baseline is None:
+            raise PolicyError(
+                f"{option('fail_if')} compares two recommenders",
+                remedy=f"give {option('baseline')}, or {option('recommenders')} twice",
+            )
 
     @classmethod
-    def of(cls, given: Thresholds | Mapping[str, float]) -> Thresholds:
+    def of(cls, given: Thresholds | Mapping[str, Any]) -> Thresholds:
         """The same, from a mapping of names too; at least one must be given."""
         if isinstance(given, Mapping):
             known = [field.name for field in fields(cls)]
@@ -94,6 +106,11 @@ class Thresholds:
             )
         return given
 
+
+FAILING = ("worse",)
+"""Decisions of a verdict that may fail a check."""
+
+_ABOUT_SCORES = {"max_unexplained", "max_unexplained_relative", "fail_if"}
 
 _UNITS: dict[str, Any] = {
     "max_drift": "how far the item mix may move, where 1 is as far as it can",

@@ -35,6 +35,7 @@ from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
 from unskew.table_files import is_csv
 from unskew.text import count
+from unskew.views.knowledge import Knowledge, find_since, move_dates
 from unskew.weights.fit_options import FitOptions, SharedFitKeywords
 from unskew.weights.fit_weights import warn_of_single_items
 
@@ -63,6 +64,8 @@ def timeline(
     output: str | Path | None = None,
     probabilities: str | Path | None = None,
     resume: bool = False,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
     options: FitOptions | None = None,
     **changes: Unpack[SharedFitKeywords],
 ) -> Timeline:
@@ -114,6 +117,9 @@ def timeline(
         what it held then is unchanged; dates at or after its former end are computed again. A run that was
         interrupted and resumed gives the same numbers, to the last bit, as one that was not. Without it an
         `output` that is there already is replaced, but only once all dates are done.
+    knowledge, view
+        What you know about the recommendations in the log, as for `report`: all dates are those of the best view
+        that it allows up to `end`, or of the one that is insisted on by name.
     options, **changes
         How weights are fitted, as for `fit_weights`; `method` is that of `top`, ``descent`` (the paper's way) by
         default, or ``lbfgs``, which needs fewer passes.
@@ -128,6 +134,11 @@ def timeline(
     >>> made.rows.column_names[:6]
     ['at', 'recommender', 'metric', 'view', 'weighting', 'top']
     """
+    known = Knowledge.of(knowledge, view)
+    if known is not None:
+        choice: Any = {"since": find_since(log, reference), "until": end, "view": view, "seed": seed}
+        [taken] = known.take(log, test=False, **choice)
+        reference, log = move_dates(log, taken, reference), taken
     spec = TimelineSpec.of(
         log,
         recommenders,

@@ -11,9 +11,10 @@ from unskew.checks import require_repeats, require_whole_number
 from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.time_windows import Windows
-from unskew.errors import EmptyError, option
+from unskew.errors import EmptyError, PolicyError, option
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
+from unskew.views.knowledge import Knowledge
 from unskew.views.placebo import Placebo, measure_induced_share
 from unskew.views.production_choice import choose_production
 from unskew.views.ranked_contrast import count_ranked
@@ -112,13 +113,14 @@ class Excess:
 
 def excess(
     log: Log,
-    production: AnyRecommender,
+    production: AnyRecommender | None = None,
     *,
     campaigns: Windows | None = None,
     holdout: Any = None,
     since: Any = None,
     until: Any = None,
     candidates: Iterable[AnyRecommender] = (),
+    knowledge: Knowledge | None = None,
     level: float = 0.95,
     seed: int = 0,
     repeats: int = 200,
@@ -147,6 +149,8 @@ def excess(
         counts.
     candidates
         With ``"auto"``, models that compete besides those of unskew: what you compare.
+    knowledge
+        The production, the campaigns and the holdout group as one object, in place of these three.
     level, repeats
         Confidence level of the interval, and how many samples of users it is made from.
     seed
@@ -167,6 +171,13 @@ def excess(
     >>> 0.8 < found.low < found.value < found.high <= 1
     True
     """
+    known = Knowledge.of(knowledge, None)
+    if known is not None:
+        for name, value in (("production", production), ("campaigns", campaigns), ("holdout", holdout)):
+            if value is not None:
+                raise PolicyError(f"give {option('knowledge')} or {option(name)}, not both")
+        production, campaigns, holdout = known.production, known.campaigns or None, known.holdout
+    check_known(Knowledge(production=production) if known is None else known)
     check_level(level)
     require_repeats(option("repeats"), repeats)
     require_whole_number(option("seed"), seed, "where the random numbers begin", 0)
@@ -176,6 +187,7 @@ def excess(
             "nothing was taken in these windows by users who had a profile when they began",
             remedy=f"check {option('campaigns')} and {option('until')}",
         )
+    assert production is not None  # as was checked
     chosen = choose_production(contrast, production, candidates, seed)
     ranked = count_ranked(contrast, chosen.ranks, by_taste=False, seed=seed)
     induced = measure_induced_share(contrast, chosen, level=level, repeats=repeats, seed=seed)
@@ -196,6 +208,21 @@ def excess(
         is_sign=induced.is_sign,
         placebo=induced.placebo,
     )
+
+
+def check_known(known: Any) -> None:
+    """Refuse knowledge without a model of production, and what an excess has no use for."""
+    if known.production is None:
+        raise PolicyError(
+            "an excess needs a model of production",
+            remedy=f"give {option('production')} SPEC, or {option('production', 'auto')}",
+        )
+    for name in ("exposures", "exposed", "within", "view"):
+        if getattr(known, name, None) is not None:
+            raise PolicyError(
+                f"{option(name)} is of no use here: an excess is estimated from the whole log, without exposures",
+                remedy="leave it out",
+            )
 
 
 def _describe_strata(rates: Rates) -> list[ExcessStratum]:

@@ -6,16 +6,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from unskew.checks import require_instance
 from unskew.data.log import Log
+from unskew.data.priors import Recency
+from unskew.data.slice import Slice
+from unskew.data.snapshot import Snapshot
 from unskew.data.time_windows import Windows
-from unskew.errors import PolicyError, option
+from unskew.engines.spark_log import is_at_spark
+from unskew.errors import PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
 from unskew.views.take_view import take_draws
 
 
 @dataclass(frozen=True)
 class Knowledge:
-    """What you know about the recommendations in a log; `report`, `evaluate` and others take the view it allows.
+    """What you know about the recommendations in a log, for `knowledge=` of functions that score or compare.
 
     Attributes
     ----------
@@ -46,6 +51,13 @@ class Knowledge:
     campaigns: Windows = ()
     holdout: Any = None
     production: AnyRecommender | None = None
+
+    @classmethod
+    def of(cls, knowledge: Knowledge | None, view: str | None) -> Knowledge | None:
+        """What is known, None if nothing is and no view is asked for; the log may allow a view by itself."""
+        if knowledge is None:
+            return None if view is None else cls()
+        return require_instance(cls, knowledge, "knowledge", "give unskew.Knowledge(...)")
 
     @property
     def is_given(self) -> bool:
@@ -87,3 +99,61 @@ class Knowledge:
             test=test,
             seed=seed,
         )
+
+    def take_dates(
+        self,
+        snapshot: Any,
+        reference: Any = None,
+        *,
+        view: str | None = None,
+        candidates: AnyRecommenders = (),
+        test: bool = False,
+        seed: int = 0,
+    ) -> tuple[Any, Any]:
+        """The profiles at a date in the best view of their log, and the reference in it if it is profiles as well.
+
+        A `reference` that is weights, a marginal or of another log stays as it is; its date counts as the `since`
+        of `take`, if the log has it.
+        """
+        if not is_at_spark(snapshot):
+            require_instance(Snapshot, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
+        log = snapshot.log
+        [taken] = self.take(
+            log,
+            since=find_since(log, reference),
+            until=snapshot.at,
+            view=view,
+            candidates=candidates,
+            test=test,
+            seed=seed,
+        )
+        return move_dates(log, taken, snapshot), move_dates(log, taken, reference)
+
+
+def find_since(log: Log, reference: Any) -> Any:
+    """The date of a reference if it is one of the log, else None.
+
+    A reference is a date, profiles, a marginal, or the weights or method fitted to one of these.
+    """
+    target = getattr(reference, "reference", reference)
+    date = getattr(target, "at", target)
+    try:
+        return None if date is None else log.moment(date).label
+    except TimeError:
+        return None
+
+
+def move_dates(log: Log, view: Log, reference: Any) -> Any:
+    """Profiles of a log as they are in a view of it: same date, P(u), P(i|u) and users; anything else as it is."""
+    if not (isinstance(reference, Slice) or is_at_spark(reference)) or reference.log is not log:
+        return reference
+    if isinstance(reference, Slice) and not isinstance(reference, Snapshot):
+        raise PolicyError(
+            f"{reference!r} is part of the log, not of a view of it",
+            remedy="take the view first (take_view), and the window of that",
+        )
+    policy = reference.policy
+    p_user = reference.profiles.a if policy.p_user == "given" else policy.p_user.removeprefix("column ")
+    name, _, half_life = policy.p_item.partition(":")
+    p_item = Recency(float(half_life)) if name == "recency" else policy.p_item.removeprefix("column ")
+    return view.at(reference.at, p_user=p_user, p_item=p_item).with_min_items(policy.min_items)

@@ -19,6 +19,7 @@ from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.engines.spark_log import SparkSnapshot
 from unskew.frames import to_native
+from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.chance import Chance, measure_chance
 from unskew.weights.fit_options import FitOptions
@@ -142,8 +143,17 @@ class Drift:
         }
 
 
-def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
+def drift(
+    snapshot: Slice | SparkSnapshot,
+    reference: Reference,
+    *,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
+) -> Drift:
     """Compare the item mix of `snapshot` with that of `reference`; both as for `fit_weights`.
+
+    With `knowledge` about the recommendations in the log, or a `view` by name, both are those of the view that
+    this allows, as for `report`.
 
     The result says whether the mix drifted by more than chance (`Drift.drifted`, `Drift.conclusion`). What moved
     it is another question: seasons and news are part of the item mix as well as recommendations.
@@ -155,6 +165,9 @@ def drift(snapshot: Slice | SparkSnapshot, reference: Reference) -> Drift:
     >>> us.drift(log.at(9), log.at(0)).drifted
     False
     """
+    knowledge = Knowledge.of(knowledge, view)
+    if knowledge is not None:
+        snapshot, reference = knowledge.take_dates(snapshot, reference, view=view)
     aligned = Alignment.of(snapshot, reference, FitOptions(new_items="keep"))
     mix = aligned.reference
     here = np.flatnonzero((mix.known > 0) | aligned.held)

@@ -23,6 +23,7 @@ from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
 from unskew.solve.problem import Problem, Solution
 from unskew.solve.scaling import scale
+from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
@@ -41,6 +42,8 @@ def fit_weights(
     leave_last_out: bool = False,
     options: FitOptions | None = None,
     warm_start: ItemWeights | Mapping[Any, float] | None = None,
+    knowledge: Knowledge | None = None,
+    view: str | None = None,
     **changes: Unpack[FitKeywords],
 ) -> ItemWeights:
     r"""Item weights under which the item mix of `snapshot` is that of `reference`.
@@ -66,6 +69,9 @@ def fit_weights(
         How to fit: a `FitOptions`, say that of weights fitted before.
     warm_start
         Weights to start from, say those of the day before.
+    knowledge, view
+        What you know about the recommendations in the log, as for `report`: profiles at both dates are those of
+        the best view that it allows, or of the one that is insisted on by name.
     **changes
         Any of the fields of `FitOptions` by name: `top`, `items`, `method`, `tol`, `max_passes`, `new_items`,
         `min_items`, `users`, `margins`.
@@ -93,6 +99,9 @@ def fit_weights(
     began = time.perf_counter()
     chosen = FitOptions.of(options, changes)
     rule = SplitRule(after, leave_last_out, chosen.min_items)
+    known = Knowledge.of(knowledge, view)
+    if known is not None:
+        snapshot, reference = known.take_dates(snapshot, reference, view=view)
     progress().stage("fitting item weights")
     part, target = snapshot, reference
     if rule:
