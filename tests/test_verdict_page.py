@@ -26,6 +26,7 @@ from unskew.show.verdict_words import (
     CAMPAIGNS,
     EXPOSURES,
     FEWER,
+    FOLDS,
     FULL_CHECK,
     HOLDOUT,
     LATER,
@@ -85,7 +86,7 @@ def _verdict(
         low=low,
         high=high,
         scenarios=tuple(scenarios),
-        reason=describe_reason(scenarios, decision, 300),
+        reason=describe_reason(scenarios, decision, 300, 0.4),
         next_steps=STEPS if decision == "undecided" else (),
         score=0.2502,
         score_baseline=0.1538,
@@ -201,8 +202,8 @@ def test_a_decided_page_asks_for_nothing(plain: Report) -> None:
 @pytest.mark.parametrize(
     ("more", "request_text"),
     [
-        ({"next_steps": (f"{COMMAND} --after=-30d",)}, LATER),
-        ({"next_steps": (f"{COMMAND} --after T",)}, LATER),
+        ({"next_steps": (f"{COMMAND} --folds 5",)}, FOLDS),
+        ({"next_steps": (f"{COMMAND} --after 2024-08-01",)}, LATER),
         ({"next_steps": ("unskew evaluate log.csv -r knn --reference 300",), "since": None}, REFERENCE),
         ({"next_steps": ("unskew evaluate log.csv -r knn --reference 300",)}, FULL_CHECK),
         ({"next_steps": (), "low": 0.01, "high": 0.02}, FEWER),

@@ -417,8 +417,8 @@ def test_the_answer_comes_first_then_one_table(folder: Path, monkeypatch: pytest
     detailed = run(*command, "--baseline", "popular", "-r", "knn", "--details")
     assert detailed.startswith(shown.rstrip())
     assert "unexplained" in detailed
-    [verdict] = knn_against_popular().verdicts
-    assert " ".join(shown.split()).startswith(f"{verdict.headline}. {verdict.reason}.")
+    [verdict] = json.loads(run(*command, "--baseline", "popular", "-r", "knn", "--json"))["verdicts"]
+    assert " ".join(shown.split()).startswith(f"{verdict['headline']}. {verdict['reason']}.")
 
 
 def test_a_command_is_never_broken_into_lines(folder: Path) -> None:

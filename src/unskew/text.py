@@ -78,6 +78,11 @@ def short_percent(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
+def show_points(value: float, low: float, high: float) -> str:
+    """A difference of scores in percentage points, with its interval: +8.73 points [+8.18, +9.28]."""
+    return f"{100 * value:+z.2f} points [{100 * low:+z.2f}, {100 * high:+z.2f}]"
+
+
 def thousands(n: int) -> str:
     """A count with its thousands apart: 34 448."""
     return f"{n:,}".replace(",", " ")

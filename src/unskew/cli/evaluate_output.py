@@ -23,16 +23,24 @@ if TYPE_CHECKING:
 
 
 def print_verdicts(report: Report) -> None:
-    """The answer first: each verdict with its reason and the next step, then one table of scores."""
-    from unskew.show.verdict_text import list_verdict_lines, make_score_table
+    """The answers first, then one table of scores."""
+    from unskew.show.verdict_text import has_few_hits, make_score_table
 
-    for verdict in report.verdicts:
-        for line in list_verdict_lines(verdict):
-            (print_command if line.startswith(" ") else print_line)(line)
+    print_answers(report)
     if report.verdicts:
         head, rows = make_score_table(report)
         print_table(head, rows, left=2)
+        if has_few_hits(report):
+            print_line("* rests on fewer than 5 effective hits: its interval is conservative.")
         print_notes(report)
+
+
+def print_answers(report: Report) -> None:
+    """Each verdict with its reason, then the next steps."""
+    from unskew.show.verdict_text import list_verdict_lines
+
+    for line in list_verdict_lines(report.verdicts):
+        (print_command if line.startswith(" ") else print_line)(line)
 
 
 def print_notes(report: Report) -> None:

@@ -11,6 +11,7 @@ from click.core import ParameterSource
 from unskew.cli.command_group import WARNINGS
 from unskew.cli.command_line import write_command
 from unskew.cli.configured_command import ConfiguredCommand
+from unskew.cli.evaluate_output import print_answers
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
@@ -138,7 +139,6 @@ def report(
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
-    from unskew.show.verdict_text import list_verdict_lines
 
     chosen = SelectionOptions(seed=seed, **selection)
     check_report_options(reference, None, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
@@ -182,11 +182,9 @@ def report(
     if as_json:
         print_json({"output": output, **done.report.to_dict(), "timeline": done.timeline.to_dict()})
         return
-    for verdict in done.report.verdicts:
-        for line in list_verdict_lines(verdict):
-            print_line(line)
+    print_answers(done.report)
     source.print_view(done.log)
-    for change in done.report.changes:
+    for change in () if done.report.verdicts else done.report.changes:
         print_line(f"{change}.")
     print_line(f"The page is {output} ({_size(path)}).")
 

@@ -23,7 +23,7 @@ from unskew.evaluation.independent_units import Difference, Units, require_same_
 from unskew.evaluation.intervals import holm
 from unskew.evaluation.metric import metrics as named_metrics
 from unskew.evaluation.results import Results, flatten
-from unskew.text import percent, to_json_value
+from unskew.text import percent, show_points, to_json_value
 
 MOST_EMPTY = 0.05
 """The share of a score on empty profiles or lists beyond which a comparison shows the other users as well."""
@@ -105,8 +105,8 @@ class Comparison:
         p = "< 0.0001" if self.p_holm < 0.0001 else f"= {self.p_holm:.2g}"
         return (
             (
-                f"{self.a} minus {self.b}, {self.metric}, {self.weighting}: {self.difference:+z.4f} "
-                f"[{self.low:+z.4f}, {self.high:+z.4f}], p {p} (Holm)"
+                f"{self.a} minus {self.b}, {self.metric}, {self.weighting}: "
+                f"{show_points(self.difference, self.low, self.high)}, p {p} (Holm)"
             )
             + self._describe_caveats()
             + (f"; {self._describe_others()}" if self.with_profile is not None else "")
@@ -117,8 +117,8 @@ class Comparison:
         others = self.with_profile
         assert others is not None
         also = ", and the algorithm part of the change" if of_change else ""
-        rest = "there are no others" if others.users == 0 else f"{others.difference:+z.4f} on the others"
-        shown = f"{self.difference:+z.4f} on all users; {rest}"
+        rest = "there are no others" if others.users == 0 else f"{100 * others.difference:+z.2f} on the others"
+        shown = f"{100 * self.difference:+z.2f} points on all users; {rest}"
         return (
             f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.metric}: {shown})"
         )
@@ -127,7 +127,7 @@ class Comparison:
         """The difference on the other users."""
         others = self.with_profile
         assert others is not None
-        shown = f"{others.difference:+z.4f} [{others.low:+z.4f}, {others.high:+z.4f}]"
+        shown = show_points(others.difference, others.low, others.high)
         if others.users == 0:
             return f"{self._describe_empty()}: there are no other users"
         if others.min_items is None:

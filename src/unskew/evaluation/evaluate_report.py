@@ -283,7 +283,7 @@ def _add_verdicts(
         since=find_since(plain, request.target),
         until=request.at,
         clean_before=clean_before,
-        knowledge=report if is_view else None,
+        report=report,
         production=None if production is None or is_auto(production) else recommender(production),
         protocol=report.protocol,
         command=command or "unskew evaluate LOG",
@@ -337,12 +337,13 @@ class _Evaluation:
                     found = [_refit_score(score, again, ranks, metric.bounds) for score in found]
                 scores += found
         weights, frames = self.weights, self.now.log.frames
+        changes = self._changes(again)
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
             scores=Results(scores, frames),
-            changes=Results(self._changes(again), frames),
-            comparisons=Results(self.comparisons, frames),
+            changes=Results(changes, frames),
+            comparisons=Results([_share_interval(each, changes) for each in self.comparisons], frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             protocol=self.split.pairs.policy.protocol,
@@ -479,14 +480,15 @@ class _Evaluation:
             for metric in self.pair_metrics
         ]
 
-    def _describe_empty(self) -> Iterator[str]:
-        """Which comparisons users without a profile may decide; one sentence for each two recommenders."""
-        ran = next(iter(self.baseline or ()), None)
-        told: set[tuple[str, str]] = set()
-        for one in self.comparisons:
-            if one.with_profile is not None and (one.a, one.b) not in told:
-                told.add((one.a, one.b))
-                yield one.describe_populations(of_change=bool(self.splits) and ran in (one.a, one.b))
+    def _describe_empty(self) -> list[str]:
+        """Which comparisons with the baseline users without a profile may decide; one sentence for each."""
+        ran = next(iter(self.baseline or self.models))
+        pairs: dict[tuple[str, str], Comparison] = {}
+        for comparison in self.comparisons:
+            if comparison.with_profile is not None and ran in (comparison.a, comparison.b):
+                pairs.setdefault((comparison.a, comparison.b), comparison)
+        of_change = bool(self.splits) and self.baseline is not None
+        return [comparison.describe_populations(of_change=of_change) for comparison in pairs.values()]
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -499,6 +501,20 @@ class _Evaluation:
             for weights in self._weightings_of(metric)
             for comparison in compare(*self.ranks, metric=metric, weights=weights, level=self.level)
         ]
+
+
+def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Comparison:
+    """A comparison with the interval of the part of a change that is the same difference: of one there is one."""
+    for change in changes:
+        names = (change.recommender, change.baseline)
+        same = change.metric == comparison.metric and comparison.weighting == "weighted"
+        if change.algorithm is None or not same or {comparison.a, comparison.b} != set(names):
+            continue
+        limits = (change.algorithm.low, change.algorithm.high)
+        if (comparison.a, comparison.b) != names:
+            limits = (-limits[1], -limits[0])
+        return replace(comparison, low=limits[0], high=limits[1])
+    return comparison
 
 
 def _is_valid(model: Recommender, split: HeldOutSplit) -> bool | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from unskew.data.log import Log
+from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Part
 from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.held_out_ranks import HeldOutRanks
@@ -31,6 +32,7 @@ from unskew.text import enumerate_words
 from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
 from unskew.weights.item_weights import ItemWeights
 
+_FOLDS = 5  # that are proposed
 _AFTER = re.compile(r"--after[= ](\S+)")
 _UNDATED = re.compile(r"'?((?:\w+=)?table:(?![^\s']*[?&](?:from|date)=)[^\s']+)'?")  # in a command
 _QUICK = (1.0,)  # fractions of the excess that a quick look removes
@@ -70,8 +72,8 @@ class VerdictPlan:
         The date of the evaluation.
     clean_before
         Before this nothing was recommended, as the user says; None if nobody says so.
-    knowledge
-        The report on the view that the user's knowledge allows; None without any.
+    report
+        The report on the log, or on the view that the user's knowledge allows.
     production
         What the user takes for production, if that is a recommender.
     protocol
@@ -94,7 +96,7 @@ class VerdictPlan:
     since: Any
     until: Any
     clean_before: Any = None
-    knowledge: Report | None = None
+    report: Report | None = None
     production: Recommender | None = None
     protocol: str = "leave-one-out"
     command: str = "unskew evaluate LOG"
@@ -117,6 +119,8 @@ class VerdictPlan:
         for pair in pairs:
             for metric in self.metrics:
                 first = self._make_scenario(logged, pair, metric, AS_LOGGED, "all")
+                if self.report is not None and self._view is None:  # in which it has an interval already
+                    first = replace(first, difference=_find_difference(self.report.comparisons, pair, metric)[0])
                 if all(scored[name].constant for name in pair):
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
@@ -140,6 +144,12 @@ class VerdictPlan:
     def start(self) -> Any:
         """From when on recommendations may have shaped the log."""
         return self.since if self.clean_before is None else self.clean_before
+
+    @property
+    def _view(self) -> ViewReport | None:
+        """What the user's knowledge allows; None without any, or if it is the log as it is."""
+        view = None if self.report is None else self.report.view_report
+        return None if view is None or view.view == "all" else view
 
     def _find_excesses(self, scored: Mapping[str, HeldOutRanks]) -> Excesses:
         if self.start is None:
@@ -185,10 +195,9 @@ class VerdictPlan:
 
     def list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
         """The scenario of the user's knowledge, if there is any and it drops something."""
-        report = self.knowledge
-        if report is None or report.view_report is None or report.view_report.view == "all":
+        report, view = self.report, self._view
+        if report is None or view is None:
             return []
-        view = report.view_report
         difference, p = _find_difference(report.comparisons, pair, metric)
         scores = {score.recommender: score.value for score in report.scores if score.metric == metric.name}
         trusted = all(
@@ -223,7 +232,7 @@ class VerdictPlan:
         if problem:
             decision, reason = "undecided", problem
         else:
-            reason = describe_reason(scenarios, decision, self.start)
+            reason = describe_reason(scenarios, decision, self.start, excesses.find_most(pair))
         trusted = any(scenario.trusted for scenario in scenarios)
         assumption = self._describe_assumption(trusted)
         first, second = (_score(scored[name], metric, weights) for name in pair)
@@ -292,7 +301,7 @@ class VerdictPlan:
         if self.start is None:
             return "recommendations did not shape the log"
         clean = f"nothing was recommended before {self.start}"
-        view = None if self.knowledge is None else self.knowledge.view_report
+        view = self._view
         if trusted and view is not None and view.assumption:
             return f"{clean}, and {view.assumption}"
         return clean
@@ -302,6 +311,8 @@ class VerdictPlan:
         if decision != "undecided":
             return
         if any(one.held_out.kind in ("external", "profile") for one in ranks):
+            if not any(one.held_out.kind == "external" for one in ranks):
+                yield f"{self.command} --folds {_FOLDS}"
             yield self._hold_out_by_time()
             return
         if self.start is None:

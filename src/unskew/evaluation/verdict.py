@@ -24,8 +24,6 @@ Decision = Literal["better", "worse", "no clear difference", "undecided"]
 AS_LOGGED = "as logged"
 """The scenario in which recommendations caused nothing."""
 
-_MOST = "a quarter more than our best stand-in for production explains"
-
 
 @dataclass(frozen=True)
 class Scenario:
@@ -234,7 +232,8 @@ def correct_for_several(verdicts: Sequence[Verdict]) -> list[Verdict]:
         else replace(
             verdict,
             decision="undecided",
-            reason=f"{len(verdicts)} comparisons were made, and of so many one like this may appear by chance",
+            reason=f"{len(verdicts)} comparisons were made, and of so many one like this may appear by "
+            "chance: compare fewer at a time, or more users",
         )
         for verdict, p in zip(verdicts, corrected, strict=True)
     ]
@@ -247,20 +246,19 @@ def _find_p_value(verdict: Verdict) -> float:
     return max((p for p in p_values if not math.isnan(p)), default=1.0) if is_sure else 1.0
 
 
-def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any) -> str:
-    """Why scenarios lead to a decision, in a sentence without its full stop."""
+def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any, most: float) -> str:
+    """Why scenarios lead to a decision, in a sentence without its full stop.
+
+    `most` is the share of the interactions since a date that the best stand-in for production explains.
+    """
     trusted = [scenario for scenario in scenarios if scenario.trusted]
     if trusted and trusted[0].name == AS_LOGGED:
         return "Fixed lists are compared, which item weights make comparable"
     if trusted:
         return f"This rests on {trusted[0].name}, which passed its test on this log"
-    most = max([0.0, *(s.induced_share.value for s in scenarios if s.induced_share)])
     if most == 0:
         return f"No stand-in for production explains any of the interactions since {since}"
-    caused = f"recommendations since {since} caused none of the interactions or {percent(most, 0)}"
+    caused = f"a quarter more than the {percent(most, 0)} that our best stand-in for production explains"
     if decision == "undecided":
-        return (
-            f"It depends on how much of the log since {since} recommendations caused, between 0 and "
-            f"{percent(most, 0)}, {_MOST}"
-        )
-    return f"This holds whether {caused}, {_MOST}"
+        return f"It depends on how much of the log since {since} recommendations caused: from nothing to {caused}"
+    return f"This holds whether recommendations since {since} caused none of the interactions or {caused}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -12,19 +13,25 @@ from unskew.evaluation.verdict import Verdict
 _STEPS = 2  # commands that are shown
 
 
-def list_verdict_lines(verdict: Verdict) -> Iterator[str]:
-    """The answer in a few lines; commands are indented."""
-    yield f"{verdict.headline}."
-    yield f"{verdict.reason}."
-    if verdict.decision == "undecided":
-        if verdict.next_steps:
-            yield "To settle it:"
-            yield from (f"  {command}" for command in verdict.next_steps[:_STEPS])
-    elif verdict.conditional and verdict.since is not None:
+def list_verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
+    """The answers in a few lines, what several have in common once; commands are indented."""
+    for reason, several in itertools.groupby(verdicts, key=lambda verdict: verdict.reason):
+        yield from (f"{verdict.headline}." for verdict in several)
+        yield f"{reason}."
+    dates = dict.fromkeys(verdict.since for verdict in verdicts if _is_conditional(verdict))
+    for date in dates:
         yield (
-            f"If recommendations shaped the log before {verdict.since}, this does not follow: give an exposure "
-            f"log from the start, or a holdout group. If they did not, say so: --clean-before {verdict.since}."
+            f"If recommendations shaped the log before {date}, this does not follow: give an exposure log from "
+            f"the start, or a holdout group. If they did not, say so: --clean-before {date}."
         )
+    commands = dict.fromkeys(command for verdict in verdicts for command in verdict.next_steps)
+    if commands:
+        yield "To settle it:"
+        yield from (f"  {command}" for command in list(commands)[:_STEPS])
+
+
+def _is_conditional(verdict: Verdict) -> bool:
+    return verdict.decision != "undecided" and verdict.conditional and verdict.since is not None
 
 
 def make_score_table(report: Report) -> tuple[list[str], list[list[str]]]:
@@ -53,6 +60,11 @@ def make_score_table(report: Report) -> tuple[list[str], list[list[str]]]:
             row += _show(cells.get((metric, recommender, at, view, weighting)))
         rows.append(row)
     return head, rows
+
+
+def has_few_hits(report: Report) -> bool:
+    """Whether a score of the table is marked with a star."""
+    return any(score.too_few_hits for score in report.scores)
 
 
 def _order_rows(report: Report) -> list[tuple[str, str, str]]:

@@ -31,6 +31,7 @@ LATER = (
     "A test on later interactions: make the lists from interactions before a date, and score them on what users "
     "did after it."
 )
+FOLDS = "A model that has not seen the test: it is fitted several times, each time without what it is tested on."
 REFERENCE = (
     "A reference date: a day before which nothing was recommended, so that there is something to compare with."
 )
@@ -162,7 +163,8 @@ def _explain_step(command: str, verdict: Verdict) -> str:
         r" --exposures shown\.parquet$": EXPOSURES,
         r" --holdout never_shown\.csv( --production auto)?$": HOLDOUT,
         r" --campaign START:END$": CAMPAIGNS,
-        r" --after(=-30d| T)$": LATER,
+        r" --folds \d+$": FOLDS,
+        r" --after \S+$|[?&]from=": LATER,
     }
     return next((text for ending, text in endings.items() if re.search(ending, command)), FULL_CHECK)
 

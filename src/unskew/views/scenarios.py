@@ -88,10 +88,10 @@ class Excesses:
     problem: str = ""
     compared: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def most(self) -> float:
-        """The largest share that any stand-in explains."""
-        return max([0.0, *self.explained.values()])
+    def find_most(self, pair: tuple[str, str]) -> float:
+        """The largest share that any stand-in explains; a compared recommender counts only for its own pair."""
+        shares = [s for name, s in self.explained.items() if self.compared.get(name) in (None, *pair)]
+        return max([0.0, *shares])
 
     def list_views(self, *, fractions: tuple[float, ...] = FRACTIONS, seed: int = 0) -> Iterator[ScenarioView]:
         """A view for each stand-in and fraction."""
@@ -99,7 +99,7 @@ class Excesses:
             for fraction in fractions:
                 keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
                 log = replace(thinning, keep=keep).draw(seed)
-                share = fraction * thinning.induced.uncorrected
+                share = fraction * self.explained[name]
                 yield ScenarioView(name, fraction, share, log, self.compared.get(name))
 
 
