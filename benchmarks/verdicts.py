@@ -1,15 +1,19 @@
 """Verdicts as decisions, where the truth is known: how often they have the wrong sign, and how often they decide.
 
-``python -m benchmarks.verdicts WORLD... --seed S... -o FILE`` writes a line for each log, protocol and pair;
-``--show FILE...`` adds the lines up. The truth is the difference on the log without recommendations, scored in the
-same way and weighted to the same date; if production was on before, on the log had it stopped at that date. It is
-averaged over several populations of users for the same items, since one sample of users has chance in it.
+``python -m benchmarks.verdicts WORLD... --seed S... -o FILE`` writes a line for each log, protocol, knowledge and
+pair; ``--collect FILE...`` counts them in benchmarks/results/verdicts.json, from which ``python -m tools.evidence
+write`` makes the tables of the documentation.
+
+The truth is the difference on the log without recommendations, scored in the same way and weighted to the same
+date; if production was on before, on the log had it stopped at that date. It is averaged over several populations of
+users for the same items, since one sample of users has chance in it.
 """
 
 from __future__ import annotations
 
 import itertools
 import json
+import math
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -18,8 +22,6 @@ from typing import Any
 
 import click
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import unskew as us
 from unskew.evaluation.find_verdicts import VerdictPlan
@@ -47,8 +49,10 @@ LARGE = 0.02
 """A true difference that ought to be decided."""
 
 TWINS = ("v1", "v2")
-UNCLEAN = ("on-before", "replaced")
-"""Worlds in which something was recommended before the reference date, which verdicts exclude by assumption."""
+RULES = ("verdict", "up to 100 %", "as logged")
+"""The rule of verdicts; the same without more than the full excess; and the difference as logged alone."""
+
+RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 
 
 @click.command(help=__doc__)
@@ -58,7 +62,7 @@ UNCLEAN = ("on-before", "replaced")
 @click.option("--items", type=int, default=350, show_default=True)
 @click.option("--protocol", "protocols", type=click.Choice(list(PROTOCOLS)), multiple=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path))
-@click.option("--show", type=click.Path(path_type=Path, exists=True), multiple=True)
+@click.option("--collect", "files", type=click.Path(path_type=Path, exists=True), multiple=True)
 def main(
     worlds: tuple[str, ...],
     seeds: tuple[int, ...],
@@ -66,13 +70,11 @@ def main(
     items: int,
     protocols: tuple[str, ...],
     output: Path | None,
-    show: tuple[Path, ...],
+    files: tuple[Path, ...],
 ) -> None:
-    """Measure, or show what was measured."""
-    if show:
-        Console(width=150).print(
-            add_up(json.loads(line) for file in show for line in file.read_text().splitlines())
-        )
+    """Measure, or count what was measured."""
+    if files:
+        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, collect(files))) + "\n]\n")
         return
     for world in worlds:
         for seed in seeds:
@@ -84,7 +86,7 @@ def main(
             judge = Judge(case, others, simulated.content_model())
             for protocol in protocols or PROTOCOLS:
                 for row in judge.list_rows(protocol):
-                    line = json.dumps({"world": world, "seed": seed, "protocol": protocol, **row})
+                    line = json.dumps({"world": world, "seed": seed, "users": users, "protocol": protocol, **row})
                     if output is None:
                         click.echo(line)
                     else:
@@ -172,40 +174,50 @@ def find_differences(comparisons: Iterable[Any]) -> dict[tuple[str, str, str], f
     return differences
 
 
-def add_up(lines: Iterable[Mapping[str, Any]]) -> Table:
-    """The decision table: a row for each kind of world, protocol and knowledge, beside today's default."""
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for line in lines:
-        kind = "on before t0" if line["world"] in UNCLEAN else "clean before t0"
-        groups.setdefault((kind, line["protocol"], line["knows"]), []).append(line)
-    columns = ("worlds", "protocol", "knows", "pairs", "range has truth", "decided", "wrong sign")
-    more = ("large decided", "equal decided", "as logged: decided", "wrong sign", "large decided")
-    table = Table(*columns, *more)
-    for (kind, protocol, knows), rows in sorted(groups.items()):
-        truth, low, high = (
-            np.array([row[name] for row in rows], dtype=float) for name in ("truth", "low", "high")
-        )
-        sign = np.array([{"better": 1, "worse": -1}.get(row["decision"], 0) for row in rows])
-        logged = np.array([row["scenarios"][0][1:4] for row in rows], dtype=float)
-        logged_sign = (logged[:, 1] > 0).astype(int) - (logged[:, 2] < 0).astype(int)
-        large = np.abs(truth) > LARGE
-        equal = np.array([{row["a"], row["b"]} == set(TWINS) and row["world"] == "twins" for row in rows])
-        table.add_row(
-            *(kind, protocol, knows, str(len(rows))),
-            _share((low <= truth) & (truth <= high)),
-            _share(sign != 0),
-            _share((sign * truth < 0)[sign != 0]),
-            _share((sign != 0)[large]),
-            _share((sign != 0)[equal]),
-            _share(logged_sign != 0),
-            _share((logged_sign * truth < 0)[logged_sign != 0]),
-            _share((logged_sign != 0)[large]),
-        )
-    return table
+def collect(files: Iterable[Path]) -> list[dict[str, Any]]:
+    """Counts for each world, protocol, knowledge and rule: the verdict's own, and two that are less careful."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for file in files:
+        for line in file.read_text().splitlines():
+            row = json.loads(line)
+            if not any(map(math.isnan, (row["truth"], *row["scenarios"][0][1:4]))):
+                key = tuple(row[name] for name in ("world", "seed", "users", "protocol", "knows"))
+                groups.setdefault(key, []).append(row)
+    return [
+        {**dict(zip(("world", "seed", "users", "protocol", "knows"), key, strict=True)), "rule": rule, **counts}
+        for key, rows in groups.items()
+        for rule in RULES
+        if (counts := count(rows, rule))
+    ]
 
 
-def _share(which: Any) -> str:
-    return "" if len(which) == 0 else f"{100 * np.mean(which):.1f} % of {len(which)}"
+def count(rows: Sequence[Mapping[str, Any]], rule: str) -> dict[str, int]:
+    """How many pairs a rule decides and gets right."""
+    ranges = np.array([find_range(row, rule) for row in rows])
+    truth = np.array([row["truth"] for row in rows])
+    sign = (ranges[:, 0] > 0).astype(int) - (ranges[:, 1] < 0).astype(int)
+    large = np.abs(truth) > LARGE
+    equal = np.array([{row["a"], row["b"]} == set(TWINS) and row["world"] == "twins" for row in rows])
+    masks = {
+        "pairs": np.ones(len(rows), dtype=bool),
+        "covered": (ranges[:, 0] <= truth) & (truth <= ranges[:, 1]),
+        "decided": sign != 0,
+        "wrong": sign * truth < 0,
+        "large": large,
+        "large_decided": large & (sign != 0),
+        "equal": equal,
+        "equal_decided": equal & (sign != 0),
+    }
+    return {name: int(mask.sum()) for name, mask in masks.items()}
+
+
+def find_range(row: Mapping[str, Any], rule: str) -> tuple[float, float]:
+    """The hull of the scenarios that count under a rule."""
+    if rule == "verdict":
+        return row["low"], row["high"]
+    names = [name for name, *_ in row["scenarios"]]
+    counted = [n for n, name in enumerate(names) if n == 0 or (rule != "as logged" and "125%" not in name)]
+    return min(row["scenarios"][n][2] for n in counted), max(row["scenarios"][n][3] for n in counted)
 
 
 if __name__ == "__main__":

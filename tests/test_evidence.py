@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
-from tools.evidence import PAGE, RESULTS, fill, find_errors, make_tables, mean_with_error
+from benchmarks.verdicts import count
+from tools.evidence import (
+    PAGE,
+    RESULTS,
+    VERDICTS,
+    VERDICTS_PAGE,
+    fill,
+    find_errors,
+    make_decision_tables,
+    make_tables,
+    mean_with_error,
+)
 
 
 def test_the_tables_of_the_documentation_are_those_of_the_results_file() -> None:
     page = PAGE.read_text()
     assert page.count("<!-- evidence:") == 5
     assert fill(page, make_tables(json.loads(RESULTS.read_text()))) == page
+
+
+def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
+    page = VERDICTS_PAGE.read_text()
+    assert page.count("<!-- evidence:") == 2
+    assert fill(page, make_decision_tables(json.loads(VERDICTS.read_text()))) == page
+
+
+def test_decisions_are_counted_against_the_truth() -> None:
+    def pair(truth: float, low: float, high: float, logged: tuple[float, float]) -> dict[str, Any]:
+        scenarios = [
+            ["as logged", 0.0, *logged, False],
+            ["100% of the excess over knn", 0.0, 0.02, 0.05, False],
+            ["125% of the excess over knn", 0.0, low, high, False],
+        ]
+        shared = {"world": "twins", "a": "v1", "b": "v2", "scenarios": scenarios}
+        return {**shared, "truth": truth, "low": low, "high": high}
+
+    rows = [
+        pair(0.03, 0.01, 0.06, (0.02, 0.06)),  # decided and right
+        pair(-0.03, 0.01, 0.06, (0.02, 0.06)),  # decided and wrong, outside the range
+        pair(0.01, -0.01, 0.06, (0.02, 0.06)),  # undecided, and not large
+    ]
+    counts = count(rows, "verdict")
+    assert (counts["pairs"], counts["covered"], counts["decided"], counts["wrong"]) == (3, 2, 2, 1)
+    assert (counts["large"], counts["large_decided"], counts["equal_decided"]) == (2, 2, 2)
+    assert count(rows, "up to 100 %")["decided"] == 3  # all from 0.02 on
+    assert count(rows, "as logged")["covered"] == 1
 
 
 def test_errors_are_means_over_recommenders_and_then_over_seeds() -> None:

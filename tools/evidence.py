@@ -1,8 +1,8 @@
-"""The tables of evidence in the documentation, generated from one results file.
+"""The tables of evidence in the documentation, generated from results files.
 
 ``python -m tools.evidence collect DIR...`` gathers folders of ``unskew yardstick -o`` in
-benchmarks/results/yardstick.json; ``python -m tools.evidence write`` puts the tables into docs/which-method.md,
-between their markers.
+benchmarks/results/yardstick.json; ``python -m benchmarks.verdicts`` makes verdicts.json beside it. ``python -m
+tools.evidence write`` puts the tables into the documentation, between their markers.
 """
 
 from __future__ import annotations
@@ -16,11 +16,15 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
+from unskew.known_truths.case_names import TUNING_WORLDS
+
 Row = dict[str, Any]
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "yardstick.json"
 PAGE = ROOT / "docs" / "which-method.md"
+VERDICTS = ROOT / "benchmarks" / "results" / "verdicts.json"
+VERDICTS_PAGE = ROOT / "docs" / "conclude.md"
 LISTS = ("g1", "g2")
 _ROWS = ("world", "seed", "method", "recommender", "error", "trusted", "estimate", "truth")
 _RANKING = (
@@ -91,6 +95,79 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
     }
 
 
+KINDS = {
+    "tuning worlds, other seeds": TUNING_WORLDS,
+    "substitution, spill-over": ("substitution", "spill-over"),
+    "production on before t0": ("on-before", "replaced"),
+}
+"""Worlds that have rows of their own in the table of decisions, besides all others."""
+
+
+def make_decision_tables(counts: list[Row]) -> dict[str, str]:
+    """How verdicts do as decisions, for each kind of world beside less careful rules, and for each world."""
+    small = min(row["users"] for row in counts)
+    groups: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+    worlds: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+    for row in counts:
+        kind = next((name for name, several in KINDS.items() if row["world"] in several), "all other worlds")
+        kind = kind if row["users"] == small else f"some of these, {row['users']} users"
+        key = (kind, row["protocol"], row["knows"])
+        groups.setdefault(key, {}).setdefault(row["rule"], []).append(row)
+        if row["knows"] == "nothing" and row["users"] == small:
+            key = (f"`{row['world']}`", row["protocol"])
+            worlds.setdefault(key, {}).setdefault(row["rule"], []).append(row)
+    others = {
+        f"{rule}: {name}": (rule, *shares) for rule in ("as logged", "up to 100 %") for name, shares in _OTHER
+    }
+    ordered = dict(sorted(groups.items(), key=lambda group: _order_kinds(group[0])))
+    return {
+        "decisions": _tabulate_decisions(("worlds", "protocol", "known"), ordered, {**_VERDICT, **others}),
+        "decisions by world": _tabulate_decisions(("world", "protocol"), worlds, _VERDICT),
+    }
+
+
+_VERDICT = {
+    "pairs": ("verdict", "pairs", ""),
+    "range has the truth": ("verdict", "covered", "pairs"),
+    "decided": ("verdict", "decided", "pairs"),
+    "wrong sign": ("verdict", "wrong", "decided"),
+    "large differences decided": ("verdict", "large_decided", "large"),
+    "equal models decided": ("verdict", "equal_decided", "equal"),
+}
+_OTHER = (
+    ("range has the truth", ("covered", "pairs")),
+    ("wrong sign", ("wrong", "decided")),
+    ("large decided", ("large_decided", "large")),
+)
+
+
+def _order_kinds(key: tuple[str, ...]) -> tuple[int, bool, str]:
+    kinds = ["all other worlds", *KINDS]
+    kind, protocol, knows = key
+    return kinds.index(kind) if kind in kinds else len(kinds), knows != "nothing", protocol
+
+
+def _tabulate_decisions(
+    head: tuple[str, ...],
+    groups: dict[tuple[str, ...], dict[str, list[Row]]],
+    columns: dict[str, tuple[str, str, str]],
+) -> str:
+    lines = [f"| {' | '.join([*head, *columns])} |", f"|{'---|' * (len(head) + len(columns))}"]
+    for key, rules in groups.items():
+        cells = [
+            _show_share(*(sum(row[name] for row in rules[rule]) if name else None for name in (part, whole)))
+            for rule, part, whole in columns.values()
+        ]
+        lines.append(f"| {' | '.join([*key, *cells])} |")
+    return "\n".join(lines)
+
+
+def _show_share(count: int | None, whole: int | None) -> str:
+    if whole is None:
+        return str(count)
+    return f"{100 * (count or 0) / whole:.0f} % of {whole}" if whole else ""
+
+
 def _tabulate_trust(rows: list[Row]) -> str:
     """Of each method that may earn trust: how many scores did, and how far off these and the others are."""
     lines = ["| method | scores | trusted | error of these | worst | error of the others |", f"|{'---|' * 6}"]
@@ -135,6 +212,8 @@ def fill(page: str, tables: dict[str, str]) -> str:
 def write() -> None:
     """Put the tables into the documentation."""
     PAGE.write_text(fill(PAGE.read_text(), make_tables(json.loads(RESULTS.read_text()))))
+    decisions = make_decision_tables(json.loads(VERDICTS.read_text()))
+    VERDICTS_PAGE.write_text(fill(VERDICTS_PAGE.read_text(), decisions))
 
 
 if __name__ == "__main__":
