@@ -5,8 +5,8 @@ pair; ``--collect FILE...`` counts them in benchmarks/results/verdicts.json, fro
 write`` makes the tables of the documentation.
 
 The truth is the difference on the log without recommendations, scored in the same way and weighted to the same
-date; if production was on before, on the log had it stopped at that date. It is averaged over several populations of
-users for the same items, since one sample of users has chance in it.
+date; if production was on before, on the log had it stopped at that date. It is averaged over several populations
+of users for the same items, since one sample of users has chance in it.
 """
 
 from __future__ import annotations

@@ -111,11 +111,9 @@ def make_decision_tables(counts: list[Row]) -> dict[str, str]:
     for row in counts:
         kind = next((name for name, several in KINDS.items() if row["world"] in several), "all other worlds")
         kind = kind if row["users"] == small else f"some of these, {row['users']} users"
-        key = (kind, row["protocol"], row["knows"])
-        groups.setdefault(key, {}).setdefault(row["rule"], []).append(row)
+        groups.setdefault((kind, row["protocol"], row["knows"]), {}).setdefault(row["rule"], []).append(row)
         if row["knows"] == "nothing" and row["users"] == small:
-            key = (f"`{row['world']}`", row["protocol"])
-            worlds.setdefault(key, {}).setdefault(row["rule"], []).append(row)
+            worlds.setdefault((f"`{row['world']}`", row["protocol"]), {}).setdefault(row["rule"], []).append(row)
     others = {
         f"{rule}: {name}": (rule, *shares) for rule in ("as logged", "up to 100 %") for name, shares in _OTHER
     }
