@@ -240,7 +240,8 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         head = [*([] if end is None else ["log"]), "recommender", "weighting"]
         print_table([*head, *columns], rows, left=len(head))
     if end is not None:
-        dropped = f" ({percent(end['share'], 0)} of them; stand-in: {end['stand_in']})" if end["stand_in"] else ""
+        share, stand_in = percent(end["share"], 0), end["stand_in"]
+        dropped = f": {share} of the interactions since then, by the stand-in {stand_in}" if stand_in else ""
         print_line(f"Other end: the log {name_other_end(end['since'])}{dropped}.")
     if few:
         print_line(TOO_FEW_HITS)
