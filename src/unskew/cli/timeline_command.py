@@ -31,6 +31,7 @@ from unskew.cli.shared_options import (
 )
 from unskew.errors import InputError
 from unskew.show.report_words import TOO_FEW_HITS
+from unskew.show.score_names import AS_LOGGED, name_other_end
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -64,6 +65,14 @@ if TYPE_CHECKING:
     help="Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
 )
 @score_options
+@grouped_option(
+    "--both-ends",
+    is_flag=True,
+    group=Group.COMPARE,
+    everyday=True,
+    help="Also score the log without what recommendations since T0 may have caused, the other end of the range. "
+    "Costs a search for a stand-in for production, then twice the time.",
+)
 @grouped_option(
     "--top",
     multiple=True,
@@ -122,6 +131,7 @@ def timeline(
     every: str | None,
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
+    both_ends: bool,
     top: tuple[str, ...],
     method: str | None,
     after: str | None,
@@ -149,6 +159,7 @@ def timeline(
     Examples:
       unskew timeline events.parquet --reference 2024-03-01 --every 1w -r popular -o timeline.parquet
       unskew timeline events.parquet --reference 2024-03-01 --every 1mo -r popular --after=-1mo
+      unskew timeline events.parquet --reference 2024-03-01 --every 1w -r knn -r popular --both-ends
       unskew timeline events.parquet --reference 300 --to 500 -r constant:a,b,c --top 5 --top 20 --json
     """
     import pyarrow as pa
@@ -188,6 +199,7 @@ def timeline(
         output=output,
         probabilities=probabilities,
         resume=resume,
+        both_ends=both_ends,
         **source.priors(),
         **fit.keywords(log, method=method, min_items=min_items),
     )
@@ -213,17 +225,24 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
     tables: dict[str, list[list[str]]] = {}
-    for name, group in _series(total, ("metric", "recommender", "weighting", "top")):
+    end = made.other_end
+    for name, group in _series(total, ("metric", "view", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
         spread = [min(values), max(values), last["bound"]]
         cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
         cells += [_describe_hits(group)] if few else []
-        tables.setdefault(name[0], []).append([name[1], _weighting(*name[2:]), *cells])
+        log = [] if end is None else [AS_LOGGED if name[1] == "all" else "other end"]
+        tables.setdefault(name[0], []).append([*log, name[2], _weighting(*name[3:]), *cells])
     for metric, rows in tables.items():
         print_line(f"{metric} from {dates[0]} (first) to {dates[-1]} (last)")
-        print_table(["recommender", "weighting", *columns], rows, left=2)
+        head = [*([] if end is None else ["log"]), "recommender", "weighting"]
+        print_table([*head, *columns], rows, left=len(head))
+    if end is not None:
+        share, stand_in = percent(end["share"], 0), end["stand_in"]
+        dropped = f": {share} of the interactions since then, by the stand-in {stand_in}" if stand_in else ""
+        print_line(f"Other end: the log {name_other_end(end['since'])}{dropped}.")
     if few:
         print_line(TOO_FEW_HITS)
     if len(made.probabilities):

@@ -130,7 +130,7 @@ def _kind_encoding(kinds: Mapping[str, tuple[int, ...]] | None, *, legend: bool)
     if not kinds:
         return {"strokeWidth": alt.value(2)}
     names = list(kinds)
-    key = alt.Legend(title=None, symbolStrokeColor=GREY) if legend else None
+    key = alt.Legend(title=None, symbolStrokeColor=GREY, labelLimit=420) if legend else None
     dashes = alt.StrokeDash("kind:N", legend=key).scale(domain=names, range=[list(kinds[n]) for n in names])
     widths = alt.when(f"datum.kind === '{names[-1]}'").then(alt.value(2.8)).otherwise(alt.value(1.7))
     return {"strokeDash": dashes, "strokeWidth": widths}

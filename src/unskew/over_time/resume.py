@@ -13,43 +13,44 @@ import pyarrow as pa
 from unskew.data.fingerprint import fingerprint_history
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
-from unskew.data.times import Label
+from unskew.data.times import Label, Moment
 from unskew.engines.spark_log import is_on_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
 from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
-from unskew.over_time.scored_date import Starts
 from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
-from unskew.over_time.timeline_table import BEGIN_AGAIN, Timeline
+from unskew.over_time.timeline_table import BEGIN_AGAIN, BOTH_ENDS, OTHER_VIEW, Starts, Timeline
 
 
 @dataclass(frozen=True)
 class DoneDate:
-    """A date that is done.
+    """A date that is done in one view of the log.
 
     Attributes
     ----------
+    moment, view
+        When, and in which view.
     rows, probabilities
         Its rows of the two tables.
     converged
         Whether all its fits did.
-    starts
-        Its weights, as long as it is the last date that was computed.
     """
 
-    tick: int | float
-    at: Label
+    moment: Moment
+    view: str
     rows: list[tuple[Any, ...]]
     probabilities: list[tuple[Any, ...]]
     converged: bool
-    starts: Starts | None = None
 
 
 def read_done_dates(
     files: TimelineFiles, spec: TimelineSpec, options: Mapping[str, Any]
-) -> tuple[list[DoneDate], Starts]:
-    """The dates that are in the file already, and the weights of the one that was computed last."""
+) -> tuple[list[DoneDate], dict[str, Starts]]:
+    """The dates that are in the file already, and the weights of the one that was computed last, by view.
+
+    The other end is done only if it is of the same interactions: those that it drops depend on all of the log.
+    """
     path = files.rows
     assert path is not None
     found = Timeline.load(path)
@@ -62,9 +63,11 @@ def read_done_dates(
         )
     if files.probabilities is not None:
         found = Timeline.load(path, probabilities=files.probabilities)
-    sizes = {len(theta) for theta in found.starts.values()}
-    if found.starts.keys() != set(spec.tops) or (former_end is None and sizes != {len(spec.log.items)}):
-        raise damage_error(path, "weights to start from are missing", BEGIN_AGAIN)
+    keeps_other = _is_same_end(found.options.get(BOTH_ENDS), options[BOTH_ENDS])
+    for starts in (found.starts, *([found.other_starts] if keeps_other else [])):
+        sizes = {len(theta) for theta in starts.values()}
+        if starts.keys() != set(spec.tops) or (former_end is None and sizes != {len(spec.log.items)}):
+            raise damage_error(path, "weights to start from are missing", BEGIN_AGAIN)
     rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
     done = []
     for at in found.dates:
@@ -75,26 +78,39 @@ def read_done_dates(
         if former_end is not None and moment.tick >= former_end:
             continue  # that day or hour may not have been over
         row_names, share_names = spec.names(options["view"], moment)
-        if [row[1:6] for row in rows[at]] != row_names:
+        other_names, _ = spec.names(OTHER_VIEW, moment)
+        if [row[1:6] for row in rows[at]] not in (row_names, row_names + other_names):
             raise damage_error(path, f"the rows at {at} are not those of its options", BEGIN_AGAIN)
         if [row[1:4] for row in shares.get(at, [])] != share_names:
             raise InputError(
                 f"{files.probabilities} has no probabilities at {at}, but {path} has scores there",
                 remedy="give the file that was written with it, or remove both to begin again",
             )
-        done.append(DoneDate(moment.tick, at, rows[at], shares.get(at, []), at not in found.unfinished))
-    return done, found.starts if former_end is None else {}
+        logged, other = rows[at][: len(row_names)], rows[at][len(row_names) :]
+        converged = at not in found.unfinished
+        done.append(DoneDate(moment, options["view"], logged, shares.get(at, []), converged))
+        if other and keeps_other:
+            done.append(DoneDate(moment, OTHER_VIEW, other, [], converged))
+    if former_end is not None:
+        return done, {}
+    return done, {options["view"]: found.starts, **({OTHER_VIEW: found.other_starts} if keeps_other else {})}
+
+
+def _is_same_end(had: Any, wanted: Any) -> bool:
+    """Whether two descriptions of the other end are about the same interactions."""
+    return isinstance(had, Mapping) and isinstance(wanted, Mapping) and had.get("hash") == wanted.get("hash")
 
 
 def _list_settled(
     former_end: int | float | None, spec: TimelineSpec, options: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The options that are as they were, although they look different, since the log has only grown."""
-    if former_end is None:
-        return {}
-    before = spec.reference
-    settled = isinstance(before, Snapshot) and before.log is spec.log and before.tick < former_end
-    return {name: options[name] for name in ("log", *([REFERENCE_MIX] if settled else []))}
+    """The options that may look different: the log has only grown, or its other end is computed anew."""
+    names = [] if options[BOTH_ENDS] is None else [BOTH_ENDS]
+    if former_end is not None:
+        before = spec.reference
+        settled = isinstance(before, Snapshot) and before.log is spec.log and before.tick < former_end
+        names += ["log", *([REFERENCE_MIX] if settled else [])]
+    return {name: options[name] for name in names}
 
 
 def describe_history(log: Log) -> dict[str, Any] | None:
@@ -138,6 +154,8 @@ def _describe(name: str, value: Any) -> str:
     """An option as it was given: without the check sums that tell apart what has the same name."""
     if value is None or value == []:
         return f"no {option(name)}"
+    if name == BOTH_ENDS:
+        return option(name, True)
     if isinstance(value, list):
         return option(name, [_strip_hash(one) for one in value])
     value = _strip_hash(value)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -24,14 +24,11 @@ from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.spark_evaluation import rank_there
+from unskew.over_time.timeline_table import Starts
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import AlignedFit, fit_alignment
-
-Starts = Mapping[int | None, Floats]
-"""Log-weights to start from, for each `top` (None for all items): an array over the items of the log."""
-
 
 NEARBY = 5.0
 """How far from their mean, in nats, log-weights of all items may start.

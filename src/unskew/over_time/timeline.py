@@ -9,28 +9,36 @@ from __future__ import annotations
 import contextlib
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, NamedTuple, Unpack
 
 import pyarrow as pa
 
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.times import Moment
-from unskew.engines.spark_log import is_on_spark
+from unskew.engines.spark_log import is_on_spark, refuse_on_spark
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.over_time.date_grid import grid_of
+from unskew.over_time.other_end import OtherEnd, check_both_ends
 from unskew.over_time.resume import DoneDate, describe_history, read_done_dates
-from unskew.over_time.scored_date import Starts, score_date, weigh_date
+from unskew.over_time.scored_date import score_date, weigh_date
 from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
-from unskew.over_time.timeline_table import Timeline, probabilities_table, scores_table
+from unskew.over_time.timeline_table import (
+    BOTH_ENDS,
+    OTHER_VIEW,
+    Starts,
+    Timeline,
+    probabilities_table,
+    scores_table,
+)
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.specs import AnyRecommenders
 from unskew.table_files import is_csv
@@ -66,6 +74,7 @@ def timeline(
     resume: bool = False,
     knowledge: Knowledge | None = None,
     view: str | None = None,
+    both_ends: bool = False,
     options: FitOptions | None = None,
     **changes: Unpack[SharedFitKeywords],
 ) -> Timeline:
@@ -120,6 +129,12 @@ def timeline(
     knowledge, view
         What you know about the recommendations in the log, as for `report`: all dates are those of the best view
         that it allows up to `end`, or of the one that is insisted on by name.
+    both_ends
+        Score both ends of the range at each date: the log as it is, and, in rows of the view ``thinned``, the log
+        without everything by which interactions since the reference date agree more with a stand-in for
+        production than interactions before it did. The stand-in is the one that explains most, of a small family
+        and the recommenders compared; the interactions to drop are drawn once, with `seed`. The reference must be
+        a date of the log. This takes a search for the stand-in first, and then twice as long.
     options, **changes
         How weights are fitted, as for `fit_weights`; `method` is that of `top`, ``descent`` (the paper's way) by
         default, or ``lbfgs``, which needs fewer passes.
@@ -161,8 +176,12 @@ def timeline(
     spec.check_dates(grid)
     grid = spec.choose_dates(grid)
     files = TimelineFiles.of(output, probabilities, resume=resume, items=len(spec.codes) > 0)
-    spec = _plan_work(spec, grid, SelectionOptions(sample=sample, seed=seed), files, resume)
-    made = _Run(spec, grid, files, resume).finish()
+    if both_ends:
+        refuse_on_spark(both_ends=is_on_spark(log))
+        check_both_ends(spec)
+    selection = SelectionOptions(sample=sample, seed=seed)
+    spec = _plan_work(spec, grid, selection, files, resume, ends=2 if both_ends else 1)
+    made = _Run(spec, OtherEnd.of(spec) if both_ends else None, grid, files, resume).finish()
     if leave_last_out:
         warn_of_single_items()
     if made.unfinished:
@@ -177,13 +196,23 @@ def timeline(
 
 
 def _plan_work(
-    spec: TimelineSpec, grid: list[Moment], options: SelectionOptions, files: TimelineFiles, resume: bool
+    spec: TimelineSpec,
+    grid: list[Moment],
+    options: SelectionOptions,
+    files: TimelineFiles,
+    resume: bool,
+    *,
+    ends: int,
 ) -> TimelineSpec:
-    """Say what is ahead; draw pairs where that was left open and all would take hours, or where the file did."""
+    """Say what is ahead; draw pairs where that was left open and all would take hours, or where the file did.
+
+    How many ends of the range are scored changes the estimate, and never what is drawn.
+    """
     if is_on_spark(spec.log):
         return spec
     rule = SelectionOptions(sample=spec.sample, after=spec.rule.after, leave_last_out=spec.rule.leave_last_out)
-    work = WorkEstimate.of(list(spec.models.values()), [spec.snapshot(moment) for moment in grid], rule)
+    models, snapshots = list(spec.models.values()), [spec.snapshot(moment) for moment in grid]
+    work = WorkEstimate.of(models, snapshots, rule)
     if resume and options.may_draw and files.rows is not None and files.rows.exists():
         before = Timeline.load(files.rows).options.get("sample")
         if (
@@ -192,47 +221,76 @@ def _plan_work(
             work = replace(work, sample=before, by_default=before is not None)
     elif must_draw(work, options, spec.metrics):
         work = work.draw()
+    if ends > 1:
+        twice = WorkEstimate.of(models, snapshots * ends, rule)
+        work = replace(twice, sample=work.sample, by_default=work.by_default)
     work.announce(f"fewer dates ({option('every')}) take less, and so does a smaller model (ease?max_items=5000)")
     return replace(spec, sample=work.sample)
 
 
-class _Run:
-    """The work on the dates that are missing, from the first to the last."""
+class _Work(NamedTuple):
+    """The dates that were computed so far, and the weights of the last of them, by view."""
 
-    def __init__(self, spec: TimelineSpec, grid: list[Moment], files: TimelineFiles, resume: bool) -> None:
+    new: list[DoneDate]
+    starts: Mapping[str, Starts]
+
+
+class _Run:
+    """The work on the dates that are missing, from the first to the last, at one end of the range or at both."""
+
+    def __init__(
+        self, spec: TimelineSpec, other: OtherEnd | None, grid: list[Moment], files: TimelineFiles, resume: bool
+    ) -> None:
         self.spec = spec
+        self.ends = [spec] if other is None else [spec, other.spec]
         self.grid = grid
         self.files = files
-        self.options = spec.describe(grid[0])
-        self.known: list[DoneDate] = []  # from the file; the weights of the date computed last are beside it
-        self.starts: Starts = {}
-        self.new: list[DoneDate] = []  # a date is there at once with its weights, or not at all
+        self.options = {**spec.describe(grid[0]), BOTH_ENDS: None if other is None else other.describe()}
+        self.known: list[DoneDate] = []  # from the file
+        self.work = _Work([], {})  # a date is there at once with its weights and both ends, or not at all
         self.missing: list[str] = []  # what is to be said about users without lists
         self.replaces = False  # an older file, which may hold more than this run so far
         if files.rows is not None and files.rows.exists():
             self.replaces = not resume
             if resume:
-                self.known, self.starts = read_done_dates(files, spec, self.options)
+                self.known, starts = read_done_dates(files, spec, self.options)
+                self.work = _Work([], starts)
 
     @cached_property
     def _history(self) -> dict[str, Any] | None:
         return describe_history(self.spec.log)
 
+    def _list_missing(self) -> list[tuple[Moment, list[TimelineSpec]]]:
+        """The dates to compute, each with the ends to score; dates of the file may lack the other end alone."""
+        done = {(date.moment.tick, date.view) for date in self.known}
+        moments = {moment.tick: moment for moment in [*(date.moment for date in self.known), *self.grid]}
+        lacks = [
+            (moment, [end for end in self.ends if (tick, end.log.view) not in done])
+            for tick, moment in sorted(moments.items())
+        ]
+        missing = [(moment, ends) for moment, ends in lacks if ends]
+        view = self.spec.log.view
+        if missing and view not in self.work.starts and all(ends[0] is not self.spec for _, ends in missing):
+            last, _ = missing[-1]  # again: of a log that has grown, the file needs weights to start from
+            self.known = [date for date in self.known if (date.moment.tick, date.view) != (last.tick, view)]
+            missing[-1] = (last, self.ends)
+        return missing
+
     def finish(self) -> Timeline:
         """Do what is missing. What is done is in the file then, whatever stops the rest."""
-        have = {date.tick for date in self.known}
-        missing = [moment for moment in self.grid if moment.tick not in have]
+        missing = self._list_missing()
         if not missing:
             return self._result()
         reporter = progress()
         reporter.begin("timeline", len(missing), "dates")
         written, took = time.monotonic(), 0.0
         try:
-            for moment in missing:
+            for moment, ends in missing:
                 with reporting(QuietSteps(reporter)):
-                    self.new.append(self._compute(moment))
-                if len(self.new) > 1:
-                    self.new[-2] = replace(self.new[-2], starts=None)
+                    scored = {end.log.view: self._compute(moment, end) for end in ends}
+                dates = [date for date, _ in scored.values()]
+                starts = {view: reached for view, (_, reached) in scored.items()}
+                self.work = _Work([*self.work.new, *dates], {**self.work.starts, **starts})
                 reporter.advance(1)
                 if time.monotonic() - written > max(EVERY, 20 * took):
                     began = time.monotonic()
@@ -257,13 +315,12 @@ class _Run:
             others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
             warnings.warn(f"{self.missing[0]}{others}", UnskewWarning, stacklevel=4)
 
-    def _compute(self, moment: Moment) -> DoneDate:
-        """Score at one date."""
-        spec, models = self.spec, self.spec.models_at(moment)
-        starts = self.new[-1].starts if self.new else self.starts
+    def _compute(self, moment: Moment, spec: TimelineSpec) -> tuple[DoneDate, Starts]:
+        """Score at one date and one end; and its weights, for the next date to start from."""
+        models, view = spec.models_at(moment), spec.log.view
         try:
             split, reference = spec.split(moment)
-            dated = weigh_date(split.pairs, reference, spec.fits, starts or {})
+            dated = weigh_date(split.pairs, reference, spec.fits, self.work.starts.get(view, {}))
             weightings = [one.weighting for one in dated]
             scores, kinds = score_date(
                 split,
@@ -277,7 +334,7 @@ class _Run:
             )
         except UnskewError as error:
             raise error.with_context(f"at {moment.label}") from error
-        at, view = moment.label, split.pairs.policy.view
+        at = moment.label
         rows = [
             (
                 *(at, name, metric.name, view, w.name, w.top),
@@ -295,11 +352,13 @@ class _Run:
         ]
         converged = all(one.converged for one in dated)
         reached = {one.weighting.top: one.next_start() for one in dated if one.weighting.name == "weighted"}
-        return DoneDate(moment.tick, at, rows, probabilities, converged, reached)
+        return DoneDate(moment, view, rows, probabilities, converged), reached
 
     def _result(self) -> Timeline:
         """What is done so far."""
-        done = sorted([*self.known, *self.new], key=lambda date: date.tick)
+        new, starts = self.work
+        views = [end.log.view for end in self.ends]
+        done = sorted([*self.known, *new], key=lambda date: (date.moment.tick, views.index(date.view)))
         at = {"integer": pa.int64(), "float": pa.float64()}.get(self.spec.log.axis.kind, pa.string())
         return Timeline(
             rows=scores_table([row for date in done for row in date.rows], at),
@@ -307,16 +366,22 @@ class _Run:
                 [row for date in done for row in date.probabilities], at, self.spec.log.items.values.type
             ),
             options=self.options,
-            unfinished=tuple(date.at for date in done if not date.converged),
-            complete={moment.tick for moment in self.grid} <= {date.tick for date in done},
-            computed=len(self.new),
-            starts=(self.new[-1].starts if self.new else self.starts) or {},
+            unfinished=tuple(dict.fromkeys(date.moment.label for date in done if not date.converged)),
+            complete=self._count_done() == len(self.grid),
+            computed=len({date.moment.tick for date in new}),
+            starts=starts.get(views[0], {}),
+            other_starts=starts.get(OTHER_VIEW, {}) if len(views) > 1 else {},
             history=self._history if self.files.rows is not None else None,
             frames=self.spec.log.frames,
         )
 
+    def _count_done(self) -> int:
+        """Of how many dates of the grid all ends are done."""
+        done = {(date.moment.tick, date.view) for date in [*self.known, *self.work.new]}
+        return sum(all((moment.tick, end.log.view) in done for end in self.ends) for moment in self.grid)
+
     def _write(self) -> None:
-        if self.files.rows is None or not self.new:
+        if self.files.rows is None or not self.work.new:
             return
         made = self._result()
         if made.complete or not self.replaces:
@@ -324,16 +389,15 @@ class _Run:
 
     def _describe_files(self) -> list[str]:
         """What an interrupted run leaves behind, in words; nothing if there is no file."""
-        done = {date.tick for date in [*self.known, *self.new]}
-        there = sum(moment.tick in done for moment in self.grid)
-        if self.files.rows is None or not there:
+        done = self._count_done()
+        if self.files.rows is None or not done:
             return []
         if self.replaces:
             return [
                 f"{self.files.rows} was left unchanged, since it is replaced only once all dates are done; use "
                 f"{option('resume', True)} to continue it"
             ]
-        done_so_far = f"{there} of {count(len(self.grid), 'date')} are in {self.files.rows}"
+        done_so_far = f"{done} of {count(len(self.grid), 'date')} are in {self.files.rows}"
         if is_csv(self.files.rows):
             return [done_so_far]
         return [f"{done_so_far}; use {option('resume', True)} to do the rest"]

@@ -11,7 +11,7 @@ from unskew.data.times import Label, TimeAxis
 from unskew.drawing.lines_over_time import draw_lines_over_time
 from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
 from unskew.errors import InputError, option
-from unskew.show.score_names import name_kind
+from unskew.show.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 
 RAW = "raw"
-_DASH, _DOTS = (5, 3), (2, 2)
+DASH, DOTS = (5, 3), (2, 2)
 
 
 def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows, names: Mapping[Any, str]) -> Any:
@@ -39,6 +39,8 @@ def plot_timeline(timeline: Timeline, metric: str | None, *, campaigns: Windows,
         charts.append(draw_item_shares(timeline, windows, names).properties(title="share of the item mix"))
     reference = str(timeline.options.get("reference", "")).partition(" ")[0]
     lines = ["Dashed: no item weights; solid: re-weighted to the item mix of the reference date; bands: intervals"]
+    if timeline.other_end is not None:
+        lines = ["Re-weighted to the item mix of the reference date; bands: the range from one end to the other"]
     whole = charts[0]
     if len(charts) > 1:
         own: Any = dict.fromkeys(("color", "shape", "strokeDash", "strokeWidth"), "independent")
@@ -59,26 +61,50 @@ def recommenders_of(timeline: Timeline) -> list[str]:
 
 
 def draw_scores(timeline: Timeline, metric: str, windows: Sequence[Row], *, legend: bool = True) -> Any:
-    """The scores of one metric: a colour for each recommender, a dash for each weighting."""
-    rows = [row for row in timeline.rows.to_pylist() if row["metric"] == metric]
+    """The scores of one metric: a colour for each recommender, a dash for each kind of score.
+
+    Bands are intervals or, in a timeline of both ends of the range, reach from one end to the other.
+    """
+    rows = list_series(timeline, metric)
+    other = {(row["at"], row["recommender"]): row["value"] for row in rows if row["view"] != "all"}
     share = all(0 <= row["value"] <= 1 for row in rows)  # a metric of one's own may have other limits
     drawn = [
         {
             "at": row["at"],
             "name": show_name(row["recommender"]),
-            "kind": name_kind(row["weighting"], row["top"], row["view"]),
+            "kind": row["kind"],
             "value": row["value"],
-            "low": None if math.isnan(row["low"]) else row["low"],
-            "high": None if math.isnan(row["high"]) else row["high"],
+            **_find_band(row, other if timeline.other_end else None),
             "shown": _write_score(row, share),
         }
         for row in rows
     ]
-    kinds = dict(sorted(_find_dashes(rows).items(), key=lambda kind: kind[1] == SOLID))  # which is drawn last
+    dashes = {row["kind"]: row["dash"] for row in rows}
+    kinds = dict(sorted(dashes.items(), key=lambda kind: kind[1] == SOLID))  # which is drawn last
     strokes = assign_strokes(show_name(name) for name in recommenders_of(timeline))
+    is_weighted = all(row["weighting"] != RAW for row in rows)
+    title = f"{REWEIGHTED} score ({metric})" if is_weighted else f"score ({metric})"
     return draw_lines_over_time(
-        drawn, strokes, title=f"score ({metric})", kinds=kinds, windows=windows, percent=share, legend=legend
+        drawn, strokes, title=title, kinds=kinds, windows=windows, percent=share, legend=legend
     )
+
+
+def list_series(timeline: Timeline, metric: str) -> list[Row]:
+    """The rows of one metric that are drawn, each with the `kind` of its line and its `dash`.
+
+    Of a timeline of both ends of the range these are the scores re-weighted by all items, or the raw ones of a
+    metric that has no others.
+    """
+    rows = [row for row in timeline.rows.to_pylist() if row["metric"] == metric]
+    if timeline.other_end is None:
+        return [
+            {**row, "kind": name_kind(row["weighting"], row["top"], row["view"]), "dash": _find_dash(row)}
+            for row in rows
+        ]
+    weighted = [row for row in rows if row["weighting"] != RAW and row["top"] is None]
+    other = {"kind": name_other_end(timeline.other_end["since"]), "dash": DASH}
+    logged = {"kind": AS_LOGGED, "dash": SOLID}
+    return [{**row, **(logged if row["view"] == "all" else other)} for row in weighted or rows]
 
 
 def draw_item_shares(
@@ -126,16 +152,16 @@ def place_windows(dates: Sequence[Label], campaigns: Windows) -> list[Row]:
     ]
 
 
-def _find_dashes(rows: Sequence[Row]) -> dict[str, tuple[int, ...]]:
-    """The dash of each kind of score."""
-    return {
-        name_kind(row["weighting"], row["top"], row["view"]): _DASH
-        if row["weighting"] == RAW
-        else SOLID
-        if row["top"] is None
-        else _DOTS
-        for row in rows
-    }
+def _find_dash(row: Row) -> tuple[int, ...]:
+    return DASH if row["weighting"] == RAW else SOLID if row["top"] is None else DOTS
+
+
+def _find_band(row: Row, other: Mapping[tuple[Label, str], float] | None) -> Row:
+    """From where to where the band of a score reaches: its interval or, as logged, to its `other` end."""
+    if other is None:
+        return {end: None if math.isnan(row[end]) else row[end] for end in ("low", "high")}
+    opposite = other.get((row["at"], row["recommender"])) if row["view"] == "all" else None
+    return {"low": None if opposite is None else row["value"], "high": opposite}
 
 
 def _write_score(row: Row, share: bool) -> str:

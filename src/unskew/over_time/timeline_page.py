@@ -7,21 +7,31 @@ from typing import TYPE_CHECKING, Any
 
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Line, Section, Toggles
-from unskew.drawing.theme import GREY, adapt_chart, assign_strokes
+from unskew.drawing.theme import GREY, SOLID, adapt_chart, assign_strokes
 from unskew.over_time.timeline_chart import (
+    DASH,
+    DOTS,
     RAW,
     draw_item_shares,
     draw_scores,
     label_items,
+    list_series,
     metrics_of,
     place_windows,
     recommenders_of,
 )
-from unskew.show.score_names import name_kind
+from unskew.show.score_names import AS_LOGGED, name_other_end
 from unskew.text import percent, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
+
+
+_LINES = (
+    "dashed lines without item weights, solid lines re-weighted to the item mix of the reference date. Bands are "
+    "intervals."
+)
+_BOX_DASHES = {SOLID: "", DASH: "6 4", DOTS: "2 3"}
 
 
 def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[Any, str]) -> list[Section]:
@@ -35,13 +45,11 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
         if sample
         else ""
     )
-    views = [view for view in timeline.rows.column("view").unique().to_pylist() if view != "all"]
-    where = f"on the view “{views[0]}” of the log" if views else "on the log as it is"
-    text = (
-        f"The scores {where} at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}: dashed lines "
-        "without item weights, solid lines re-weighted to the item mix of the reference date. Bands are intervals."
-        f"{shaded}{drawn} Point at a line for its values."
-    )
+    view = timeline.options.get("view", "all")
+    where = "on the log as it is" if view == "all" else f"on the view “{view}” of the log"
+    lines = f"{where}, {_LINES}" if timeline.other_end is None else _describe_ends(timeline.other_end)
+    span = f"at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}"
+    text = f"The scores {span}: {lines}{shaded}{drawn} Point at a line for its values."
     found = [Section("Scores over time", text, anchor="time")]
     for metric in metrics_of(timeline):
         chart = adapt_chart(draw_scores(timeline, metric, windows, legend=False))
@@ -70,25 +78,35 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
 def describe_series(timeline: Timeline, metric: str) -> str:
     """From where to where each line goes, in words."""
     ends: dict[tuple[str, str], list[float]] = {}
-    for row in timeline.rows.to_pylist():
-        if row["metric"] == metric and row["top"] is None:
-            kind = name_kind(row["weighting"], None, row["view"])
-            ends.setdefault((show_name(row["recommender"], 28), kind), []).append(row["value"])
+    for row in list_series(timeline, metric):
+        if row["top"] is None:
+            ends.setdefault((show_name(row["recommender"], 28), row["kind"]), []).append(row["value"])
     told = [f"{name}, {kind}: {percent(v[0])} to {percent(v[-1])}" for (name, kind), v in ends.items()]
     return f"{'; '.join(told)}."
 
 
+def _describe_ends(end: Mapping[str, Any]) -> str:
+    """The lines and bands of a timeline of both ends of the range, in sentences."""
+    since = end["since"]
+    lines = (
+        f"solid lines {AS_LOGGED}, dashed lines {name_other_end(since)}, both re-weighted to the item mix of the "
+        "reference date. Bands reach from one end of this range to the other."
+    )
+    if end["stand_in"] is None:
+        return f"{lines} No stand-in for production explains interactions since {since}: both ends are equal."
+    return (
+        f"{lines} The other end drops {percent(end['share'], 0)} of the interactions since {since}: those by "
+        f"which they agree more with {show_name(end['stand_in'])}, a stand-in for production, than interactions "
+        "before it did."
+    )
+
+
 def _make_toggles(timeline: Timeline, metric: str) -> Sequence[Toggles]:
-    rows = timeline.rows.to_pylist()
-    kinds = {name_kind(r["weighting"], r["top"], r["view"]): r for r in rows if r["metric"] == metric}
+    dashes = {row["kind"]: row["dash"] for row in list_series(timeline, metric)}
     return [
         Toggles("Recommenders", _make_lines(recommenders_of(timeline))),
-        Toggles("Kinds", [Line(kind, GREY, _dash(row)) for kind, row in kinds.items()]),
+        Toggles("Kinds", [Line(kind, GREY, _BOX_DASHES[dash]) for kind, dash in dashes.items()]),
     ]
-
-
-def _dash(row: Mapping[str, Any]) -> str:
-    return "6 4" if row["weighting"] == RAW else "" if row["top"] is None else "2 3"
 
 
 def _make_lines(names: Iterable[str]) -> list[Line]:

@@ -34,6 +34,7 @@ from unskew.over_time.reference_mix import REFERENCE_MIX, sketch_mix
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.text import count
+from unskew.views.knowledge import move_dates
 from unskew.weights.alignment import Reference, resolve_reference
 from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
 
@@ -118,6 +119,11 @@ class TimelineSpec:
             p_item=p_item,
             rule=rule,
         )
+
+    def move_to(self, view: Log) -> TimelineSpec:
+        """The same about a view of the log, without probabilities of items."""
+        reference = move_dates(self.log, view, self.reference)
+        return replace(self, log=view, reference=reference, items=self.items[:0], codes=self.codes[:0])
 
     @property
     def first(self) -> Label:

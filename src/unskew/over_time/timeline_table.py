@@ -37,6 +37,12 @@ from unskew.text import count
 BEGIN_AGAIN = "remove it to begin again"
 """What to do about a damaged file."""
 
+BOTH_ENDS, OTHER_VIEW = "both_ends", "thinned"
+"""What the options call the other end of the range, and the view of its rows."""
+
+Starts = Mapping[int | None, Floats]
+"""Log-weights to start from, for each `top` (None for all items): an array over the items of the log."""
+
 _MAKE_AGAIN = f"make one in another file with {function('timeline')}"
 _SCORES = [
     ("recommender", pa.string()),
@@ -54,6 +60,7 @@ _SCORES = [
 ]
 
 
+_OTHER = "other "  # before the names of weights of the other end
 _FINITE = ("value", "low", "high", "bound", "probability")
 
 
@@ -78,9 +85,9 @@ class Timeline:
         Whether every date that was asked for is there.
     computed
         How many dates were computed; the others were in the file already.
-    starts, history
-        What it needs to be continued: the weights of the last date, and a check sum of the log before its end, by
-        which a log that has grown since is known again.
+    starts, other_starts, history
+        What it needs to be continued: the weights of the last date, as logged and at the other end of the range,
+        and a check sum of the log before its end, by which a log that has grown since is known again.
     """
 
     rows: pa.Table
@@ -89,7 +96,8 @@ class Timeline:
     unfinished: tuple[Label, ...] = ()
     complete: bool = True
     computed: int = 0
-    starts: Mapping[int | None, Floats] = field(default_factory=dict)
+    starts: Starts = field(default_factory=dict)
+    other_starts: Starts = field(default_factory=dict)
     history: Mapping[str, Any] | None = None
     frames: str | None = None
 
@@ -98,6 +106,12 @@ class Timeline:
         """The dates, in order."""
         found: list[Label] = self.rows.column("at").unique().to_pylist()
         return found
+
+    @property
+    def other_end(self) -> Mapping[str, Any] | None:
+        """What the other end of the range is made of: `since`, `stand_in`, `share`; None if only one is scored."""
+        description: Mapping[str, Any] | None = self.options.get(BOTH_ENDS)
+        return description
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -166,7 +180,11 @@ class Timeline:
             "complete": self.complete,
             "history": self.history,
         }
-        starts = {_start_name(top): pa.array(theta) for top, theta in self.starts.items()}
+        starts = {
+            f"{prefix}{'all' if top is None else top}": pa.array(theta)
+            for prefix, by_top in (("", self.starts), (_OTHER, self.other_starts))
+            for top, theta in by_top.items()
+        }
         write_table(Path(path), self.rows, "timeline", about, starts)
 
     @classmethod
@@ -184,9 +202,10 @@ class Timeline:
         table, about = _read(Path(path), "timeline")
         require_entries(Path(path), about, ("options", "unfinished", "complete"), BEGIN_AGAIN)
         with report_damage(path, BEGIN_AGAIN):
-            starts = _read_starts(table.schema)
+            starts, other_starts = _read_starts(table.schema)
             table = table.replace_schema_metadata(None)
             _require_columns(table, scores_table([], table.schema.field("at").type))
+            _require_end(about["options"].get(BOTH_ENDS))
             found = cls(
                 rows=table,
                 probabilities=probabilities_table([], table.schema.field("at").type, pa.null()),
@@ -194,6 +213,7 @@ class Timeline:
                 unfinished=tuple(about["unfinished"]),
                 complete=bool(about["complete"]),
                 starts=starts,
+                other_starts=other_starts,
                 history=about.get("history"),
             )
         return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
@@ -246,19 +266,26 @@ def _require_columns(table: pa.Table, like: pa.Table) -> None:
             raise ValueError(f"column {name} is not a number in some row")
 
 
-def _start_name(top: int | None) -> str:
-    return "all" if top is None else str(top)
+def _require_end(end: Any) -> None:
+    """Refuse a description of the other end that cannot be shown."""
+    if end is None:
+        return
+    kinds = {"since": str, "stand_in": str | None, "share": int | float}
+    if not isinstance(end, Mapping) or not all(isinstance(end.get(name), kind) for name, kind in kinds.items()):
+        raise ValueError(f"{BOTH_ENDS} must be an object with since, stand_in and share")
 
 
-def _read_starts(schema: pa.Schema) -> dict[int | None, Floats]:
-    """The weights of the last date that was computed."""
-    starts = {}
+def _read_starts(schema: pa.Schema) -> tuple[Starts, Starts]:
+    """The weights of the last date that was computed, as logged and at the other end."""
+    starts: dict[str, dict[int | None, Floats]] = {"": {}, _OTHER: {}}
     for name, values in read_arrays(schema).items():
         theta = values.to_numpy(zero_copy_only=False)
         if theta.dtype != np.float64 or not np.isfinite(theta).all():
             raise ValueError("weights to start from are not finite")
-        starts[None if name == "all" else int(name)] = theta
-    return starts
+        prefix = _OTHER if name.startswith(_OTHER) else ""
+        top = name.removeprefix(prefix)
+        starts[prefix][None if top == "all" else int(top)] = theta
+    return starts[""], starts[_OTHER]
 
 
 def scores_table(rows: list[tuple[Any, ...]], at: pa.DataType) -> pa.Table:

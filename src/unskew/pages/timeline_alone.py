@@ -13,6 +13,7 @@ from unskew.over_time.timeline_chart import metrics_of, recommenders_of
 from unskew.over_time.timeline_table import Timeline
 from unskew.show.answer_words import WHY_MIX, bias_words, explain_metric
 from unskew.show.report_page import ReportPage
+from unskew.show.score_names import name_other_end
 from unskew.text import percent, show_name
 
 
@@ -72,10 +73,12 @@ def _write(value: Any) -> str:
 
 def _describe_changes(timeline: Timeline, metric: str) -> list[tuple[str, str]]:
     """From the first date to the last: how far each recommender's score moved, as logged and re-weighted."""
+    view = timeline.options.get("view", "all")
     series: dict[str, dict[str, list[Any]]] = {}
     for row in timeline.rows.to_pylist():
         if row["metric"] == metric and row["top"] is None:
-            series.setdefault(row["recommender"], {}).setdefault(row["weighting"], []).append(row)
+            kind = row["weighting"] if row["view"] == view else f"other {row['weighting']}"
+            series.setdefault(row["recommender"], {}).setdefault(kind, []).append(row)
     found = []
     for name, by_weighting in series.items():
         raw, weighted = by_weighting["raw"], by_weighting.get("weighted", [])
@@ -93,5 +96,10 @@ def _describe_changes(timeline: Timeline, metric: str) -> list[tuple[str, str]]:
                 f"{percent(weighted[0]['value'])} then, {percent(weighted[-1]['value'])} now. The difference "
                 "comes from the item mix, and from users and items that can be compared at one date only."
             )
+        other = by_weighting.get("other weighted")
+        if timeline.other_end is not None and other:
+            left, now = other[-1]["value"] - other[0]["value"], percent(other[-1]["value"])
+            end = name_other_end(timeline.other_end["since"])
+            text += f"\n\nOn the log {end}, it is {100 * left:+z.2f} points, and {now} now."
         found.append((headline, text))
     return found

@@ -16,3 +16,8 @@ def name_kind(weighting: str, top: int | None = None, view: str = "all") -> str:
     if view != "all":
         return f"{view}, {label}" if label else view
     return label or AS_LOGGED
+
+
+def name_other_end(since: str) -> str:
+    """What scores of the log without the excess since a date are called, beside those as logged."""
+    return f"without what recommendations since {since} may have caused"
