@@ -14,7 +14,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.time_windows import Windows
 from unskew.data.times import Moment
 from unskew.drawing.page import Section
-from unskew.errors import InputError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, UnskewWarning, option
 from unskew.evaluation.evaluate_report import report
 from unskew.evaluation.remembered_ranks import RankMemory, remembering_ranks
 from unskew.evaluation.report import Report
@@ -33,6 +33,7 @@ from unskew.show.item_sections import moved_section
 from unskew.show.report_page import ReportPage
 from unskew.show.report_sections import made_section
 from unskew.text import count, enumerate_words, thousands
+from unskew.weights.alignment import is_date
 from unskew.weights.drift import Drift, drift
 
 MOVED = 8
@@ -207,7 +208,14 @@ def _make_timeline(
         grid = _afford_dates(grid, models, now)
     shared = {name: options[name] for name in (*_SHARED, *_FIT) if options.get(name) is not None}
     dates = [moment.label for moment in grid]
-    return timeline(log, models, reference=reference, dates=dates, items=items, **shared)
+    shared |= {"reference": reference, "dates": dates, "items": items}
+    learns = not all(traits_of(model).constant for model in models.values())
+    if learns and log.view == "all" and is_date(reference) and not options.get("quick"):
+        try:
+            return timeline(log, models, both_ends=True, **shared)
+        except EmptyError:  # too little time before the reference date, which verdicts say
+            pass
+    return timeline(log, models, **shared)
 
 
 def _find_baseline(baseline: Any) -> dict[str, Recommender]:
