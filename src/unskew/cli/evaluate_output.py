@@ -57,7 +57,8 @@ def print_report(report: Report) -> None:
         print_line(line)
     _print_changes(report.changes)
     if report.weights is not None and report.bound_holds:
-        print_line(describe_weights(report.weights))
+        fixed = any(change.bound_holds for change in report.changes)
+        print_line(describe_weights(report.weights, fixed=fixed))
     for comparison in report.comparisons:
         print_line(str(comparison))
     if not report.verdicts:  # else they stand below the verdicts
@@ -153,8 +154,10 @@ def _parts(change: Change) -> dict[str, Part]:
 
 
 def _bound(change: Change, name: str) -> str:
-    """What item weights can still be off by, beside what they do not explain."""
-    return "" if change.bound is None or "unexplained" not in name else f"{100 * change.bound:.2f}"
+    """What item weights can still be off by for a fixed list, beside what they do not explain."""
+    if change.bound is None or not change.bound_holds or "unexplained" not in name:
+        return ""
+    return f"{100 * change.bound:.2f}"
 
 
 def _points(part: Part) -> list[str]:

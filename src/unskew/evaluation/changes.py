@@ -229,8 +229,7 @@ class Change:
             return f". Item weights can still be off by {off}, {unknown}; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
-        more = ": what is unexplained can be bias of the log, which exposures would remove" * self.biased
-        return f". Item weights can still be off by {off} for a constant list, and by more for others{more}"
+        return ". What is unexplained can be bias of the log, which exposures would remove" * self.biased
 
 
 @dataclass(frozen=True)

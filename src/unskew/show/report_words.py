@@ -78,13 +78,16 @@ def describe_change_intervals(changes: Sequence[Change]) -> str:
     )
 
 
-def describe_weights(weights: ItemWeights) -> str:
-    """How the fit ended, how far a constant list can still be off, and at whose cost that was bought."""
-    return (
-        f"Weights: {weights.status}, the score of a constant algorithm is within "
-        f"{weights.bound:.4f} of its score at {weights.reference} "
-        f"({weights.report.bound_before:.4f} before){_describe_excluded(weights)}{_describe_new(weights)}."
-    )
+def describe_weights(weights: ItemWeights, *, fixed: bool) -> str:
+    """How the fit ended and at whose cost; for fixed lists, how far their scores can still be off."""
+    bound = ""
+    if fixed:
+        bound = (
+            f", the score of a fixed list is within {100 * weights.bound:.2f} points of its score at "
+            f"{weights.reference} ({100 * weights.report.bound_before:.2f} before), hit@5 within "
+            f"{100 * weights.worst(5):.2f} (worst@5)"
+        )
+    return f"Weights: {weights.status}{bound}{_describe_excluded(weights)}{_describe_new(weights)}."
 
 
 def _describe_new(weights: ItemWeights) -> str:
