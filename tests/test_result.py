@@ -243,3 +243,24 @@ def test_weights_far_out_of_range_are_shown_as_what_they_mean() -> None:
         "0.5 to 2, 2 items held out only where a user holds nothing else, 1 item held out wherever a user holds it"
     )
     assert explain_range(np.array([1e-200])) == "1 item held out only where a user holds nothing else"
+
+
+def test_every_result_with_a_table_shows_its_first_rows_in_a_notebook() -> None:
+    rows = [(user, f"<b>{item}</b>", item) for user in range(30) for item in range(user % 12 + 1)]
+    log = us.read_log({name: [row[k] for row in rows] for k, name in enumerate(("user", "item", "time"))})
+    before, now = log.at(6), log.at(11)
+    weights = us.fit_weights(now, reference=before)
+    ranks = us.rank_held_out("popular", now)
+    series = us.timeline(log, ["popular"], reference=6, dates=[6, 9, 11])
+    results = [
+        *(weights, us.drift(now, before), now.marginal(), ranks, us.report(log, ["popular"], at=11).scores),
+        *(us.sample_pairs(now, weights, sample=5), series),
+    ]
+    for result in results:
+        table, markup = result.to_arrow(), result._repr_html_()
+        assert markup.count("<tr>") == 1 + min(table.num_rows, 10)
+        for name in table.column_names:
+            assert f"<th>{name}</th>" in markup
+        assert "<b>" not in markup
+    assert "&lt;b&gt;0&lt;/b&gt;" in weights._repr_html_()
+    assert "ItemWeights: 12 rows, the first 10" in weights._repr_html_()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 from collections.abc import Iterator, Mapping
+from html import escape
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +15,9 @@ from unskew.errors import ColumnError, InputError, UnskewError, missing_column
 from unskew.text import count, first_line
 
 _PREFERRED = ("pandas", "polars")
+
+
+_SHOWN = 10  # rows of a table in a notebook
 
 
 def to_native(table: pa.Table, library: str | None) -> Any:
@@ -30,6 +34,34 @@ def to_native(table: pa.Table, library: str | None) -> Any:
 
         return polars.from_arrow(table)
     return table
+
+
+class ShownAsTable:
+    """A result that has a table: a notebook shows its first rows."""
+
+    def to_arrow(self) -> pa.Table:
+        """The table."""
+        raise NotImplementedError
+
+    def _repr_html_(self) -> str:
+        table = self.to_arrow()
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+        rows = [
+            "".join(f"<td>{escape(_show_cell(value))}</td>" for value in row.values())
+            for row in table.slice(0, _SHOWN).to_pylist()
+        ]
+        more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
+        caption = f"<caption>{type(self).__name__}: {count(table.num_rows, 'row')}{more}</caption>"
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _show_cell(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    if isinstance(value, list):
+        return ", ".join(map(_show_cell, value))
+    return "" if value is None else str(value)
 
 
 def _is_installed(name: str) -> bool:

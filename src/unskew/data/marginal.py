@@ -15,12 +15,12 @@ from unskew.data.policy import Policy
 from unskew.data.times import Label, require_label
 from unskew.errors import ColumnError, InputError, function
 from unskew.files import report_damage
-from unskew.frames import numbers_by_id, to_native
+from unskew.frames import ShownAsTable, numbers_by_id, to_native
 from unskew.table_files import read_parquet, require_format, require_kind, write_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Marginal:
+class Marginal(ShownAsTable):
     """The probability of each item at a date, and how it was computed.
 
     With this file the old log is not needed any more to weight a later one.

@@ -20,14 +20,14 @@ from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import refuse_protocols, weigh_there
 from unskew.evaluation.spark_sample import SampledSelection
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 from unskew.methods.method import Method
 from unskew.table_files import write_table
 from unskew.views.knowledge import Knowledge
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TestSet:
+class TestSet(ShownAsTable):
     """Held-out pairs to score any recommender on.
 
     Attributes

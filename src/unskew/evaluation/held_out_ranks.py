@@ -27,13 +27,13 @@ from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
 from unskew.evaluation.pair_sums import PairSums
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 
 AnyMetric = str | Metric | Callable[..., npt.ArrayLike]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HeldOutRanks:
+class HeldOutRanks(ShownAsTable):
     """The rank of each held-out item under one recommender, from 1; 0 if it was not among the best `depth`.
 
     Attributes

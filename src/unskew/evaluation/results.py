@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from unskew.data.date_columns import restore_dates
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 
 
 class GivesRow(Protocol):
@@ -21,7 +21,7 @@ class GivesRow(Protocol):
 Result = TypeVar("Result", bound=GivesRow)
 
 
-class Results(list[Result]):
+class Results(ShownAsTable, list[Result]):
     """A list of scores, changes or comparisons, which can be had as a table; in all else a list.
 
     Examples

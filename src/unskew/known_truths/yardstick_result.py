@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 from unskew.known_truths.seed_summary import summarise_coverage, summarise_rankings, summarise_rows
 from unskew.known_truths.world_profile import WORLDS, summarise_worlds
 from unskew.text import to_json_value
@@ -78,7 +78,7 @@ SUMMARY = pa.schema(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Yardstick:
+class Yardstick(ShownAsTable):
     """Every method beside the truth. Made by `unskew.yardstick`.
 
     Attributes
@@ -130,6 +130,10 @@ class Yardstick:
     def seeds(self) -> list[int]:
         """The seeds of the worlds."""
         return sorted(set(self.rows.column("seed").to_pylist()))
+
+    def to_arrow(self) -> pa.Table:
+        """The summary as an Arrow table."""
+        return self.summary
 
     def to_frame(self) -> Any:
         """The summary in pandas if it is installed, else in polars, else as an Arrow table."""

@@ -9,6 +9,7 @@ from typing import Any
 from unskew.data.times import Label
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
+from unskew.frames import ShownAsTable
 from unskew.text import to_json_value
 from unskew.weights.item_weights import ItemWeights
 
@@ -60,7 +61,7 @@ class CheckedThreshold:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Check:
+class Check(ShownAsTable):
     """What was found. Made by `unskew.check`.
 
     Attributes

@@ -21,7 +21,7 @@ from unskew.data.time_windows import Windows
 from unskew.data.times import Label
 from unskew.errors import FileError, InputError, function
 from unskew.files import is_file, report_damage
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.table_files import (
     read_arrays,
@@ -65,7 +65,7 @@ _FINITE = ("value", "low", "high", "bound", "probability")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Timeline:
+class Timeline(ShownAsTable):
     """Scores, item probabilities, divergences and bounds on a grid of dates. Made by `unskew.timeline`.
 
     Attributes

@@ -18,7 +18,7 @@ from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.engines.spark_log import SparkSnapshot
-from unskew.frames import to_native
+from unskew.frames import ShownAsTable, to_native
 from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.chance import Chance, measure_chance
@@ -26,7 +26,7 @@ from unskew.weights.fit_options import FitOptions
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Drift:
+class Drift(ShownAsTable):
     """What moved between a reference date and a snapshot.
 
     Attributes
