@@ -269,7 +269,7 @@ def test_a_check_shows_itself_in_lines_tables_and_json() -> None:
     assert (told["at"], told["reference"], told["passed"]) == (9, 0, False)
     assert [(one["threshold"], one["limit"]) for one in told["thresholds"]] == list(limits.given.items())
     well = us.check(us.read_log(SMALL), at=9, reference=0, thresholds={"max_drift": 0.5})
-    assert well.lines == ["All is well at 9 against 0: drift of the item mix 0.4167 (limit 0.5)."]
+    assert well.lines == ["No threshold is crossed at 9 against 0: drift of the item mix 0.4167 (limit 0.5)."]
 
 
 # Verdicts

@@ -42,8 +42,8 @@ def test_all_well_is_one_line_and_code_0() -> None:
     assert done.exit_code == 0
     (line,) = done.stdout.splitlines()
     assert line == (
-        "All is well at 9 against 0: drift of the item mix 0.4167 (limit 0.5); bound after weighting 0.0000 "
-        "(limit 0.01); users excluded 33.33 % (limit 50.00 %)."
+        "No threshold is crossed at 9 against 0: drift of the item mix 0.4167 (limit 0.5); bound after weighting "
+        "0.0000 (limit 0.01); users excluded 33.33 % (limit 50.00 %)."
     )
 
 

@@ -231,7 +231,7 @@ max-drift = 0.9
     run("evaluate")
     run("timeline", "--resume")
     assert "nothing was computed" in run("timeline", "--resume").stdout
-    assert run("check").stdout.startswith("All is well at 9 against 0")
+    assert run("check").stdout.startswith("No threshold is crossed at 9 against 0")
     assert pq.read_table("timeline.parquet").num_rows > 0
     assert pq.read_table("weights.parquet").num_rows == 3
 

@@ -91,7 +91,8 @@ def test_the_sentence_of_a_comparison_shows_both_populations(log: us.Log) -> Non
     assert str(comparison).endswith("(with at least 2 items)")
     [note] = found.notes
     assert note.startswith("75 % of this score is on users whose profile is empty")
-    assert "which may decide knn against popular (hit@5: -" in note
+    assert "Without these users knn minus popular is +" in note
+    assert " instead of -" in note
     told = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert set(told["with_profile"]) == {"difference", "low", "high", "users", "min_items"}
     assert told["empty_lists"] == [pytest.approx(0.75), 0.0]

@@ -129,7 +129,7 @@ def evaluate(
     if as_json:
         print_json(answer.to_dict())
         return
-    print_verdicts(answer)
+    print_verdicts(answer, details=details)
     if details or not answer.verdicts:
         if source.known.is_given:
             print_view(answer.view_report)

@@ -22,16 +22,17 @@ if TYPE_CHECKING:
     from unskew.evaluation.score import Score
 
 
-def print_verdicts(report: Report) -> None:
-    """The answers first, then one table of scores."""
+def print_verdicts(report: Report, *, details: bool) -> None:
+    """The answers first, then one table of scores unless details with all scores follow."""
     from unskew.show.verdict_text import has_few_hits, make_score_table
 
     print_answers(report)
-    if report.verdicts:
+    if report.verdicts and not details:
         head, rows = make_score_table(report)
         print_table(head, rows, left=2)
         if has_few_hits(report):
             print_line("* rests on fewer than 5 effective hits: its interval is conservative.")
+    if report.verdicts:
         print_notes(report)
 
 

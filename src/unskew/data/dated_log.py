@@ -75,12 +75,15 @@ class DatedLog:
     def check_dates(self, reference: Any, at: Any = None, *, ordered: bool = True) -> None:
         """Check two dates that are compared, the second by default the end of the log.
 
-        Both after the end of the log are refused. A reference that is not before the other date is worth a
-        warning, unless the dates need not be `ordered`.
+        Both after the end of the log are refused, and a reference after it if it is the only date. A reference
+        that is not before the other date is worth a warning, unless the dates need not be `ordered`.
         """
         then, now = self.moment(reference), self.moment(LAST if at is None else at)
-        if self.view == "all" and self._is_late(then) and self._is_late(now):
-            raise self._late_error(then, now)
+        if self.view == "all" and self._is_late(then):
+            if at is None or at == LAST:
+                raise self._late_error(then, then)
+            if self._is_late(now):
+                raise self._late_error(then, now)
         last = self.span[1]
         if not ordered or min(then.tick, last) < min(now.tick, last):
             return

@@ -112,15 +112,15 @@ class Comparison:
             + (f"; {self._describe_others()}" if self.with_profile is not None else "")
         )
 
-    def describe_populations(self, *, of_change: bool = False) -> str:
-        """That users without a profile may decide this comparison and, if it is a part of one, a change."""
+    def describe_populations(self) -> str:
+        """That users without a profile may decide this comparison."""
         others = self.with_profile
         assert others is not None
-        also = ", and the algorithm part of the change" if of_change else ""
-        rest = "there are no others" if others.users == 0 else f"{100 * others.difference:+z.2f} on the others"
-        shown = f"{100 * self.difference:+z.2f} points on all users; {rest}"
+        if others.users == 0:
+            return f"{self._describe_empty()}: there are no other users"
         return (
-            f"{self._describe_empty()}, which may decide {self.a} against {self.b}{also} ({self.metric}: {shown})"
+            f"{self._describe_empty()}. Without these users {self.a} minus {self.b} is "
+            f"{100 * others.difference:+z.2f} instead of {100 * self.difference:+z.2f} points {self.metric}"
         )
 
     def _describe_others(self) -> str:

@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
+from scipy.special import ndtr
+
 from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.levels import check_level
+from unskew.data.levels import check_level, critical_value
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.relative_times import LAST
@@ -28,6 +30,7 @@ from unskew.evaluation.comparison import Comparison, compare
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
+from unskew.evaluation.intervals import holm
 from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
@@ -150,6 +153,8 @@ def report(
     check_user_metrics(wanted, selection.sample)
     ran = None if baseline is None else name_baseline(baseline, named)
     at = LAST if at is None else at
+    if clean_before is not None:
+        logs[0].check_dates(clean_before)
     if is_date(reference):
         logs[0].check_dates(reference, at)
     request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
@@ -343,7 +348,7 @@ class _Evaluation:
             reference=None if weights is None else weights.reference,
             scores=Results(scores, frames),
             changes=Results(changes, frames),
-            comparisons=Results([_share_interval(each, changes) for each in self.comparisons], frames),
+            comparisons=Results(_share_intervals(self.comparisons, changes), frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             protocol=self.split.pairs.policy.protocol,
@@ -487,8 +492,7 @@ class _Evaluation:
         for comparison in self.comparisons:
             if comparison.with_profile is not None and ran in (comparison.a, comparison.b):
                 pairs.setdefault((comparison.a, comparison.b), comparison)
-        of_change = bool(self.splits) and self.baseline is not None
-        return [comparison.describe_populations(of_change=of_change) for comparison in pairs.values()]
+        return [comparison.describe_populations() for comparison in pairs.values()]
 
     @cached_property
     def comparisons(self) -> list[Comparison]:
@@ -503,6 +507,16 @@ class _Evaluation:
         ]
 
 
+def _share_intervals(comparisons: Sequence[Comparison], changes: Iterable[Change]) -> list[Comparison]:
+    """Comparisons with the intervals of changes if they are the same differences, corrected together again."""
+    shared = [_share_interval(each, changes) for each in comparisons]
+    for key in dict.fromkeys((each.metric, each.weighting) for each in shared):
+        places = [k for k, each in enumerate(shared) if (each.metric, each.weighting) == key]
+        for k, p in zip(places, holm([shared[k].p for k in places]), strict=True):
+            shared[k] = replace(shared[k], p_holm=float(p))
+    return shared
+
+
 def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Comparison:
     """A comparison with the interval of the part of a change that is the same difference: of one there is one."""
     for change in changes:
@@ -513,7 +527,11 @@ def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Compar
         limits = (change.algorithm.low, change.algorithm.high)
         if (comparison.a, comparison.b) != names:
             limits = (-limits[1], -limits[0])
-        return replace(comparison, low=limits[0], high=limits[1])
+        if not limits[0] < limits[1]:
+            return comparison
+        error = (limits[1] - limits[0]) / (2 * critical_value(comparison.level))
+        p = 2 * float(ndtr(-abs(comparison.difference) / error))
+        return replace(comparison, low=limits[0], high=limits[1], p=p)
     return comparison
 
 

@@ -34,7 +34,8 @@ from unskew.weights.item_weights import ItemWeights
 
 _FOLDS = 5  # that are proposed
 _AFTER = re.compile(r"--after[= ](\S+)")
-_UNDATED = re.compile(r"'?((?:\w+=)?table:(?![^\s']*[?&](?:from|date)=)[^\s']+)'?")  # in a command
+_UNDATED = re.compile(r"'?((?:\w+=)?table:[^\s'?.]+)(\.[\w.]+)?'?(?=\s|$)")  # lists without a date, in a command
+_DATES = re.compile(r" --(reference|at)[= ]\S+")
 _QUICK = (1.0,)  # fractions of the excess that a quick look removes
 
 
@@ -120,7 +121,8 @@ class VerdictPlan:
             for metric in self.metrics:
                 first = self._make_scenario(logged, pair, metric, AS_LOGGED, "all")
                 if self.report is not None and self._view is None:  # in which it has an interval already
-                    first = replace(first, difference=_find_difference(self.report.comparisons, pair, metric)[0])
+                    difference, p = _find_difference(self.report.comparisons, pair, metric)
+                    first = replace(first, difference=difference, p=p)
                 if all(scored[name].constant for name in pair):
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
@@ -152,8 +154,8 @@ class VerdictPlan:
         return None if view is None or view.view == "all" else view
 
     def _find_excesses(self, scored: Mapping[str, HeldOutRanks]) -> Excesses:
-        if self.start is None:
-            return Excesses({}, {}, "there is no reference date")
+        if self.start is None or self._is_reversed:
+            return Excesses({}, {}, "there is no earlier reference date")
         if all(ranks.constant for ranks in scored.values()):
             return Excesses({}, {})
         compared = {} if self.quick else {name: self.models[name] for name in scored}
@@ -190,8 +192,7 @@ class VerdictPlan:
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
-        share = min(max(view.share, 0.0), 1.0)
-        return replace(scenario, induced_share=Part(share, share, share))
+        return replace(scenario, induced_share=_assume(min(max(view.share, 0.0), 1.0)))
 
     def list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
         """The scenario of the user's knowledge, if there is any and it drops something."""
@@ -199,19 +200,24 @@ class VerdictPlan:
         if report is None or view is None:
             return []
         difference, p = _find_difference(report.comparisons, pair, metric)
-        scores = {score.recommender: score.value for score in report.scores if score.metric == metric.name}
+        scores = {
+            score.recommender: score.value  # weighted ones come after raw ones
+            for score in report.scores
+            if (score.metric, score.view, str(score.at)) == (metric.name, view.view, str(report.at))
+            and score.segment is None
+        }
         trusted = all(
             traits_of(self.models[name]).constant or view.is_trusted_for(name, str(self.models[name]))
             for name in pair
         )
-        share = view.dropped_pairs / max(view.pairs, 1)
+        share = min(view.dropped_pairs / max(self._count_since(), 1), 1.0)
         return [
             Scenario(
                 f"the view {view.view}",
                 view.view,
                 difference,
                 _divide(difference, scores.get(pair[1], math.nan)),
-                Part(share, share, share),
+                _assume(share),
                 view.placebo,
                 trusted,
                 p,
@@ -233,6 +239,7 @@ class VerdictPlan:
             decision, reason = "undecided", problem
         else:
             reason = describe_reason(scenarios, decision, self.start, excesses.find_most(pair))
+            reason += self._describe_distrust(scenarios)
         trusted = any(scenario.trusted for scenario in scenarios)
         assumption = self._describe_assumption(trusted)
         first, second = (_score(scored[name], metric, weights) for name in pair)
@@ -261,6 +268,8 @@ class VerdictPlan:
         """What forbids a decision, whatever the scenarios say; nothing if nothing does."""
         fixed = all(one.constant for one in ranks)
         known = any(scenario.trusted for scenario in scenarios)
+        if self._is_reversed:
+            return f"The reference date {self.since} is not before the date of the evaluation, {self.until}"
         external = [one.recommender for one in ranks if one.held_out.kind == "external"]
         if external and self.protocol == "leave-one-out":
             return (
@@ -269,8 +278,8 @@ class VerdictPlan:
             )
         if external:
             return (
-                f"The lists of {enumerate_words(external)} do not say from when they are, and may hold what has "
-                "to be found: say it with ?from=DATE in the spec, or in a column of dates"
+                f"The lists of {enumerate_words(external)} do not say from when they are, and may contain what "
+                "has to be found: say it with ?from=DATE in the spec, or in a column of dates"
             )
         seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
         if seen:
@@ -283,6 +292,8 @@ class VerdictPlan:
             return f"The two were fitted without different things ({kinds}), so that scores cannot be compared"
         if math.isnan(scenarios[0].difference.low):
             return "The difference as logged has no interval, since too few users can be compared"
+        if self.quick:
+            return "This was a quick look at the log and one stand-in for production, which never decides"
         if known or fixed:
             return "" if self.since is not None else "Without a reference date nothing says what was usual"
         if self.start is None:
@@ -293,9 +304,24 @@ class VerdictPlan:
             )
         if excesses.problem:
             return f"What recommendations may have caused cannot be estimated: {excesses.problem}"
-        if self.quick:
-            return "This was a quick look at the log and one stand-in for production, which never decides"
         return ""
+
+    @property
+    def _is_reversed(self) -> bool:
+        """Whether the reference date is not before the date of the evaluation."""
+        return self.since is not None and self.log.moment(self.since).tick >= self.log.moment(self.until).tick
+
+    def _count_since(self) -> int:
+        """How many interactions of the log are after the reference date, up to the date of the evaluation."""
+        first = -math.inf if self.start is None else self.log.moment(self.start).tick
+        return int(((self.log.time > first) & (self.log.time <= self.log.moment(self.until).tick)).sum())
+
+    def _describe_distrust(self, scenarios: Sequence[Scenario]) -> str:
+        """Why what the user knows does not narrow the range; nothing if it does, or if nothing is known."""
+        view = self._view
+        if view is None or any(scenario.trusted for scenario in scenarios):
+            return ""
+        return f". The view {view.view} does not narrow that ({view.test or 'not tested for both'})"
 
     def _describe_assumption(self, trusted: bool) -> str:
         if self.start is None:
@@ -310,26 +336,34 @@ class VerdictPlan:
         """Commands that would settle it, the most useful first."""
         if decision != "undecided":
             return
+        if self._is_reversed:
+            reference, at = choose_dates(self.log, ())
+            yield f"{_DATES.sub('', self.command)} --reference {reference} --at {at}"
+            return
         if any(one.held_out.kind in ("external", "profile") for one in ranks):
             if not any(one.held_out.kind == "external" for one in ranks):
-                yield f"{self.command} --folds {_FOLDS}"
+                yield f"{self._full_command} --folds {_FOLDS}"
             yield self._hold_out_by_time()
             return
         if self.start is None:
             reference, _ = choose_dates(self.log, ())
-            yield f"{self.command} --reference {reference}"
+            yield f"{self._full_command} --reference {reference}"
             return
         if self.quick:
-            yield self.command.replace(" --quick", "")
+            yield self._full_command
             return
-        given = self.command
-        if " --exposures " not in given and " --exposed " not in given:
-            yield f"{given} --exposures shown.parquet"
-        if " --holdout " not in given:
-            production = "" if " --production " in given else " --production auto"
-            yield f"{given} --holdout never_shown.csv{production}"
-        if " --campaign " not in given:
-            yield f"{given} --campaign START:END"
+        command = self.command
+        if " --exposures " not in command and " --exposed " not in command:
+            yield f"{command} --exposures shown.parquet"
+        if " --holdout " not in command:
+            production = "" if " --production " in command else " --production auto"
+            yield f"{command} --holdout never_shown.csv{production}"
+        if " --campaign " not in command:
+            yield f"{command} --campaign START:END"
+
+    @property
+    def _full_command(self) -> str:
+        return self.command.replace(" --quick", "")
 
     def _hold_out_by_time(self) -> str:
         """The command for lists and models that may have seen what is held out: what came after a date."""
@@ -338,7 +372,7 @@ class VerdictPlan:
         since = date[1] if date else "DATE" if after is None else str(after)
         if self.log.axis.is_calendar:
             since = since.split("T")[0]
-        dated = _UNDATED.sub(lambda spec: f"'{spec[1]}{'&' if '?' in spec[1] else '?'}from={since}'", self.command)
+        dated = _UNDATED.sub(rf"'\1_until_{since}\2?from={since}'", self._full_command)
         return dated if date else f"{dated} --after {since}"
 
 
@@ -364,6 +398,11 @@ def _find_difference(
 
 def _score(ranks: HeldOutRanks, metric: Metric, weights: ItemWeights | None) -> float:
     return float(ranks.score(metric, None if isinstance(metric, UserMetric) else weights).value)
+
+
+def _assume(share: float) -> Part:
+    """A share that a scenario assumes: it has no interval."""
+    return Part(share, math.nan, math.nan)
 
 
 def _divide(difference: Part, baseline: float) -> Part | None:

@@ -148,7 +148,10 @@ class Verdict:
             return self._put_condition(sentence)
         if math.isnan(self.low):
             return f"Undecided: {self.recommender} against {self.baseline}, {self.metric}"
-        return f"Undecided: {self.recommender} against {self.baseline} is {points}"
+        sentence = f"Undecided: {self.recommender} against {self.baseline} is {points}"
+        if self.conditional and self.since is not None:
+            sentence += f" if nothing was recommended before {self.since}"
+        return sentence
 
     def __str__(self) -> str:
         return f"{self.headline}. {self.reason}."
@@ -258,7 +261,10 @@ def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: An
         return f"This rests on {trusted[0].name}, which passed its test on this log"
     if most == 0:
         return f"No stand-in for production explains any of the interactions since {since}"
-    caused = f"a quarter more than the {percent(most, 0)} that our best stand-in for production explains"
+    largest = max((s.induced_share.value for s in scenarios if s.induced_share), default=most)
+    caused = "all of it" if largest >= 1 else f"{percent(largest, 0)}, more than any of our stand-ins explains"
     if decision == "undecided":
-        return f"It depends on how much of the log since {since} recommendations caused: from nothing to {caused}"
-    return f"This holds whether recommendations since {since} caused none of the interactions or {caused}"
+        return (
+            f"It depends on how much of the log since {since} recommendations caused: from none of it to {caused}"
+        )
+    return f"This holds if recommendations caused none of the log since {since}, and if they caused {caused}"

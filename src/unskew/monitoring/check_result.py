@@ -95,11 +95,11 @@ class Check(ShownAsTable):
 
     @property
     def lines(self) -> list[str]:
-        """One line for each threshold that is crossed or undecided, or one that says that all is well."""
+        """One line for each threshold that is crossed or undecided, or one that says that none is."""
         if not self.passed:
             return [one.message for one in self.thresholds if one.crossed or one.decision == "undecided"]
         summaries = "; ".join(one.summary for one in self.thresholds)
-        return [f"All is well at {self._dates}: {summaries}."]
+        return [f"No threshold is crossed at {self._dates}: {summaries}."]
 
     @property
     def metrics(self) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +40,13 @@ def verdict_sections(report: Report) -> list[Section]:
     about = describe_test_set(report)
     if _is_one_pair(verdicts):
         first, *others = verdicts
-        sections = [replace(make_card(first, about), title="The verdict", anchor="answer", tone="verdict")]
+        card = make_card(first, about, _find_logged(report, first))
+        sections = [replace(card, title="The verdict", anchor="answer", tone="verdict")]
         sections += [
-            replace(make_card(verdict, about), title=f"By {verdict.metric}", level=3) for verdict in others
+            replace(
+                make_card(verdict, about, _find_logged(report, verdict)), title=f"By {verdict.metric}", level=3
+            )
+            for verdict in others
         ]
     else:
         sections = [_summarize(verdicts, about)]
@@ -50,7 +54,20 @@ def verdict_sections(report: Report) -> list[Section]:
     return [*sections, *_make_requests(verdicts)]
 
 
-def make_card(verdict: Verdict, about: str = "") -> Section:
+def _find_logged(report: Report, verdict: Verdict) -> dict[str, float]:
+    """The scores that the team knows, by recommender: of the log as it is, without weights if there are any."""
+    if report.weights is None:
+        return {}
+    return {
+        score.recommender: score.value
+        for score in report.scores
+        if (score.view, score.weighting, score.metric) == ("all", "raw", verdict.metric)
+        and score.segment is None
+        and str(score.at) == str(report.at)
+    }
+
+
+def make_card(verdict: Verdict, about: str = "", logged: Mapping[str, float] | None = None) -> Section:
     """One verdict: the answer, the range with its scenarios, both scores, and the reason."""
     answer = describe_answer(verdict)
     chart = None if math.isnan(verdict.low) else adapt_chart(_draw_ranges([verdict]))
@@ -64,14 +81,14 @@ def make_card(verdict: Verdict, about: str = "") -> Section:
         caption=caption,
         label=f"{answer} {caption}",
         adapts=True,
-        facts=list_facts(verdict, f"{verdict.metric}{about}"),
+        facts=list_facts(verdict, f"{verdict.metric}{about}", logged),
     )
 
 
 def describe_chart(verdict: Verdict) -> str:
     """How to read the chart of a range."""
     counted, scenarios = list_counted(verdict), verdict.scenarios
-    parts = ["The bar is the range; the diamond is the difference as logged."]
+    parts = ["The bar is the range; the diamond is the difference if recommendations caused nothing."]
     if len(scenarios) > 1:
         ticks = f"Each mark is one of {len(scenarios)} assumptions about how much recommendations caused"
         share = f", from none to {percent(verdict.most_induced, 0)} of the interactions"
@@ -135,8 +152,8 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
     text = f"Of {len(verdicts)} comparisons: {text}."
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
-        f"The difference in {metric}{about}. Bars are ranges, diamonds the difference as logged, and the other "
-        "marks assumptions about how much recommendations caused. A bar that crosses 0 shows no winner."
+        f"The difference in {metric}{about}. Bars are ranges, diamonds the difference if recommendations caused "
+        "nothing, and other marks assumptions about how much they caused. A bar that crosses 0 shows no winner."
     )
     return Section(
         "The verdicts",

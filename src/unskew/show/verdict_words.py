@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from unskew.drawing.page import Fact, Status
 from unskew.evaluation.verdict import AS_LOGGED, Decision, Scenario, Verdict
@@ -101,7 +101,8 @@ def describe_basis(verdict: Verdict) -> str:
             return reason
         winner = "gain" if logged.value > 0 else "loss"
         return (
-            f"{reason} Until this is settled, {_points(logged.value)} points as logged are no proof of a {winner}."
+            f"{reason} Until this is settled, the {_points(logged.value)} points that the log shows are no proof "
+            f"of a {winner}."
         )
     if verdict.conditional and verdict.since is not None:
         return (
@@ -123,14 +124,27 @@ def list_requests(verdicts: Sequence[Verdict]) -> list[str]:
     return list(requests)
 
 
-def list_facts(verdict: Verdict, about: str = "") -> list[Fact]:
-    """Both scores, the relative lift and the users."""
+def list_facts(verdict: Verdict, about: str = "", logged: Mapping[str, float] | None = None) -> list[Fact]:
+    """Both scores, the relative lift and the users; `logged` are the scores without item weights, by name."""
+
+    def describe(name: str, text: str) -> str:
+        value = (logged or {}).get(name)
+        return text if value is None else f"{text}; {_score(value)} without weights"
+
     counted = list_counted(verdict)
     lifts = [scenario.relative for scenario in counted if scenario.relative is not None]
     main = next((scenario for scenario in counted if scenario.trusted), verdict.as_logged)
     facts = [
-        Fact(f"v1: {show_name(verdict.baseline, 28)}", _score(verdict.score_baseline), about),
-        Fact(f"v2: {show_name(verdict.recommender, 28)}", _score(verdict.score), "on the same test set"),
+        Fact(
+            f"v1: {show_name(verdict.baseline, 28)}",
+            _score(verdict.score_baseline),
+            describe(verdict.baseline, about),
+        ),
+        Fact(
+            f"v2: {show_name(verdict.recommender, 28)}",
+            _score(verdict.score),
+            describe(verdict.recommender, "on the same test set"),
+        ),
     ]
     if main.relative is not None and not math.isnan(main.relative.value):
         span = ""
