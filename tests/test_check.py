@@ -334,7 +334,7 @@ def test_knowledge_counts_in_the_verdicts_of_a_check(world: us.World) -> None:
     assert result.report is not None
     plan: Any = result.report.verdict_plan
     assert plan.log is world.log  # as logged is a scenario, whatever is known
-    assert plan.knowledge.view_report.view == "outside"
+    assert plan.report.view_report.view == "outside"
 
 
 @pytest.mark.parametrize(

@@ -106,7 +106,7 @@ def test_the_sentence_of_a_comparison_shows_both_populations(log: us.Log) -> Non
 def test_a_change_against_a_baseline_has_the_note_too(log: us.Log) -> None:
     found = us.report(log, ["knn"], baseline="popular", at=NOW, reference=BEFORE, refit=0)
     assert found.changes[0].algorithm is not None
-    assert [note for note in found.notes if "and the algorithm part of the change" in note]
+    assert [note for note in found.notes if "Without these users knn minus popular is" in note]
 
 
 def test_recommenders_that_answer_alike_are_compared_without_a_word(log: us.Log) -> None:

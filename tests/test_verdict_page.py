@@ -189,7 +189,7 @@ def test_an_undecided_page_asks_for_things_that_people_have(plain: Report) -> No
     text = _words(_page(plain, _verdict()))
     for request in (EXPOSURES, HOLDOUT, CAMPAIGNS):
         assert request in text
-    assert "+5.0 points as logged are no proof of a gain" in text
+    assert "+5.0 points that the log shows are no proof of a gain" in text
     assert RUNNER in text
 
 
