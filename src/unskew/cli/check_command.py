@@ -15,6 +15,7 @@ from unskew.cli.shared_options import (
     at_option,
     change_options,
     check_specs,
+    clean_before_option,
     fit_options,
     log_options,
     metrics_option,
@@ -87,6 +88,7 @@ from unskew.text import escape_controls
     help="Fail if the verdict on a recommender is 'worse' than --baseline, or than the first -r. An undecided "
     "verdict is shown, and does not fail.",
 )
+@clean_before_option
 @recommenders_option
 @metrics_option
 @fit_options
@@ -104,6 +106,7 @@ def check(
     max_unexplained_relative: float | None,
     min_effective_pairs: float | None,
     fail_if: str | None,
+    clean_before: str | None,
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
@@ -164,6 +167,7 @@ def check(
         knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
         view=source.known.view,
         draws=draws,
+        clean_before=clean_before,
         **source.priors(),
         **selection,
         **fit.keywords(log),

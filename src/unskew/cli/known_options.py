@@ -62,8 +62,8 @@ class KnownOptions:
         "stand-in.",
     )
     view: str | None = _known_field(
-        type=click.Choice(["all", "organic", "outside", "thinned", "kept"]),
-        help="View of the log to evaluate on.  [default: the best that the options above allow]",
+        type=click.Choice(["auto", "all", "organic", "outside", "thinned", "kept"]),
+        help="View of the log to evaluate on.  [default: auto, the best that the options above allow]",
     )
 
     @property

@@ -47,6 +47,7 @@ def check(
     knowledge: Knowledge | None = None,
     view: str | None = None,
     draws: int = 1,
+    clean_before: Any = None,
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],
 ) -> Check:
@@ -59,6 +60,8 @@ def check(
         otherwise.
     knowledge, view, draws
         As for `report`: the figures are those of the view that they allow.
+    clean_before
+        As for `report`: before this nothing was recommended, so that verdicts have no condition.
     thresholds
         What to watch: `Thresholds`, or a mapping of their names to limits.
 
@@ -104,6 +107,7 @@ def check(
             knowledge=knowledge,
             view=view,
             draws=draws,
+            clean_before=clean_before,
             options=options,
             **more,
         )
