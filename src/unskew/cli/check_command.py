@@ -69,7 +69,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="X",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="The same as a share of the score at the date of --reference: 0.1 is a tenth.",
 )
 @grouped_option(
@@ -77,7 +76,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="N",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="Smallest effective number of held-out interactions behind weighted scores.",
 )
 @grouped_option(
