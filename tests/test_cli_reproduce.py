@@ -14,7 +14,7 @@ import pytest
 import unskew as us
 from unskew.reproduction.experiment import check_target
 
-SMALL = ["--users", "800", "--items", "600", "--seeds", "1", "--every", "100"]
+SMALL = ["--users", "500", "--items", "400", "--seeds", "1", "--every", "125"]
 
 
 def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:

@@ -24,7 +24,7 @@ from unskew.cli import main
 from unskew.reading.formats import FORMATS
 
 ROOT = Path(us.__file__).parents[2]
-CASES = 150
+CASES = 100
 
 
 def run_python(arguments: list[str], findings: Path) -> subprocess.CompletedProcess[str]:

@@ -314,7 +314,7 @@ MODELS: list[Any] = [
 
 
 @pytest.mark.parametrize("model", MODELS, ids=str)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(events=events_of(14, users="abcde", items=5, least=4))
 def test_a_list_is_empty_if_a_model_without_the_pair_recommends_nothing(model: Any, events: list[Event]) -> None:
     snapshot = us.read_log(columns(events)).at(NOW).number_by_id()
