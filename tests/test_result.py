@@ -252,7 +252,7 @@ def test_every_result_with_a_table_shows_its_first_rows_in_a_notebook() -> None:
     weights = us.fit_weights(now, reference=before)
     ranks = us.rank_held_out("popular", now)
     series = us.timeline(log, ["popular"], reference=6, dates=[6, 9, 11])
-    results = [
+    results: list[Any] = [
         *(weights, us.drift(now, before), now.marginal(), ranks, us.report(log, ["popular"], at=11).scores),
         *(us.sample_pairs(now, weights, sample=5), series),
     ]

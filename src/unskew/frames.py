@@ -6,7 +6,7 @@ import contextlib
 import importlib.util
 from collections.abc import Iterator, Mapping
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
 import narwhals as nw
 import pyarrow as pa
@@ -36,24 +36,25 @@ def to_native(table: pa.Table, library: str | None) -> Any:
     return table
 
 
-class ShownAsTable:
-    """A result that has a table: a notebook shows its first rows."""
+class GivesArrow(Protocol):
+    """A result that has a table."""
 
     def to_arrow(self) -> pa.Table:
         """The table."""
-        raise NotImplementedError
 
-    def _repr_html_(self) -> str:
-        table = self.to_arrow()
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
-        rows = [
-            "".join(f"<td>{escape(_show_cell(value))}</td>" for value in row.values())
-            for row in table.slice(0, _SHOWN).to_pylist()
-        ]
-        more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
-        caption = f"<caption>{type(self).__name__}: {count(table.num_rows, 'row')}{more}</caption>"
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+def show_as_table(result: GivesArrow) -> str:
+    """The first rows of a result as HTML: its `_repr_html_`, which a notebook shows."""
+    table = result.to_arrow()
+    head = "".join(f"<th>{escape(name)}</th>" for name in table.column_names)
+    rows = [
+        "".join(f"<td>{escape(_show_cell(value))}</td>" for value in row.values())
+        for row in table.slice(0, _SHOWN).to_pylist()
+    ]
+    more = f", the first {_SHOWN}" if table.num_rows > _SHOWN else ""
+    caption = f"<caption>{type(result).__name__}: {count(table.num_rows, 'row')}{more}</caption>"
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _show_cell(value: Any) -> str:

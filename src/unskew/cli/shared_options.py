@@ -176,7 +176,7 @@ quick_option = grouped_option(
 by_option = grouped_option(
     "--by", metavar="COLUMN", group=Group.COMPARE, help="Also score each value of this column of the log."
 )
-_declare_recommenders = functools.partial(
+declare_recommenders = functools.partial(
     grouped_option,
     "-r",
     "--recommender",
@@ -187,7 +187,7 @@ _declare_recommenders = functools.partial(
     everyday=True,
     help="Recommender to score. Repeatable.",
 )
-recommenders_option = _declare_recommenders()
+recommenders_option = declare_recommenders()
 metrics_option = grouped_option(
     "-m",
     "--metric",
@@ -322,7 +322,7 @@ def limit_options(function: Function) -> Function:
 
 def score_options(function: Function) -> Function:
     """Add -r and -m: the command gets `recommenders` and `metrics`."""
-    return decorate(function, [_declare_recommenders(required=True), metrics_option])
+    return decorate(function, [declare_recommenders(required=True), metrics_option])
 
 
 def split_options(function: Function) -> Function:

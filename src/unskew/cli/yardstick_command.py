@@ -11,7 +11,13 @@ from unskew.cli.file_name import FILE
 from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
 from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import base_options, limit_options, output_option, show_options
+from unskew.cli.shared_options import (
+    base_options,
+    declare_recommenders,
+    limit_options,
+    output_option,
+    show_options,
+)
 from unskew.errors import InputError
 from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
@@ -85,14 +91,7 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
     everyday=True,
     help="Method to run. Repeatable.  [default: all]",
 )
-@grouped_option(
-    "-r",
-    "--recommender",
-    "recommenders",
-    multiple=True,
-    metavar="[NAME=]SPEC",
-    group=Group.COMPARE,
-    everyday=True,
+@declare_recommenders(
     help="Recommender to score; g1 and g2 are fixed lists of items recommended most and "
     "least. Repeatable.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )

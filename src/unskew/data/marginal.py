@@ -15,12 +15,12 @@ from unskew.data.policy import Policy
 from unskew.data.times import Label, require_label
 from unskew.errors import ColumnError, InputError, function
 from unskew.files import report_damage
-from unskew.frames import ShownAsTable, numbers_by_id, to_native
+from unskew.frames import numbers_by_id, show_as_table, to_native
 from unskew.table_files import read_parquet, require_format, require_kind, write_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Marginal(ShownAsTable):
+class Marginal:
     """The probability of each item at a date, and how it was computed.
 
     With this file the old log is not needed any more to weight a later one.
@@ -111,6 +111,8 @@ class Marginal(ShownAsTable):
     def to_arrow(self) -> pa.Table:
         """Columns item and probability."""
         return pa.table({"item": self.items, "probability": self.probabilities})
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """Columns item and probability, in the dataframe library that the log came in."""

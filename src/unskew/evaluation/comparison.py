@@ -6,17 +6,20 @@ Only users (or draws) on whom the two differ tell anything about the difference;
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
 from typing import Any, TypedDict
 
 import numpy as np
+from scipy.special import ndtr
 
 from unskew.checks import require_instance
+from unskew.data.levels import critical_value
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
+from unskew.evaluation.changes import Change
 from unskew.evaluation.held_out import MEANINGS
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
@@ -243,6 +246,34 @@ def compare(
     corrected = holm([c.p for c in found])
     told = [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
     return Results(told, ranks[0].snapshot.log.frames)
+
+
+def share_intervals(comparisons: Sequence[Comparison], changes: Iterable[Change]) -> list[Comparison]:
+    """Comparisons with the intervals of changes if they are the same differences, corrected together again."""
+    shared = [_share_interval(each, changes) for each in comparisons]
+    for key in dict.fromkeys((each.metric, each.weighting) for each in shared):
+        places = [k for k, each in enumerate(shared) if (each.metric, each.weighting) == key]
+        for k, p in zip(places, holm([shared[k].p for k in places]), strict=True):
+            shared[k] = replace(shared[k], p_holm=float(p))
+    return shared
+
+
+def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Comparison:
+    """A comparison with the interval of the part of a change that is the same difference: of one there is one."""
+    for change in changes:
+        names = (change.recommender, change.baseline)
+        same = change.metric == comparison.metric and comparison.weighting == "weighted"
+        if change.algorithm is None or not same or {comparison.a, comparison.b} != set(names):
+            continue
+        limits = (change.algorithm.low, change.algorithm.high)
+        if (comparison.a, comparison.b) != names:
+            limits = (-limits[1], -limits[0])
+        if not limits[0] < limits[1]:
+            return comparison
+        error = (limits[1] - limits[0]) / (2 * critical_value(comparison.level))
+        p = 2 * float(ndtr(-abs(comparison.difference) / error))
+        return replace(comparison, low=limits[0], high=limits[1], p=p)
+    return comparison
 
 
 class _Populations(TypedDict):

@@ -20,14 +20,14 @@ from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import refuse_protocols, weigh_there
 from unskew.evaluation.spark_sample import SampledSelection
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.methods.method import Method
 from unskew.table_files import write_table
 from unskew.views.knowledge import Knowledge
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class TestSet(ShownAsTable):
+class TestSet:
     """Held-out pairs to score any recommender on.
 
     Attributes
@@ -55,6 +55,8 @@ class TestSet(ShownAsTable):
     def to_arrow(self) -> pa.Table:
         """The table."""
         return self.table
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The table in the dataframe library that the log came in."""

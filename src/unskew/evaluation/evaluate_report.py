@@ -11,11 +11,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Unpack
 
-from scipy.special import ndtr
-
 from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.levels import check_level, critical_value
+from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.relative_times import LAST
@@ -26,11 +24,10 @@ from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.averaged_draws import average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import Change, Split, explain_split
-from unskew.evaluation.comparison import Comparison, compare
+from unskew.evaluation.comparison import Comparison, compare, share_intervals
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
-from unskew.evaluation.intervals import holm
 from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
@@ -348,7 +345,7 @@ class _Evaluation:
             reference=None if weights is None else weights.reference,
             scores=Results(scores, frames),
             changes=Results(changes, frames),
-            comparisons=Results(_share_intervals(self.comparisons, changes), frames),
+            comparisons=Results(share_intervals(self.comparisons, changes), frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
             protocol=self.split.pairs.policy.protocol,
@@ -505,34 +502,6 @@ class _Evaluation:
             for weights in self._weightings_of(metric)
             for comparison in compare(*self.ranks, metric=metric, weights=weights, level=self.level)
         ]
-
-
-def _share_intervals(comparisons: Sequence[Comparison], changes: Iterable[Change]) -> list[Comparison]:
-    """Comparisons with the intervals of changes if they are the same differences, corrected together again."""
-    shared = [_share_interval(each, changes) for each in comparisons]
-    for key in dict.fromkeys((each.metric, each.weighting) for each in shared):
-        places = [k for k, each in enumerate(shared) if (each.metric, each.weighting) == key]
-        for k, p in zip(places, holm([shared[k].p for k in places]), strict=True):
-            shared[k] = replace(shared[k], p_holm=float(p))
-    return shared
-
-
-def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Comparison:
-    """A comparison with the interval of the part of a change that is the same difference: of one there is one."""
-    for change in changes:
-        names = (change.recommender, change.baseline)
-        same = change.metric == comparison.metric and comparison.weighting == "weighted"
-        if change.algorithm is None or not same or {comparison.a, comparison.b} != set(names):
-            continue
-        limits = (change.algorithm.low, change.algorithm.high)
-        if (comparison.a, comparison.b) != names:
-            limits = (-limits[1], -limits[0])
-        if not limits[0] < limits[1]:
-            return comparison
-        error = (limits[1] - limits[0]) / (2 * critical_value(comparison.level))
-        p = 2 * float(ndtr(-abs(comparison.difference) / error))
-        return replace(comparison, low=limits[0], high=limits[1], p=p)
-    return comparison
 
 
 def _is_valid(model: Recommender, split: HeldOutSplit) -> bool | None:

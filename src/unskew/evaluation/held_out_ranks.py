@@ -27,13 +27,13 @@ from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
 from unskew.evaluation.pair_sums import PairSums
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 
 AnyMetric = str | Metric | Callable[..., npt.ArrayLike]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HeldOutRanks(ShownAsTable):
+class HeldOutRanks:
     """The rank of each held-out item under one recommender, from 1; 0 if it was not among the best `depth`.
 
     Attributes
@@ -198,6 +198,8 @@ class HeldOutRanks(ShownAsTable):
                 "grade": pa.array(grades, mask=np.isnan(grades)),
             }
         )
+
+    _repr_html_ = show_as_table
 
     def to_frame(self, weights: Weights = None) -> Any:
         """The same in the dataframe library that the log came in."""

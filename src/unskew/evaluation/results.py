@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from unskew.data.date_columns import restore_dates
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 
 
 class GivesRow(Protocol):
@@ -21,7 +21,7 @@ class GivesRow(Protocol):
 Result = TypeVar("Result", bound=GivesRow)
 
 
-class Results(ShownAsTable, list[Result]):
+class Results(list[Result]):
     """A list of scores, changes or comparisons, which can be had as a table; in all else a list.
 
     Examples
@@ -40,6 +40,8 @@ class Results(ShownAsTable, list[Result]):
     def to_arrow(self) -> pa.Table:
         """One row each; a figure with an interval has columns such as item_mix, item_mix_low, item_mix_high."""
         return pa.Table.from_pylist([one.to_row() for one in self])
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """One row each, in the dataframe library that the log came in; dates are dates."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.known_truths.seed_summary import summarise_coverage, summarise_rankings, summarise_rows
 from unskew.known_truths.world_profile import WORLDS, summarise_worlds
 from unskew.text import to_json_value
@@ -78,7 +78,7 @@ SUMMARY = pa.schema(
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Yardstick(ShownAsTable):
+class Yardstick:
     """Every method beside the truth. Made by `unskew.yardstick`.
 
     Attributes
@@ -134,6 +134,8 @@ class Yardstick(ShownAsTable):
     def to_arrow(self) -> pa.Table:
         """The summary as an Arrow table."""
         return self.summary
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The summary in pandas if it is installed, else in polars, else as an Arrow table."""

@@ -9,7 +9,7 @@ from typing import Any
 from unskew.data.times import Label
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
-from unskew.frames import ShownAsTable
+from unskew.frames import show_as_table
 from unskew.text import to_json_value
 from unskew.weights.item_weights import ItemWeights
 
@@ -61,7 +61,7 @@ class CheckedThreshold:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Check(ShownAsTable):
+class Check:
     """What was found. Made by `unskew.check`.
 
     Attributes
@@ -126,6 +126,8 @@ class Check(ShownAsTable):
     def to_arrow(self) -> Any:
         """One row for each threshold."""
         return self.thresholds.to_arrow()
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """One row for each threshold, in the dataframe library that the log came in."""

@@ -21,7 +21,7 @@ from unskew.data.time_windows import Windows
 from unskew.data.times import Label
 from unskew.errors import FileError, InputError, function
 from unskew.files import is_file, report_damage
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.table_files import (
     read_arrays,
@@ -65,7 +65,7 @@ _FINITE = ("value", "low", "high", "bound", "probability")
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Timeline(ShownAsTable):
+class Timeline:
     """Scores, item probabilities, divergences and bounds on a grid of dates. Made by `unskew.timeline`.
 
     Attributes
@@ -126,6 +126,8 @@ class Timeline(ShownAsTable):
     def to_arrow(self) -> pa.Table:
         """The rows."""
         return self.rows
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The rows in the dataframe library that the log came in; see `unskew.frames.to_native`.

@@ -21,7 +21,7 @@ from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Label
 from unskew.engines.spark_log import require_log_here
 from unskew.errors import function
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.weights.burst_cells import BurstCells
 
 _RECENT = 20  # quiet cells that say what is usual
@@ -73,7 +73,7 @@ class Burst:
 
 
 @dataclass(frozen=True, eq=False)
-class Bursts(ShownAsTable):
+class Bursts:
     """The bursts of a log, in the order of time.
 
     Attributes
@@ -107,6 +107,8 @@ class Bursts(ShownAsTable):
     def to_arrow(self) -> pa.Table:
         """The cells of time as an Arrow table."""
         return self.cells
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The cells of time, in the dataframe library that the log came in."""

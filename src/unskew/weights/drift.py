@@ -18,7 +18,7 @@ from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.engines.spark_log import SparkSnapshot
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.chance import Chance, measure_chance
@@ -26,7 +26,7 @@ from unskew.weights.fit_options import FitOptions
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Drift(ShownAsTable):
+class Drift:
     """What moved between a reference date and a snapshot.
 
     Attributes
@@ -115,6 +115,8 @@ class Drift(ShownAsTable):
                 "change": self.change,
             }
         )
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The same in the dataframe library that the log came in."""

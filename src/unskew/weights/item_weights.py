@@ -27,7 +27,7 @@ from unskew.engines import open_population
 from unskew.engines.spark import SparkWeighting
 from unskew.engines.spark_log import SparkSnapshot, require_local
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
-from unskew.frames import ShownAsTable, to_native
+from unskew.frames import show_as_table, to_native
 from unskew.text import short_percent
 from unskew.weights.fit_explanation import explain_fit
 from unskew.weights.fit_options import FitOptions
@@ -37,7 +37,7 @@ from unskew.weights.weights_file import read_weights, to_weights, write_weights
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ItemWeights(ShownAsTable):
+class ItemWeights:
     """Item weights that bring a snapshot's item marginal to that of a reference date.
 
     Arrays have one entry per item of the snapshot, in the order of `items`.
@@ -172,6 +172,8 @@ class ItemWeights(ShownAsTable):
                 "p_after": self.p_after,
             }
         )
+
+    _repr_html_ = show_as_table
 
     def to_frame(self) -> Any:
         """The same in the dataframe library that the log came in; see `unskew.frames.to_native`."""
