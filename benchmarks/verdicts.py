@@ -32,7 +32,7 @@ from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
 from unskew.recommend.contract import Batch
 from unskew.recommend.table import Table as Lists
 from unskew.views.scenarios import Excesses, find_excesses
-from unskew.worlds.content_model import ContentModel
+from unskew.worlds.world_models import ContentModel
 
 MODELS = {
     "popular": "popular",

@@ -7,11 +7,13 @@ import json
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import click
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +26,11 @@ from unskew.cli import main
 from unskew.evaluation.changes import Part
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide
 from unskew.views import scenarios as scenario_views
+from unskew.views.rates import find_growth
+from unskew.views.strata import BEYOND, CELLS, KIND_OF, KINDS, RANK_OF
+from unskew.views.tally import Tally
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import resize
 
 REFERENCE, AT = 300, 480
 COLUMNS = 120
@@ -360,6 +367,31 @@ def test_the_range_contains_the_truth() -> None:
         truth = find_truth(world, verdict.recommender)
         assert verdict.low <= truth <= verdict.high
         assert verdict.decision != ("worse" if truth > 0 else "better")
+
+
+def test_growth_that_no_stand_in_explains_leaves_it_undecided() -> None:
+    """What is shown at random is like no stand-in, and yet users do much more than before."""
+    recipe = WORLDS["exploring"]
+    campaigns = tuple(replace(each, reach=0.5, acceptance=0.1, explore=1.0) for each in recipe.campaigns)
+    world = us.simulate(resize(replace(recipe, campaigns=campaigns), 300, 80), seed=4)
+    [verdict] = make_report(["constant:70,71,72"], world.log, baseline="popular").verdicts
+    assert verdict.high < 0  # which would decide it
+    assert verdict.decision == "undecided"
+    assert "like none of our stand-ins" in verdict.reason
+    assert any("--exposures" in step for step in verdict.next_steps)
+
+
+def test_growth_is_the_share_beyond_what_each_kind_of_user_did_before() -> None:
+    cells = [np.zeros((2, CELLS)) for _ in range(3)]
+    kinds = [np.zeros((2, KINDS)) for _ in range(2)]
+    counted = Tally(cells[0], cells[1], kinds[0], cells[2], kinds[1], scaled=True)
+    second, third = (int(np.flatnonzero((kind == KIND_OF) & (RANK_OF == BEYOND))[0]) for kind in (1, 2))
+    counted.suspect[:, second], counted.others[:, third] = [30, 10], [5, 15]
+    counted.people[:, 1], counted.people[:, 2] = [10, 10], [4, 6]
+    counted.quiet_pairs[:, second], counted.quiet_pairs[:, third] = [6, 4], [8, 2]
+    counted.quiet_people[:, 1], counted.quiet_people[:, 2] = [5, 5], [10, 10]
+    expected = 10 * 20 / 10 + 10 * 10 / 20
+    assert find_growth(counted) == pytest.approx(1 - expected / 60)
 
 
 def test_a_quiet_world_is_not_decided_wrongly() -> None:

@@ -17,10 +17,10 @@ from tests.worlds import check_history, fewer, rows, small, taken
 from unskew.errors import UnskewError
 from unskew.known_truths.case_sources import describe_worlds
 from unskew.recommend import Batch
-from unskew.worlds.content_model import make_content_model
 from unskew.worlds.named_worlds import STEADY, WORLDS
 from unskew.worlds.people import draw_items, simulate_people
 from unskew.worlds.recipe import Campaign, Recipe, resize
+from unskew.worlds.world_models import MakerModel, TrendingModel, make_content_model, make_production
 
 NEW = sorted(name for name, recipe in WORLDS.items() if recipe.trickle == 1.0 and recipe.organic == STEADY.organic
              and name != "pre-empting")  # fmt: skip
@@ -311,6 +311,40 @@ def test_a_content_model_recommends_what_is_closest_to_the_profile(tmp_path: Pat
     assert us.evaluate(model, world.truth.at(500)).value > us.evaluate("constant:1", world.truth.at(500)).value
 
 
+def test_trending_production_shows_what_was_interacted_with_most_in_the_last_two_weeks() -> None:
+    world = small("trending", campaigns=fewer("trending"))
+    now = world.truth.at(300).number_by_id()
+    lists = TrendingModel().fit(now).recommend(Batch.of(now), 5)
+    table = world.tables["truth"]
+    days, items = table["time"].to_numpy(), np.array(table["item"].to_pylist())
+    counts = Counter(items[(days > 300 - 14) & (days <= 300)].tolist())
+    ids = now.log.items.to_list()
+    for place in range(0, len(lists), 20):
+        profile = {ids[code] for code in Batch.of(now).profile(place)}
+        best = sorted((count for item, count in counts.items() if item not in profile), reverse=True)[:5]
+        assert [counts[ids[code]] for code in lists[place] if code >= 0] == best
+
+
+def test_same_maker_production_shows_nothing_of_other_makers() -> None:
+    world = small("same-maker", campaigns=fewer("same-maker"))
+    model = make_production("same-maker", world.recipe, 3)
+    assert isinstance(model, MakerModel)
+    now = world.truth.at(300).number_by_id()
+    batch, ids = Batch.of(now), np.array(now.log.items.to_list())
+    lists = model.fit(now).recommend(batch, 4)
+    for place in range(0, len(batch), 20):
+        profile = ids[batch.profile(place)]
+        owned = Counter(model.maker[profile].tolist())
+        shown = ids[lists[place][lists[place] >= 0]]
+        assert not set(shown) & set(profile)
+        frequencies = [owned[maker] for maker in model.maker[shown].tolist()]
+        assert 0 not in frequencies
+        assert frequencies == sorted(frequencies, reverse=True)
+    exposures = world.exposures.to_pylist()
+    assert {(row["user"], row["item"]) for row in exposures}
+    assert len(set(model.maker.tolist())) > 5
+
+
 def test_twins_are_equally_good_in_expectation() -> None:
     differences = []
     for seed in range(20):
@@ -342,7 +376,7 @@ def test_other_people_may_be_drawn_for_the_same_items() -> None:
     assert correlation[0, 2] < 0.4
 
 
-@pytest.mark.parametrize("name", ["content", "spill-over", "joiners"])
+@pytest.mark.parametrize("name", ["content", "trending", "same-maker", "spill-over", "joiners"])
 def test_what_needs_topics_cannot_be_injected_into_a_log(name: str) -> None:
     with pytest.raises(UnskewError, match="topics of a simulated world"):
         us.simulate(name, base=small("quiet").truth)

@@ -45,6 +45,8 @@ ALWAYS_ON = (
         "seasons",
         "moving-tastes",
         "content",
+        "trending",
+        "same-maker",
         "exploring",
         "sponsored",
         "position-bias",

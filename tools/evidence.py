@@ -98,6 +98,7 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
 KINDS = {
     "tuning worlds, other seeds": TUNING_WORLDS,
     "substitution, spill-over": ("substitution", "spill-over"),
+    "production like no stand-in": ("trending", "same-maker"),
     "production on before t0": ("on-before", "replaced"),
 }
 """Worlds that have rows of their own in the table of decisions, besides all others."""

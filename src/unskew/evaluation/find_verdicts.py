@@ -28,7 +28,7 @@ from unskew.examining.next_commands import choose_dates
 from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.text import enumerate_words
+from unskew.text import enumerate_words, percent
 from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
 from unskew.weights.item_weights import ItemWeights
 
@@ -304,6 +304,15 @@ class VerdictPlan:
             )
         if excesses.problem:
             return f"What recommendations may have caused cannot be estimated: {excesses.problem}"
+        pair = (ranks[0].recommender, ranks[1].recommender)
+        growth = excesses.find_unexplained_growth(pair)
+        if growth:
+            most = percent(excesses.find_most(pair), 0)
+            return (
+                f"Users do more since {self.start}: {percent(growth, 0)} of their interactions exceed what was "
+                f"usual, and no stand-in for production explains more than {most}. If recommendations "
+                "caused the others, they were like none of our stand-ins"
+            )
         return ""
 
     @property

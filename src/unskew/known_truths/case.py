@@ -18,8 +18,9 @@ from unskew.data.times import Moment, TimeAxis
 from unskew.errors import InputError
 from unskew.known_truths.world_profile import Profile
 from unskew.recommend.contract import Recommender
-from unskew.worlds.recipe import CONTENT, is_content
+from unskew.worlds.recipe import CONTENT, is_world_model
 from unskew.worlds.world import World
+from unskew.worlds.world_models import make_production
 
 FACTS = ("dates", "production", "hold-out", "exposures")
 """What somebody may know besides the log."""
@@ -104,11 +105,11 @@ class Case:
         windows = find_windows(world, showings)
         before, now = find_dates(world, windows)
         specs = {one.recommender for one in showings}
-        has_content = any(is_content(spec) for spec in specs)
+        has_content = any(spec in CONTENT for spec in specs)
         twins = [world.content_model(twin) for twin in range(len(CONTENT))] if has_content else []
         production: str | Recommender | None = specs.pop() if len(specs) == 1 and "" not in specs else None
-        if is_content(production):
-            production = twins[CONTENT.index(str(production))]
+        if is_world_model(production):
+            production = make_production(str(production), world.recipe, int(world.about["seed"]))
         truth = world.truth if world.stopped is None else world.stopped
         items = world.exposures.column(world.columns[1])
         counts = items.value_counts().to_pylist()

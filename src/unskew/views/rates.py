@@ -70,6 +70,18 @@ def find_rates(counted: Tally, times: Floats | None = None) -> Rates:
     return Rates(suspect, others, pairs * factor, pairs * factor**2 * counted.models, people)
 
 
+def find_growth(counted: Tally) -> float:
+    """The share of the pairs by which people of the same kind had more of them than where nothing was shown.
+
+    Other than usual rates, this is not scaled to agree anywhere: it is 0 or less if people do no more than before.
+    """
+    known = RANK_OF != NEW
+    pairs = (counted.suspect + counted.others).sum(axis=0)[known].sum()
+    factor = _divide(counted.people.sum(axis=0), counted.quiet_people.sum(axis=0))[KIND_OF]
+    expected = (counted.quiet_pairs.sum(axis=0) * factor)[known].sum()
+    return float(1 - expected / pairs) if pairs > 0 else 0.0
+
+
 def find_keep(rates: Rates) -> Floats:
     """The probability with which suspect pairs of each cell are kept.
 

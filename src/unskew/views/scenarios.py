@@ -27,6 +27,7 @@ from unskew.views.production_choice import (
     list_family,
     take_for_production,
 )
+from unskew.views.rates import find_growth
 from unskew.views.short_windows import tick_after
 from unskew.views.thinning import Thinning, plan_thinning
 
@@ -35,6 +36,7 @@ FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
+_LEAST_GROWTH = 0.05  # that says something, above what stand-ins explain
 
 
 @dataclass(frozen=True)
@@ -81,12 +83,22 @@ class Excesses:
         Why nothing could be estimated, or nothing.
     compared
         Of stand-ins that are compared recommenders: the names of these.
+    growth
+        The share of the interactions since the date by which users of the same kind had more of them than before.
     """
 
     thinnings: Mapping[str, Thinning]
     explained: Mapping[str, float]
     problem: str = ""
     compared: Mapping[str, str] = field(default_factory=dict)
+    growth: float = 0.0
+
+    def find_unexplained_growth(self, pair: tuple[str, str]) -> float:
+        """The growth, if it is more than scenarios remove; else 0.
+
+        Recommendations that no stand-in resembles add interactions that none explains.
+        """
+        return self.growth if self.growth > max(FRACTIONS) * self.find_most(pair) + _LEAST_GROWTH else 0.0
 
     def find_most(self, pair: tuple[str, str]) -> float:
         """The largest share that any stand-in explains; a compared recommender counts only for its own pair."""
@@ -139,6 +151,7 @@ def find_excesses(
     names = list(models)[:only]
     thinnings: dict[str, Thinning] = {}
     explained: dict[str, float] = {}
+    growth = 0.0
     for number, name in enumerate(names):
         progress().stage(f"what recommendations may have caused: stand-in {number + 1} of {len(names)}, {name}")
         try:
@@ -146,11 +159,12 @@ def find_excesses(
         except UnskewError:  # a model that is compared need not know users to whom it was not fitted
             continue
         thinning = plan_thinning(contrast, stand_in, view="thinned", reason="", is_scenario=True)
+        growth = find_growth(stand_in.tallies[0])
         dropped = float((1 - thinning.keep).sum())
         explained[name] = dropped / max(len(thinning.keep), 1)
         if dropped > _LEAST * len(log):
             thinnings[name] = thinning
-    return Excesses(thinnings, explained, compared=own)
+    return Excesses(thinnings, explained, compared=own, growth=growth)
 
 
 def _list_stand_ins(

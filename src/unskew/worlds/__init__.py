@@ -9,7 +9,7 @@ is known exactly: it is the truth with which estimates can be compared.
 - `named_worlds`: the recipes of the worlds that have a name; `world_names`: the names, and what each is about
 - `people`: what people take by themselves
 - `campaigns`: what a campaign shows to people, and what they take of it
-- `content_model`: recommenders that know the topics of the items, and their twins
+- `world_models`: productions that only a simulated world has: content, trending items, same makers
 - `closed_loop`: what wins an offline evaluation is put into production
 - `injection`: campaigns in a log of real people; `tastes`: what these people like
 """

@@ -96,7 +96,7 @@ def _check_campaigns(recipe: Recipe) -> None:
     for campaign in recipe.campaigns:
         if campaign.needs_topics:
             raise PolicyError(
-                "content models, spill-over and joiners need the topics of a simulated world",
+                "models of a world, spill-over and joiners need the topics of a simulated world",
                 remedy=f"leave out {option('base')}, or give other {option('campaigns')}",
             )
 

@@ -69,6 +69,8 @@ WORLDS: dict[str, Recipe] = {
     "season-in-window": _steady(campaigns=_CAMPAIGNS, peak=1.5, peak_days=(330, 350)),
     "moving-tastes": _steady(trend=2.0, restless=0.1),
     "content": _steady(campaigns=_keep_on(**_CONTENT)),
+    "trending": _steady(campaigns=_keep_on(recommender="trending")),
+    "same-maker": _steady(campaigns=_keep_on(recommender="same-maker")),
     "exploring": _steady(campaigns=_keep_on(explore=0.3)),
     "sponsored": _steady(campaigns=_keep_on(sponsored=2)),
     "position-bias": _steady(campaigns=_keep_on(position_bias=1.0)),

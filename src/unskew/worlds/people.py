@@ -19,8 +19,8 @@ from unskew.data.snapshot import Snapshot
 from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Campaign, Recipe
 
-ORGANIC, HOLDOUT, CAMPAIGN, DEMAND, MOVES, EXPLORE, JOINERS, SEASONS, FEATURES = range(
-    9
+ORGANIC, HOLDOUT, CAMPAIGN, DEMAND, MOVES, EXPLORE, JOINERS, SEASONS, FEATURES, MAKERS = range(
+    10
 )  # streams of random numbers
 _PHASES = 20  # tastes change in so many steps
 _PEAKING = 5  # one in so many topics has the peak of demand

@@ -25,9 +25,13 @@ CONTENT = ("content", "content-twin")
 """What a campaign calls the content models of its world: v1, and its twin v2."""
 
 
-def is_content(spec: Any) -> bool:
-    """Whether a campaign's recommender is a content model of its world."""
-    return isinstance(spec, str) and spec in CONTENT
+WORLD_MODELS = (*CONTENT, "trending", "same-maker")
+"""Productions that only a simulated world has; see `unskew.worlds.world_models`."""
+
+
+def is_world_model(spec: Any) -> bool:
+    """Whether a campaign's recommender is a model of its world, and no spec."""
+    return isinstance(spec, str) and spec in WORLD_MODELS
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ class Campaign:
                 f"recommender is {one_line(self.recommender, 200)}",
                 remedy="give the text of a spec, such as 'popular'",
             )
-        if not is_content(self.recommender):
+        if not is_world_model(self.recommender):
             recommender(self.recommender)
         require_number(option("reach"), self.reach, "a share of the users", 0, 1)
         require_whole_number(option("shown"), self.shown, "the length of a list", most=MOST)
@@ -111,7 +115,7 @@ class Campaign:
     @property
     def needs_topics(self) -> bool:
         """Whether it works only for items whose topics are known, those of a simulated world."""
-        return is_content(self.recommender) or self.spill_over > 0 or self.joiners > 0
+        return is_world_model(self.recommender) or self.spill_over > 0 or self.joiners > 0
 
 
 def _check_day(given: Any) -> Any:
@@ -238,7 +242,7 @@ class Recipe:
         The chance to be in the holdout group grows with the user's activity like ``items ** holdout_bias``; 0 for
         a random group.
     noise
-        How noisy the topic information of the content models is; see `unskew.worlds.content_model`.
+        How noisy the topic information of the content models is; see `unskew.worlds.world_models`.
     campaigns
         What is recommended when; a recommender that is always on is many small campaigns.
     loop
@@ -363,7 +367,7 @@ def check_recommenders(values: Any) -> None:
     if isinstance(values, Mapping):
         specs = [values.get("recommender"), values.get("incumbent"), *_as_list(values.get("candidates"))]
         for spec in specs:
-            if isinstance(spec, str) and not is_list(spec) and not is_content(spec):
+            if isinstance(spec, str) and not is_list(spec) and not is_world_model(spec):
                 require_shipped(spec)
     for value in values.values() if isinstance(values, Mapping) else _as_list(values):
         check_recommenders(value)

@@ -16,7 +16,6 @@ from unskew.errors import InputError, PolicyError, option
 from unskew.progress import progress
 from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.closed_loop import run_loop
-from unskew.worlds.content_model import make_production
 from unskew.worlds.injection import inject
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.people import HOLDOUT, Events, draw_items, simulate_joiners, simulate_people
@@ -24,6 +23,7 @@ from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, resize
 from unskew.worlds.recipe_json import as_tuple
 from unskew.worlds.world import World, describe_world
 from unskew.worlds.world_files import ROUNDS, STOPPED
+from unskew.worlds.world_models import make_production
 
 
 def simulate(

@@ -14,9 +14,9 @@ import unskew
 from unskew.data.log import Log
 from unskew.errors import InputError, render
 from unskew.reading.reader import read_log
-from unskew.worlds.content_model import ContentModel, make_content_model
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.world_files import ABOUT, ROUNDS, STOPPED, read_world, write_world
+from unskew.worlds.world_models import ContentModel, make_content_model
 
 
 @dataclass(frozen=True, repr=False, eq=False)

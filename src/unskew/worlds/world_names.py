@@ -23,6 +23,8 @@ SUMMARIES = {
     "season-in-window": "steady; demand for some topics has a peak in the window of the first campaign",
     "moving-tastes": "steady; the tastes of users change over time",
     "content": "steady; a content model is in production",
+    "trending": "steady; production shows what was popular in the last two weeks",
+    "same-maker": "steady; production shows more of the makers of what a user has, which the log does not tell",
     "exploring": "steady; production fills 30 % of its lists at random",
     "sponsored": "steady; sponsored items are put at the top of lists",
     "position-bias": "steady; what is at the top of a list is accepted more often",
