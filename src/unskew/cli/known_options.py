@@ -62,7 +62,7 @@ class KnownOptions:
         "stand-in.",
     )
     view: str | None = _known_field(
-        type=click.Choice(["auto", "all", "organic", "outside", "thinned", "kept"]),
+        type=click.Choice(["auto", "all", "organic", "adjusted", "outside", "thinned", "kept"]),
         help="View of the log to evaluate on.  [default: auto, the best that the options above allow]",
     )
 

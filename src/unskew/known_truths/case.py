@@ -79,6 +79,8 @@ class Case:
         The users who were never shown anything; None if nobody was held out.
     shown
         How often each item was recommended.
+    exposures
+        Who was shown what when.
     models
         The content models of the world by the names ``v1`` and ``v2``, if one of them is in production.
     profile
@@ -95,6 +97,7 @@ class Case:
     production: str | Recommender | None = None
     holdout: tuple[Any, ...] | None = None
     shown: Mapping[Any, int] = field(default_factory=dict)
+    exposures: Any = None
     models: Mapping[str, Recommender] = field(default_factory=dict)
     profile: Profile | None = None
 
@@ -123,6 +126,7 @@ class Case:
             windows=windows,
             production=production,
             holdout=tuple(world.holdout.column(0).to_pylist()) or None,
+            exposures=world.exposures,
             shown={one["values"]: one["counts"] for one in counts},
             models=dict(zip(VERSIONS, twins, strict=False)),
             profile=Profile.of(log, world.truth, truth, windows, before.tick, _ticks_per_day(world)),

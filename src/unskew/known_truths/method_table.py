@@ -115,8 +115,10 @@ def _take_view(
 
     def make(case: Case, compared: Mapping[str, Recommender]) -> list[Log]:
         needs_production = view in ("thinned", "kept")
+        marked = exposures and view != "adjusted"
         return take_draws(
-            case.log if exposures else replace(case.log, exposed=None),
+            case.log if marked else replace(case.log, exposed=None),
+            exposures=case.exposures if view == "adjusted" else None,
             draws=DRAWS,
             view=view,
             campaigns=case.windows if dates else (),
@@ -132,6 +134,7 @@ def _take_view(
 
 
 ORGANIC = View("organic", _take_view("organic", exposures=True), ("exposures",))
+ADJUSTED = View("adjusted", _take_view("adjusted", exposures=True), ("exposures",))
 OUTSIDE = View("outside", _take_view("outside", dates=True), ("dates",))
 THINNED_BY_DATES = View("thinned", _take_view("thinned", dates=True), ("dates", "production"))
 THINNED_BY_DATES_ALONE = View("thinned", _take_view("thinned", production="auto", dates=True), ("dates",))
@@ -194,6 +197,8 @@ METHODS: dict[str, Method] = {
         Method("thinned by hold-out, auto + weights", THINNED_BY_HOLDOUT_ALONE, WEIGHTED),
         Method("organic", ORGANIC, RAW),
         Method("organic + weights", ORGANIC, WEIGHTED),
+        Method("adjusted", ADJUSTED, RAW),
+        Method("adjusted + weights", ADJUSTED, WEIGHTED),
         Method("organic, hold-out-users", ORGANIC, HELD_OUT_USERS),
         Method("kept", KEPT, RAW),
         Method("kept + weights", KEPT, WEIGHTED),

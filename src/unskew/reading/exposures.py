@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -69,10 +69,7 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     if is_on_spark(log):
         there: Any = _mark_there(log, exposures, length)
         return cast(Log, there)
-    shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
-    if log.axis.kind == "epoch" and shown.axis.kind == "integer":
-        shown = replace(shown, axis=log.axis)
-    key, time = _line_up(log, shown)
+    key, time = _read_pairs(log, exposures)
     keys = log.entry_users() * len(log.items) + log.item
     exposed = _follow(keys, log.time, key, time, length)
     repeats = log.repeats
@@ -84,6 +81,29 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         return marked
     left = marked.keep_entries(~exposed, view="organic")
     return replace(marked, unexposed=left if len(left) else None)
+
+
+@dataclass(frozen=True)
+class Showings:
+    """When each pair of a log was first shown, by codes of the log."""
+
+    user: Codes
+    item: Codes
+    time: Times
+
+
+def find_showings(log: Log, exposures: Any) -> Showings:
+    """When each pair was first shown, from anything that `mark_exposed` reads."""
+    pair, time = _read_pairs(log, exposures)
+    pairs, first = np.unique(pair, return_index=True)
+    return Showings(pairs // len(log.items), pairs % len(log.items), time[first])
+
+
+def _read_pairs(log: Log, exposures: Any) -> tuple[Codes, Times]:
+    shown = exposures if isinstance(exposures, Log) else _read(log, exposures)
+    if log.axis.kind == "epoch" and shown.axis.kind == "integer":
+        shown = replace(shown, axis=log.axis)
+    return _line_up(log, shown)
 
 
 def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog:

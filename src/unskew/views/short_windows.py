@@ -61,18 +61,20 @@ def label_before(log: Log, tick: int | float) -> Label:
     return log.axis.show(tick_before(log, tick))
 
 
-def cut_windows(log: Log, windows: Sequence[TimeWindow], until: int | float) -> list[ShortWindow]:
+def cut_windows(
+    log: Log, windows: Sequence[TimeWindow], until: int | float, *, most: int = MOST_WINDOWS
+) -> list[ShortWindow]:
     """Windows up to the tick `until`, which is included; long ones are cut into equal parts.
 
-    A part is about a twenty-fifth of the time that the log covers. Each counts until the next begins. What windows
-    share counts once.
+    A part is about a twenty-fifth of the time that the log covers, or less if more parts are allowed. Each counts
+    until the next begins. What windows share counts once.
     """
-    length = max(float(log.span[1] - log.span[0]) / _PARTS, 1e-9)
+    length = max(float(log.span[1] - log.span[0]) * MOST_WINDOWS / (_PARTS * most), 1e-9)
     end = tick_after(log, until)
     edges = [(max(w.start, log.span[0]), min(w.end, end)) for w in windows]
     parts: list[tuple[Any, Any]] = []
     for start, stop in _join([edge for edge in edges if edge[0] < edge[1]]):
-        number = max(1, min(MOST_WINDOWS, round((stop - start) / length)))
+        number = max(1, min(most, round((stop - start) / length)))
         cuts = np.linspace(start, stop, number + 1)
         if log.time.dtype.kind in "iu":
             cuts = np.unique(np.round(cuts).astype(np.int64))

@@ -14,22 +14,23 @@ from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
-from unskew.errors import PolicyError, option
-from unskew.reading.exposures import mark_exposed
+from unskew.errors import InputError, PolicyError, option
+from unskew.reading.exposures import Showings, find_showings, mark_exposed
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import percent
+from unskew.views.adjusted import plan_adjusted
 from unskew.views.holdout_group import find_holdout
 from unskew.views.kept import plan_kept
 from unskew.views.leftover import find_leftover, find_leftover_of, find_loss
 from unskew.views.organic import organic
 from unskew.views.outside import outside, require_windows
-from unskew.views.production_choice import AUTO
+from unskew.views.production_choice import AUTO, is_auto
 from unskew.views.reporting import describe_view
 from unskew.views.short_windows import tick_after
 from unskew.views.thinned import plan_thinned
 
-VIEWS = ("all", "organic", "outside", "thinned", "kept")
+VIEWS = ("all", "organic", "adjusted", "outside", "thinned", "kept")
 """The views, by name."""
 
 LONG = 0.15
@@ -61,7 +62,8 @@ def take_view(
     when long ones were, or since when         ``thinned``: to what is usual in quiet times, by a stand-in
     dates, and a model of production           ``thinned``: the same by that model
     a holdout group, a model of production    ``thinned``: at the rates of those who were shown nothing
-    exposures                                  ``organic``: without what was exposed
+    which rows were exposed                    ``organic``: without what was exposed
+    exposures                                  ``adjusted``: exposed rows as often as without exposures
     exposures, holdout group, production      ``kept``: of what was exposed, what would have been taken anyway
     =========================================  ===================================================================
 
@@ -147,7 +149,10 @@ def take_draws(
     else:
         require_instance(Log, log, "a log", "read one with read_log")
     require_whole_number(option("draws"), draws, "how many draws to average over")
+    showings = None
     if exposures is not None:
+        if not is_on_spark(log) and log.exposed is None and log.removed is None:
+            showings = find_showings(log, exposures)
         log = mark_exposed(log, exposures, within=within)
     elif within is not None:
         raise PolicyError(
@@ -161,10 +166,18 @@ def take_draws(
         since=since,
         until=until,
         candidates=name_recommenders(candidates) if candidates else {},
+        showings=showings,
     )
     chosen, reason = known.choose() if view is None else known.require(view)
+    try:
+        taken = known.take(chosen, seed, draws)
+    except InputError as error:
+        if chosen != "adjusted" or view is not None:
+            raise
+        chosen, reason = "organic", f"exposures are known; nothing could be adjusted, since {error.message}"
+        taken = known.take(chosen, seed, draws)
     details = known.detail(chosen, within)
-    made = [_tell(one, log, reason, known.advise(chosen)) for one in known.take(chosen, seed, draws)]
+    made = [_tell(one, log, reason, known.advise(chosen)) for one in taken]
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
     if test and not is_on_spark(log):
         changes |= known.test(chosen, made[0])
@@ -200,6 +213,7 @@ class _Known:
     since: Any
     until: Any
     candidates: Mapping[str, Recommender] = field(default_factory=dict)
+    showings: Showings | None = None
 
     @property
     def exposures(self) -> bool:
@@ -209,8 +223,10 @@ class _Known:
         """The best view, and why."""
         if self.exposures and self.holdout is not None and self.production is not None:
             return "kept", "exposures, a holdout group and a model of production are known"
+        if self.showings is not None:
+            return "adjusted", "exposures are known"
         if self.exposures:
-            return "organic", "exposures are known"
+            return "organic", "it is known which rows followed an exposure"
         if self.holdout is not None and self.production is not None:
             return "thinned", "a holdout group and a model of production are known"
         covered = self._covered()
@@ -241,15 +257,22 @@ class _Known:
         """What a view is made from, in a few words."""
         parts = {
             "windows": ", ".join(map(str, self.windows)) if view in ("outside", "thinned", "kept") else "",
-            "exposures": f"within {within}" if within is not None and view in ("organic", "kept") else "",
+            "exposures": f"within {within}"
+            if within is not None and view in ("organic", "adjusted", "kept")
+            else "",
             "production": str(self.production or AUTO) if view in ("thinned", "kept") else "",
             "hold-out": "given" if self.holdout is not None and view in ("thinned", "kept") else "",
         }
         return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
 
+    def _is_by_exposure(self, view: str) -> bool:
+        return view in ("organic", "adjusted", "kept")
+
     def _find_missing(self, view: str) -> Iterator[tuple[str, str]]:
         if view in ("organic", "kept") and not self.exposures:
             yield "exposures", f"{option('exposures')} or {option('exposed')}"
+        if view == "adjusted" and self.showings is None:
+            yield "to know who was shown what when, on a local log without removals", option("exposures")
         if view == "outside" and not self.windows:
             yield "to know when something was recommended", option("campaigns")
         if view in ("thinned", "kept") and self.production is None:
@@ -272,6 +295,8 @@ class _Known:
             return [self.log]
         if not self._begins_in_time():
             return [replace(self.log, view=view)]  # nothing had been recommended by then
+        if view == "adjusted":
+            return self._adjust(seed, draws)
         more: Any = {"since": self.since, "until": self.until}
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
@@ -280,12 +305,25 @@ class _Known:
         plan_of_draws = plan(self.log, production, candidates=self.candidates.values(), **more)
         return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
 
+    def _adjust(self, seed: int, draws: int) -> list[Log]:
+        """Draws of the adjusted view."""
+        assert self.showings is not None
+        models: list[AnyRecommender] = list(self.candidates.values())
+        if self.production is not None and not is_auto(self.production):
+            models.append(self.production)
+        plan = plan_adjusted(self.log, self.showings, candidates=models, until=self.until)
+        return [plan.draw(seed, draw) for draw in range(draws)]
+
     def assume(self, view: str) -> str:
         """What has to be true for scores of a view to be free of what recommendations did; nothing for the log."""
         by_group = "the holdout group is like the others, and was shown nothing"
         by_dates = "nothing was recommended outside these windows, and demand in them changed for no other reason"
         return {
             "organic": "the exposure log has everything that was recommended",
+            "adjusted": (
+                "the exposure log has everything that was recommended, and shown pairs are like others of the "
+                "same ranks"
+            ),
             "outside": "nothing was recommended outside these windows",
             "thinned": by_dates if self.holdout is None else by_group,
             "kept": f"the exposure log has everything that was recommended, and {by_group}",
@@ -305,7 +343,7 @@ class _Known:
             return {"test": f"the holdout group {words}"}
         if view == "thinned" and not report.tested:
             return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
-        windows = () if view == "organic" else self.windows
+        windows = () if view in ("organic", "adjusted") else self.windows
         first, last = self._find_first(), self._find_last()
         if view == "thinned" and not self._leaves_time(first, last):
             return {"test": next(note for note in report.notes if "placebo test" in note)}

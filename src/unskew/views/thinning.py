@@ -38,11 +38,11 @@ class Thinning:
     entry, cell, keep
         The suspect pairs, as places of ``log.item``, with the cell and the probability of each.
     rates
-        What was observed and what is usual, by cell.
+        What was observed and what is usual, by cell; None if that was not compared.
     view, reason, notes, advice
         What the report of the view says.
     induced
-        The share of the suspect pairs that recommendations caused.
+        The share of the suspect pairs that recommendations caused; None if a view does not estimate it.
     tested
         Whether what the view assumes passed its test on this log.
     production
@@ -57,10 +57,10 @@ class Thinning:
     entry: Codes
     cell: Codes
     keep: Floats
-    rates: Rates
+    rates: Rates | None
     view: str
     reason: str
-    induced: InducedShare
+    induced: InducedShare | None
     tested: bool
     production: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -78,12 +78,19 @@ class Thinning:
         result = self.log.keep_entries(left, repeats=self.again, view=self.view)
         if len(result) == 0:
             raise EmptyError(f"nothing is left of this log in the {self.view} view")
-        strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))
+        strata: list[Stratum] = []
+        if self.rates is not None:
+            strata = _describe_strata(self.rates, self.cell[dropped], _weigh(self.log, self.entry[dropped]))
         report = describe_view(self.log, result, self.reason, strata=strata, notes=self.notes, advice=self.advice)
-        placebo = None if self.induced.placebo is None else self.induced.placebo.to_dict()
+        placebo = None if self.induced is None else self.induced.placebo
         return replace(
             result,
-            view_report=replace(report, tested=self.tested, placebo=placebo, production=self.production),
+            view_report=replace(
+                report,
+                tested=self.tested,
+                placebo=None if placebo is None else placebo.to_dict(),
+                production=self.production,
+            ),
         )
 
 

@@ -1,0 +1,76 @@
+"""Poisson regression with a logarithmic link, for counts over different stretches of time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unskew.arrays.types import Floats
+
+_PENALTY = 1.0  # on the squares of standardised coefficients: as much as one event says
+_ROUNDS = 100
+_LARGEST_STEP = 2.0
+_LARGEST = 30.0  # logarithm of a rate
+_CLOSE = 1e-8
+
+
+@dataclass(frozen=True)
+class PoissonRates:
+    """Rates that were learned: ``exp(intercept + features @ coefficients)``, features standardised.
+
+    Attributes
+    ----------
+    mean, scale
+        Of each feature.
+    coefficients
+        The intercept first.
+    """
+
+    mean: Floats
+    scale: Floats
+    coefficients: Floats
+
+    def predict(self, features: Floats) -> Floats:
+        """The rate for each row of features."""
+        rates: Floats = np.exp(_score(_standardise(features, self.mean, self.scale), self.coefficients))
+        return rates
+
+
+def fit_poisson(features: Floats, events: Floats, time: Floats) -> PoissonRates:
+    """Find rates by Newton's method, with a small penalty on the coefficients.
+
+    The penalised log likelihood is ``sum(events * log(rate) - time * rate) - sum(coefficients ** 2) / 2``, the
+    intercept free. Without events the rate is 0.
+    """
+    mean, scale = features.mean(axis=0), features.std(axis=0)
+    scale = np.where(scale > 0, scale, 1.0)
+    rows = _standardise(features, mean, scale)
+    coefficients = np.zeros(rows.shape[1])
+    total = float(events.sum())
+    if total <= 0:
+        coefficients[0] = -np.inf
+        return PoissonRates(mean, scale, coefficients)
+    coefficients[0] = np.log(total / time.sum())
+    penalty = np.full(len(coefficients), _PENALTY)
+    penalty[0] = 0.0
+    for _ in range(_ROUNDS):
+        expected = time * np.exp(_score(rows, coefficients))
+        gradient = rows.T @ (events - expected) - penalty * coefficients
+        curvature = (rows * expected[:, None]).T @ rows + np.diag(penalty)
+        step = np.linalg.solve(curvature, gradient)
+        largest = float(np.abs(step).max())
+        coefficients = coefficients + step * min(1.0, _LARGEST_STEP / max(largest, _CLOSE))
+        if largest < _CLOSE:
+            break
+    return PoissonRates(mean, scale, coefficients)
+
+
+def _standardise(features: Floats, mean: Floats, scale: Floats) -> Floats:
+    return np.column_stack([np.ones(len(features)), (features - mean) / scale])
+
+
+def _score(rows: Floats, coefficients: Floats) -> Floats:
+    if np.isneginf(coefficients[0]):
+        return np.full(len(rows), -np.inf)
+    return np.clip(rows @ coefficients, -_LARGEST, _LARGEST)
