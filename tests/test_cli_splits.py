@@ -60,18 +60,19 @@ def test_a_saved_marginal_of_what_was_held_out_is_a_reference_for_it(log: str, t
 
 
 def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: str) -> None:
-    done = run("evaluate", log, *DATED, "--after", "79", "-r", "popular", "-m", "hit@3", "-m", "user-hit@3")
+    wanted = ["-r", "popular", "-m", "hit@3", "-m", "user-hit@3", "--details"]
+    done = run("evaluate", log, *DATED, "--after", "79", *wanted)
     told = " ".join(done.stdout.split())
     assert (
         "Held out: what users took after 79 and up to 99, and at the reference date after 29 and up to 49." in told
     )
     assert "had no profile before, and cannot be scored." in told
-    assert "user-hit@3: raw only, since one value stands for all held-out items of a user" in told
+    assert "user-hit@3: not re-weighted, since one value stands for all held-out items of a user" in told
     assert "recall@3" in told
     assert " hit@3" not in told
     plain = run("evaluate", log, *DATED, "-r", "popular").stdout
     assert "Held out: what users" not in plain
-    assert "raw only" not in plain
+    assert "not re-weighted" not in plain
     shown = " ".join(run("weights", log, *DATED, "--after", "79").stdout.split())
     assert "Held out: what users took after 79 and up to 99, and at the reference date after 29" in shown
 

@@ -75,11 +75,11 @@ def test_people_get_first_last_and_range_of_each_series(grid: list[str], tmp_pat
     done = run(*grid, "--top", "3", "--items", "1", "-o", output)
     assert done.exit_code == 0, done.output
     made = us.Timeline.load(output).rows.to_pylist()
-    for weighting, top in (("raw", None), ("weighted", None), ("top 3", 3)):
+    for weighting, top in (("as logged", None), ("re-weighted", None), ("top 3", 3)):
         values = [
             row["value"]
             for row in made
-            if row["top"] == top and (row["weighting"] == "raw") == (weighting == "raw")
+            if row["top"] == top and (row["weighting"] == "raw") == (weighting == "as logged")
         ]
         (line,) = [text for text in done.stdout.splitlines() if "constant" in text and weighting in text]
         figures = [f"{x:.4f}" for x in (values[0], values[-1], min(values), max(values))]

@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand, quote_command
-from unskew.cli.evaluate_output import print_report, print_verdicts
+from unskew.cli.evaluate_output import print_answers, print_report, print_summary
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import print_view
 from unskew.cli.log_source import LogOptions
@@ -129,8 +129,11 @@ def evaluate(
     if as_json:
         print_json(answer.to_dict())
         return
-    print_verdicts(answer, details=details)
-    if details or not answer.verdicts:
-        if source.known.is_given:
-            print_view(answer.view_report)
+    if not details:
+        print_summary(answer)
+    else:
+        print_answers(answer)
+    if source.known.is_given and (details or not answer.verdicts):
+        print_view(answer.view_report, details=details)
+    if details:
         print_report(answer)

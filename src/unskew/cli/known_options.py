@@ -176,13 +176,13 @@ def _files_of(production: str) -> list[str]:
     return [str(file) for file in traits_of(recommender(production)).files]
 
 
-def print_view(report: ViewReport | None) -> None:
-    """Which view was taken and why, what it left out, and what would improve it."""
+def print_view(report: ViewReport | None, *, details: bool = True) -> None:
+    """Which view was chosen and why, what it drops, and what would improve it; its strata with the details."""
     if report is None:
         return
     for line in _describe(report):
         print_line(line)
-    if report.strata:
+    if report.strata and details:
         rows = [
             [
                 stratum.name,
@@ -195,7 +195,7 @@ def print_view(report: ViewReport | None) -> None:
             for stratum in report.strata
         ]
         print_table(["taken in the windows", "pairs", "left out", "mass", "a user", "usually"], rows, left=1)
-    for note in report.notes:
+    for note in (note for note in report.notes if note != report.test):
         print_line(f"Note: {note}.")
     for one in report.advice:
         print_line(f"Better: {one}.")

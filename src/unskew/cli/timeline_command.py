@@ -30,8 +30,8 @@ from unskew.cli.shared_options import (
     split_options,
 )
 from unskew.errors import InputError
+from unskew.evaluation.score_names import REWEIGHTED, name_kind, name_other_end
 from unskew.show.report_words import TOO_FEW_HITS
-from unskew.show.score_names import AS_LOGGED, name_other_end
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -233,12 +233,11 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         spread = [min(values), max(values), last["bound"]]
         cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
         cells += [_describe_hits(group)] if few else []
-        log = [] if end is None else [AS_LOGGED if name[1] == "all" else "other end"]
-        tables.setdefault(name[0], []).append([*log, name[2], _weighting(*name[3:]), *cells])
+        view = name[1] if end is None or name[1] == "all" else "other end"
+        tables.setdefault(name[0], []).append([name[2], _name_kind(*name[3:], view=view), *cells])
     for metric, rows in tables.items():
         print_line(f"{metric} from {dates[0]} (first) to {dates[-1]} (last)")
-        head = [*([] if end is None else ["log"]), "recommender", "weighting"]
-        print_table([*head, *columns], rows, left=len(head))
+        print_table(["recommender", "scored", *columns], rows, left=2)
     if end is not None:
         share, stand_in = percent(end["share"], 0), end["stand_in"]
         dropped = f": {share} of the interactions since then, by the stand-in {stand_in}" if stand_in else ""
@@ -251,8 +250,9 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
-            rows.append([*([called[name[0]]] if called else []), str(name[0]), _weighting(*name[1:]), *cells])
-        head = [*(["name"] if called else []), "item", "weighting"]
+            mix = _name_kind(*name[1:], view=total[0]["view"])
+            rows.append([*([called[name[0]]] if called else []), str(name[0]), mix, *cells])
+        head = [*(["name"] if called else []), "item", "mix"]
         print_table([*head, "first", "last", "least", "most"], rows, left=len(head))
     after = made.options.get("after")
     if after is not None:
@@ -292,5 +292,6 @@ def _figure(value: float) -> str:
     return "" if math.isnan(value) else f"{value:z.4f}"
 
 
-def _weighting(name: str, top: int | None) -> str:
-    return name if top is None else f"top {top}"
+def _name_kind(weighting: str, top: int | None, *, view: str) -> str:
+    """The kind of a score as a narrow column shows it."""
+    return name_kind(weighting, top, view).replace(f" items {REWEIGHTED}", "")

@@ -26,7 +26,7 @@ from unskew.evaluation.verdict import (
 )
 from unskew.examining.next_commands import choose_dates
 from unskew.examining.protocol_advice import advise_protocol
-from unskew.progress import progress
+from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words, percent
 from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
@@ -171,9 +171,12 @@ class VerdictPlan:
     def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
         fractions = _QUICK if self.quick else FRACTIONS
         total = len(excesses.thinnings) * len(fractions)
-        for number, view in enumerate(excesses.list_views(fractions=fractions)):
-            progress().step(number + 1, total, f"scenario: {view.name}")
-            yield view
+        reporter = progress()
+        reporter.begin("verdicts", total, "scenarios")
+        with reporting(QuietSteps(reporter)):
+            for view in excesses.list_views(fractions=fractions):
+                yield view
+                reporter.advance(1)
 
     def _is_about(self, view: ScenarioView, pair: tuple[str, str]) -> bool:
         """Whether a scenario concerns two recommenders: not if a third one stands for production in it."""

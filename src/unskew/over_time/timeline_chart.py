@@ -11,7 +11,7 @@ from unskew.data.times import Label, TimeAxis
 from unskew.drawing.lines_over_time import draw_lines_over_time
 from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
 from unskew.errors import InputError, option
-from unskew.show.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
+from unskew.evaluation.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:

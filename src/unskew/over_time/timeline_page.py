@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import GREY, SOLID, adapt_chart, assign_strokes
+from unskew.evaluation.score_names import AS_LOGGED, name_other_end
 from unskew.over_time.timeline_chart import (
     DASH,
     DOTS,
@@ -20,7 +21,6 @@ from unskew.over_time.timeline_chart import (
     place_windows,
     recommenders_of,
 )
-from unskew.show.score_names import AS_LOGGED, name_other_end
 from unskew.text import percent, show_name, thousands
 
 if TYPE_CHECKING:

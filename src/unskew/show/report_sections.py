@@ -11,6 +11,7 @@ from unskew.drawing.dot_chart import draw_dots
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.split_chart import draw_split
 from unskew.drawing.theme import BLUE, GREY, INK, Stroke, adapt_chart
+from unskew.evaluation.score_names import AS_LOGGED, name_kind
 from unskew.show.answer_words import (
     certainty_words,
     explain_metric,
@@ -18,7 +19,6 @@ from unskew.show.answer_words import (
     places_words,
     split_words,
 )
-from unskew.show.score_names import AS_LOGGED, name_kind
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:
