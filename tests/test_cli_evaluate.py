@@ -147,10 +147,12 @@ def test_a_saved_marginal_is_a_reference_without_a_score_of_then(log: str, tmp_p
         assert score["value"] == pytest.approx(by(by_date, at=99, weighting=score["weighting"])["value"], abs=1e-9)
 
 
-def test_top_is_told(log: str) -> None:
-    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--top", "4")["scores"]
-    assert [(s["weighting"], s["top"]) for s in found] == [("raw", None), ("raw", None), ("weighted", 4)]
-    shown = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--top", "4").stdout
+def test_top_of_saved_weights_is_told(log: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "top.parquet")
+    answer("weights", log, "--reference", "49", "--at", "99", "--top", "4", "-o", path)
+    found = answer("evaluate", log, "--weights", path, "--at", "99", "-r", "popular")["scores"]
+    assert [(s["weighting"], s["top"]) for s in found] == [("raw", None), ("weighted", 4)]
+    shown = run("evaluate", log, "--weights", path, "--at", "99", "-r", "popular", "--details").stdout
     assert "top 4" in shown
 
 
@@ -374,7 +376,7 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["--refit", "-r", "popular"], "--refit fits weights again: it needs --reference"),
         (["--reference", "49", "--refit", "1", "-r", "popular"], "at least 2"),
         (["--reference", "49", "--refit", "--sample", "9", "-r", "popular"], "leave out --sample"),
-        (["--top", "3", "-r", "popular"], "--top is about fitting weights: it needs --reference"),
+        (["--users", "both", "-r", "popular"], "--users is about fitting weights: it needs --reference"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "knn?neighbors=3"], "did you mean 'neighbours'"),
         (["-r", "no.such.module:Class"], "no.such"),

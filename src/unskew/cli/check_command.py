@@ -16,11 +16,11 @@ from unskew.cli.shared_options import (
     change_options,
     check_specs,
     clean_before_option,
-    fit_options,
     log_options,
     metrics_option,
     recommenders_option,
     reference_option,
+    shared_fit_options,
     show_options,
 )
 from unskew.cli.streams import writing
@@ -89,7 +89,7 @@ from unskew.text import escape_controls
 @clean_before_option
 @recommenders_option
 @metrics_option
-@fit_options
+@shared_fit_options
 @change_options
 @show_options
 def check(
@@ -150,7 +150,7 @@ def check(
     models = check_specs(recommenders, metrics) if limits.need_scores else None
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
-    log = source.read(labels=fit.labels)
+    log = source.read()
     then, now = source.read_dates(log, reference, at)
     found = hold_against(
         log,

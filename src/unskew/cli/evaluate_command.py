@@ -21,10 +21,10 @@ from unskew.cli.shared_options import (
     check_specs,
     clean_before_option,
     declare_reference,
-    fit_options,
     log_options,
     quick_option,
     score_options,
+    shared_fit_options,
     show_options,
 )
 from unskew.cli.streams import tell
@@ -45,7 +45,7 @@ from unskew.cli.streams import tell
     help="Weights from 'unskew weights', instead of --reference.",
 )
 @score_options
-@fit_options
+@shared_fit_options
 @change_options
 @by_option
 @clean_before_option
@@ -103,7 +103,7 @@ def evaluate(
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
-    log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
+    log = source.read(labels=[*([by] if by else []), *(fitted.columns if fitted else ())])
     then, now = source.read_dates(log, reference, at)
     answer = report(
         log,

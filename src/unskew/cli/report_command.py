@@ -147,7 +147,7 @@ def report(
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
-    log = source.read(labels=[*([by] if by else []), *fit.labels])
+    log = source.read(labels=[by] if by else [])
     then, now = source.read_dates(log, reference, at)
     done = make_log_page(
         log,

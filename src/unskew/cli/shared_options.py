@@ -354,7 +354,7 @@ def check_specs(recommenders: Sequence[str], metrics: Sequence[str]) -> dict[str
     return name_recommenders(recommenders)
 
 
-_SHARED_FIT_FIELDS = ("tol", "max_passes", "new_items", "users")
+_SHARED_FIT_FIELDS = ("new_items", "users")
 _fit_field = functools.partial(option_field, group=Group.FIT)
 
 
@@ -435,7 +435,7 @@ def fit_options(function: Function, names: Sequence[str] = ()) -> Function:
 
 
 def shared_fit_options(function: Function) -> Function:
-    """Add what fits of all and of some items share: the command gets a `fit`."""
+    """Add the options about who and what is compared: the command gets a `fit`."""
     return fit_options(function, _SHARED_FIT_FIELDS)
 
 
@@ -445,7 +445,7 @@ def show_options(function: Function) -> Function:
 
 
 def item_ids(text: str, log: Log) -> list[object]:
-    """Ids that --items names, in the type of the log's."""
+    """Ids that an option names, in the type of the log's."""
     import pyarrow as pa
 
     kind = log.items.values.type
@@ -453,5 +453,5 @@ def item_ids(text: str, log: Log) -> list[object]:
     try:
         ids: list[object] = pa.array(wanted, type=pa.string()).cast(kind).to_pylist()
     except pa.ArrowInvalid:
-        raise InputError(f"--items {text!r}: the items of this log are {kind}") from None
+        raise InputError(f"{option('items')} is {text!r}: the items of this log are {kind}") from None
     return ids

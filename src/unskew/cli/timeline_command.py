@@ -80,19 +80,14 @@ if TYPE_CHECKING:
     group=Group.FIT,
     help="Also weight only the P items that changed most; separate several by commas. Repeatable.",
 )
-@grouped_option(
-    "--method",
-    type=click.Choice(["descent", "lbfgs"]),
-    group=Group.FIT,
-    help="Solver for --top; lbfgs needs fewer passes.  [default: descent]",
-)
 @split_options
 @sample_option
 @seed_option
 @level_option
 @shared_fit_options
 @grouped_option(
-    "--items",
+    "--follow",
+    "items",
     multiple=True,
     metavar="A,B,...",
     group=Group.OUTPUT,
@@ -133,7 +128,6 @@ def timeline(
     metrics: tuple[str, ...],
     both_ends: bool,
     top: tuple[str, ...],
-    method: str | None,
     after: str | None,
     leave_last_out: bool,
     min_items: int,
@@ -201,7 +195,7 @@ def timeline(
         resume=resume,
         both_ends=both_ends,
         **source.priors(),
-        **fit.keywords(log, method=method, min_items=min_items),
+        **fit.keywords(log, min_items=min_items),
     )
     if as_json:
         told = made.to_dict()
