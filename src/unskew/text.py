@@ -31,6 +31,17 @@ def show_name(name: object, most: int = 48) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def shorten_spec(spec: str) -> str:
+    """A recommender as sentences name it; how held-out pairs are ranked is no part of its name.
+
+    >>> shorten_spec("knn?similarity=bm25&exact=false"), shorten_spec("ease?exact=false"), shorten_spec("popular")
+    ('knn (similarity bm25)', 'ease', 'popular')
+    """
+    name, _, parameters = spec.partition("?")
+    kept = [part.replace("=", " ") for part in parameters.split("&") if part not in ("", "exact=false")]
+    return f"{name} ({', '.join(kept)})" if kept else name
+
+
 def shorten_quotes(text: str) -> str:
     """The text with at most 200 characters of each value that it quotes.
 

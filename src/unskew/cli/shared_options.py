@@ -194,12 +194,11 @@ metrics_option = grouped_option(
     "metrics",
     multiple=True,
     default=("hit@5",),
-    show_default=True,
     metavar="NAME",
     group=Group.COMPARE,
     everyday=True,
     help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; for whole users user-hit@k (also recall, precision, "
-    "ndcg, map). Repeatable.",
+    "ndcg, map). Repeatable.  [default: hit@5, which is recall@5 with --after]",
 )
 baseline_option = grouped_option(
     "--baseline",

@@ -32,7 +32,7 @@ from unskew.cli.shared_options import (
 from unskew.errors import InputError
 from unskew.evaluation.score_names import REWEIGHTED, name_kind, name_other_end
 from unskew.show.report_words import TOO_FEW_HITS
-from unskew.text import percent, thousands
+from unskew.text import percent, shorten_spec, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -234,7 +234,8 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         print_table(["recommender", "scored", *columns], rows, left=2)
     if end is not None:
         share, stand_in = percent(end["share"], 0), end["stand_in"]
-        dropped = f": {share} of the interactions since then, by the stand-in {stand_in}" if stand_in else ""
+        dropped = f": {share} of the interactions since then" if stand_in else ""
+        dropped += f", by the stand-in {shorten_spec(stand_in)}" if stand_in else ""
         print_line(f"Other end: the log {name_other_end(end['since'])}{dropped}.")
     if few:
         print_line(TOO_FEW_HITS)

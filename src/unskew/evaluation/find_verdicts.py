@@ -24,6 +24,7 @@ from unskew.evaluation.verdict import (
     decide,
     describe_reason,
 )
+from unskew.examining.examine import find_campaigns
 from unskew.examining.next_commands import choose_dates
 from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import QuietSteps, progress, reporting
@@ -349,7 +350,7 @@ class VerdictPlan:
         if decision != "undecided":
             return
         if self._is_reversed:
-            reference, at = choose_dates(self.log, ())
+            reference, at = choose_dates(self.log, find_campaigns(self.log)[0])
             yield f"{_DATES.sub('', self.command)} --reference {reference} --at {at}"
             return
         if any(one.held_out.kind in ("external", "profile") for one in ranks):
@@ -358,7 +359,7 @@ class VerdictPlan:
             yield self._hold_out_by_time()
             return
         if self.start is None:
-            reference, _ = choose_dates(self.log, ())
+            reference, _ = choose_dates(self.log, find_campaigns(self.log)[0])
             yield f"{self._full_command} --reference {reference}"
             return
         if self.quick:

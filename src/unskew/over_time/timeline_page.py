@@ -21,7 +21,7 @@ from unskew.over_time.timeline_chart import (
     place_windows,
     recommenders_of,
 )
-from unskew.text import percent, show_name, thousands
+from unskew.text import percent, shorten_spec, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -96,8 +96,8 @@ def _describe_ends(end: Mapping[str, Any]) -> str:
         return f"{lines} No stand-in for production explains interactions since {since}: both ends are equal."
     return (
         f"{lines} The other end drops {percent(end['share'], 0)} of the interactions since {since}: those by "
-        f"which they agree more with {show_name(end['stand_in'])}, a stand-in for production, than interactions "
-        "before it did."
+        f"which they agree more with {show_name(shorten_spec(end['stand_in']))}, a stand-in for production, than "
+        "interactions before it did."
     )
 
 
