@@ -8,7 +8,7 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -29,6 +29,7 @@ from unskew.text import escape_controls
 
 
 @click.command(cls=ConfiguredCommand)
+@place("campaigns", "holdout", "production", everyday=False)
 @log_options
 @reference_option
 @at_option
@@ -45,7 +46,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="X",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="Largest bound on the error that remains in weighted scores, from 0 to 1.",
 )
 @grouped_option(
@@ -53,7 +53,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="X",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="Largest share of users that the weights exclude, at either date.",
 )
 @grouped_option(

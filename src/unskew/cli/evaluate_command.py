@@ -11,7 +11,7 @@ from unskew.cli.evaluate_output import print_answers, print_report, print_summar
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import print_view
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -31,6 +31,7 @@ from unskew.cli.streams import tell
 
 
 @click.command(cls=ConfiguredCommand)
+@place("production", everyday=False)
 @log_options
 @declare_reference(
     help="Date to compare with, or a saved marginal: weight scores to its item mix, and split the change since "

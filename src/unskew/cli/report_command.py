@@ -15,7 +15,7 @@ from unskew.cli.evaluate_output import print_answers
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ConfiguredCommand)
+@place("production", everyday=False)
 @log_options
 @optional_reference_option
 @at_option

@@ -147,7 +147,6 @@ _SPLIT_OPTIONS = [
         type=int,
         metavar="N",
         group=Group.PROTOCOL,
-        everyday=True,
         help="Only users with at least N items to hold out from, at each date.",
     ),
 ]
@@ -164,7 +163,6 @@ clean_before_option = grouped_option(
     "--clean-before",
     metavar="T",
     group=Group.KNOWN,
-    everyday=True,
     help="Nothing was recommended before this time: you vouch for it.",
 )
 quick_option = grouped_option(

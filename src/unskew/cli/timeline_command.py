@@ -12,7 +12,7 @@ from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ConfiguredCommand)
+@place("campaigns", "holdout", "production", "after", everyday=False)
 @log_options
 @reference_option
 @grouped_option(
