@@ -29,7 +29,7 @@ def test_a_window_holds_what_was_first_taken_in_it(events: list[Event], start: i
         return
     expected = {u: sorted(items) for u, items in taken(events, end, start).items()}
     if not expected:
-        with pytest.raises(EmptyError, match=f"nothing was taken after {start} and up to {end}"):
+        with pytest.raises(EmptyError, match=f"there are no interactions after {start} and up to {end}"):
             log.between(start, late(log, end))
         return
     window = log.between(start, late(log, end))

@@ -296,9 +296,7 @@ def test_a_window_is_no_profile_and_after_is_offered() -> None:
     log = log_of(history())
     window: Any = log.between(5, 9)
     for run in (us.sample_pairs, lambda given: us.evaluate("popular", given)):
-        with pytest.raises(
-            InputError, match=r"is not a snapshot: .* to hold out what users took later, use after"
-        ):
+        with pytest.raises(InputError, match=r"is not a snapshot: .* to hold out later interactions, use after"):
             run(window)
     with pytest.raises(InputError, match="is not a snapshot"):
         us.fit_weights(log.between(5, 9), log.at(4), after=6)

@@ -194,7 +194,7 @@ def print_view(report: ViewReport | None, *, details: bool = True) -> None:
             ]
             for stratum in report.strata
         ]
-        print_table(["taken in the windows", "pairs", "left out", "mass", "a user", "usually"], rows, left=1)
+        print_table(["in the windows", "pairs", "dropped", "mass", "a user", "usually"], rows, left=1)
     for note in (note for note in report.notes if note != report.test):
         print_line(f"Note: {note}.")
     for one in report.advice:
@@ -205,10 +205,10 @@ def _describe(report: ViewReport) -> Iterator[str]:
     if report.view == "all":
         yield f"View: all of the log, since {report.reason}."
         return
-    pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} pairs"
+    pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} interactions"
     users = f"{thousands(report.dropped_users)} of {thousands(report.users)} users"
     share = percent(report.dropped_pairs / max(report.pairs, 1))
-    yield f"View: {report.view}, since {report.reason}. It leaves out {pairs} ({share}), and {users} with them."
+    yield f"View: {report.view}, since {report.reason}. It drops {pairs} ({share}), and {users} with them."
     if report.test:
         status = "Trusted" if report.trusted else "Not trusted"
         yield f"{status}: {report.test}. The view assumes that {report.assumption}."

@@ -254,13 +254,13 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
     if after is not None:
         relative = isinstance(after, str) and after.startswith("-")
         since = f"in the last {after[1:].strip()} before it" if relative else f"after {after} and up to it"
-        print_line(f"Held out at each date: what users took {since}, and at the reference date for as long.")
+        print_line(f"Held out at each date: interactions {since}, and at the reference date for as long.")
     elif made.options.get("leave_last_out"):
         print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     alone = " Item weights alone do not repair personalised algorithms."
     print_line(
-        f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
+        f"{several}. Low, high and bound are those of the last; no fixed list's score in [0, 1] is off by "
         f"more than the bound.{alone}"
     )
     if output is not None and made.computed == 0:

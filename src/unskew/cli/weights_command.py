@@ -126,9 +126,9 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             (
                 "bound",
                 f"{r.bound_before:.4f} → {fitted.bound:.4f}",
-                f"on the score of a constant algorithm {left}",
+                f"on the score of a fixed list {left}",
             ),
-            ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a constant list"),
+            ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a fixed list"),
             (
                 "least possible",
                 f"{r.bound_least:.4f}",

@@ -157,7 +157,7 @@ class Change:
         if not self.comparable:
             kinds = " and ".join(self.held_out)
             return (
-                f"{whose}, {self.metric}: not comparable, since different things were left out of the two "
+                f"{whose}, {self.metric}: not comparable, since different things were held out from the two "
                 f"({kinds}); use the same folds for both"
             )
         view = "" if self.view == "all" else f" (view {self.view})"
@@ -210,7 +210,7 @@ class Change:
             rest = f"{self.unexplained} from the algorithm and all else ({reason})"
         unknown = ""
         if self.held_out[0] != self.held_out[1]:
-            unknown = ". What made the lists from elsewhere may have seen the held-out items: that is not known"
+            unknown = ". What made the external lists may have seen the held-out items: that is not known"
         return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}{unknown}"
 
     def _describe_doubt(self) -> str:

@@ -27,11 +27,11 @@ BIASED = (
     "bias, if the view of the log that they allow passes its tests."
 )
 INTERVALS = {
-    "users": "users are the independent units, weights and models taken as given",
+    "users": "users are the independent units, weights and models held fixed",
     "draws": "draws of a sample, about the score of all pairs",
     "bootstrap": "weighted: users drawn again at both dates, weights fitted again, models not refitted",
     "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the "
-    "target taken as known",
+    "target known",
 }
 """What the intervals of each method are about."""
 
