@@ -131,7 +131,7 @@ def test_a_timeline_says_what_it_holds_out(log: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["weights", *DATED, "--after", "79", "--leave-last-out"], "--leave-last-out what they took last"),
+        (["weights", *DATED, "--after", "79", "--leave-last-out"], "--leave-last-out the last one"),
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--folds", "2"], "out --leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--leave-out", "2"], "--leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--after=-5d"], "-5d: '5d' is a step of the calendar"),

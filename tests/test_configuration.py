@@ -175,7 +175,7 @@ def test_the_table_of_a_command_has_its_other_options_and_wins_over_what_is_shar
 ) -> None:
     own = '[timeline]\nfrom = 3\nevery = "1w"\noutput = "t.parquet"\ntop = [5, 20]\nmetrics = ["mrr@3"]\n'
     (folder / "unskew.toml").write_text(
-        f'{BASE}recommenders = "popular"\nmetrics = "hit@5"\n{own}[drift]\ntop = 3\n'
+        f'{BASE}recommenders = "popular"\nmetrics = "hit@5"\n{own}[drift]\nshow = 3\n'
     )
     given = received(monkeypatch, "timeline")
     assert {name: given[name] for name in ("start", "every", "output", "top", "metrics")} == {
@@ -185,7 +185,7 @@ def test_the_table_of_a_command_has_its_other_options_and_wins_over_what_is_shar
         "top": ("5", "20"),
         "metrics": ("mrr@3",),
     }
-    assert received(monkeypatch, "drift")["top"] == 3
+    assert received(monkeypatch, "drift")["listed"] == 3
     assert received(monkeypatch, "evaluate")["metrics"] == ("hit@5",)
 
 

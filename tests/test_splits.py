@@ -251,7 +251,7 @@ def test_weights_of_what_anyone_took_are_others_and_are_refused() -> None:
     anyone = us.fit_weights(log.between(6, 9), log.between(1, 4))
     right = us.fit_weights(log.at(9), log.at(4), after=6)
     assert not np.allclose(anyone.p_before, right.p_before)  # what the recipe of old gave
-    with pytest.raises(PolicyError, match=r"what anyone took between two times, not to .*again with after=6"):
+    with pytest.raises(PolicyError, match=r"interactions between two times, not to .*again with after=6"):
         us.evaluate("popular", log.at(9), after=6, weights=anyone)
 
 

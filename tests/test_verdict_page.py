@@ -311,7 +311,7 @@ def test_a_notebook_shows_the_verdict_first_and_nothing_that_runs(plain: Report)
 
 def test_a_page_of_one_recommender_says_why_it_has_no_verdict(log: us.Log) -> None:
     page = ReportPage(report=us.report(log, "knn", at=490, reference=300, refit=0)).render()
-    assert "compares no two recommenders, so it has no verdict" in _words(page)
+    assert "There is no verdict, since nothing is compared" in _words(page)
 
 
 @pytest.fixture(scope="module")

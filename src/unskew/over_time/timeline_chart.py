@@ -103,7 +103,7 @@ def list_series(timeline: Timeline, metric: str) -> list[Row]:
         ]
     weighted = [row for row in rows if row["weighting"] != RAW and row["top"] is None]
     other = {"kind": name_other_end(timeline.other_end["since"]), "dash": DASH}
-    logged = {"kind": AS_LOGGED, "dash": SOLID}
+    logged = {"kind": REWEIGHTED if weighted else AS_LOGGED, "dash": SOLID}
     return [{**row, **(logged if row["view"] == "all" else other)} for row in weighted or rows]
 
 

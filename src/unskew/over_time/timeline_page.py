@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import GREY, SOLID, adapt_chart, assign_strokes
-from unskew.evaluation.score_names import AS_LOGGED, name_other_end
+from unskew.evaluation.score_names import name_other_end
 from unskew.over_time.timeline_chart import (
     DASH,
     DOTS,
@@ -89,8 +89,8 @@ def _describe_ends(end: Mapping[str, Any]) -> str:
     """The lines and bands of a timeline of both ends of the range, in sentences."""
     since = end["since"]
     lines = (
-        f"solid lines {AS_LOGGED}, dashed lines {name_other_end(since)}, both re-weighted to the item mix of the "
-        "reference date. Bands reach from one end of this range to the other."
+        f"solid lines of the log as it is, dashed lines {name_other_end(since)}, both re-weighted to the "
+        "item mix of the reference date. Bands reach from one end of this range to the other."
     )
     if end["stand_in"] is None:
         return f"{lines} No stand-in for production explains interactions since {since}: both ends are equal."

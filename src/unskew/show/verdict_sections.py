@@ -21,7 +21,7 @@ from unskew.show.verdict_words import (
     list_facts,
     list_requests,
 )
-from unskew.text import enumerate_words, percent, show_name, thousands
+from unskew.text import enumerate_words, percent, show_name, show_range, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.report import Report
@@ -218,8 +218,12 @@ def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
         if not math.isnan(scenario.difference.low)
     ]
     baselines = {verdict.baseline for verdict in verdicts}
-    left = f"← {show_name(verdicts[0].baseline, 20)} ahead" if len(baselines) == 1 else "← v1 ahead"
-    right = "v2 ahead →" if several else f"{show_name(verdicts[0].recommender, 20)} ahead →"
+    baseline, candidate = show_name(verdicts[0].baseline, 20), show_name(verdicts[0].recommender, 20)
+    left, right = f"← {baseline} ahead", f"{candidate} ahead →"
+    if several:
+        left, right = f"← behind {baseline}", f"ahead of {baseline} →"
+    if len(baselines) > 1:
+        left, right = "← v1 ahead", "v2 ahead →"
     title = f"difference in {verdicts[0].metric}, points"
     return draw_ranges(ranges, cases, title=title, sides=(left, right))
 
@@ -239,7 +243,7 @@ def _name(verdict: Verdict, *, several: bool = False) -> str:
 
 
 def _write_range(verdict: Verdict) -> str:
-    return "–" if math.isnan(verdict.low) else f"{_points(verdict.low)} to {_points(verdict.high)}"
+    return "–" if math.isnan(verdict.low) else " to ".join(show_range(verdict.low, verdict.high))
 
 
 def _percent(value: float) -> str:
