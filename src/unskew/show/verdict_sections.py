@@ -139,7 +139,7 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         [
             f"{SIGNS[TONES[verdict.decision]]} {verdict.decision}",
             _name(verdict, several=several),
-            _write_range(verdict),
+            _write_range(verdict).replace(" ", "\N{NO-BREAK SPACE}"),
             _percent(verdict.score),
             _percent(verdict.score_baseline),
             thousands(verdict.users),
@@ -147,9 +147,11 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         for verdict in verdicts
     ]
     head = ["verdict", "comparison", "range, points", "v2", "v1", "users"]
-    counts = [(d, sum(verdict.decision == d for verdict in verdicts)) for d in TONES]
-    text = ", ".join(f"{n} {decision}" for decision, n in counts if n)
-    text = f"Of {len(verdicts)} comparisons: {text}."
+    names: dict[str, list[str]] = {decision: [] for decision in TONES}
+    for verdict in verdicts:
+        name = show_name(verdict.recommender, 28)
+        names[verdict.decision].append(f"{name} ({verdict.metric})" if several else name)
+    text = " ".join(f"{key.capitalize()}: {enumerate_words(group)}." for key, group in names.items() if group)
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference if recommendations caused "
