@@ -29,7 +29,7 @@ def test_a_window_holds_what_was_first_taken_in_it(events: list[Event], start: i
         return
     expected = {u: sorted(items) for u, items in taken(events, end, start).items()}
     if not expected:
-        with pytest.raises(EmptyError, match=f"nothing was taken after {start} and up to {end}"):
+        with pytest.raises(EmptyError, match=f"there are no interactions after {start} and up to {end}"):
             log.between(start, late(log, end))
         return
     window = log.between(start, late(log, end))
@@ -88,7 +88,7 @@ def test_weights_of_whole_profiles_are_refused_for_a_window_and_said_to_be_of_an
     rows = [("a", "x", 1), ("a", "y", 2), ("b", "x", 1), ("b", "y", 3), ("b", "z", 3)]
     log = us.read_log({"user": [r[0] for r in rows], "item": [r[1] for r in rows], "time": [r[2] for r in rows]})
     weights = us.fit_weights(log.at(3), log.at(1), new_items="keep")
-    with pytest.raises(us.UnskewError, match="to whole profiles, not to what anyone took between"):
+    with pytest.raises(us.UnskewError, match="to whole profiles, not to interactions between"):
         log.between(1, 3).marginal(weights)
     with pytest.warns(us.UnskewWarning, match="fitted at 3 and are used at 2"):
         log.at(2).marginal(weights)

@@ -132,7 +132,7 @@ def test_items_are_read_in_the_type_of_the_log(log: str) -> None:
 
 
 def test_drift_lists_the_items_of_largest_change(log: str) -> None:
-    found = answer("drift", log, "--reference", "49", "--at", "99", "--top", "4")
+    found = answer("drift", log, "--reference", "49", "--at", "99", "--show", "4")
     history = us.read_log(log)
     p, q = history.at(49).marginal().to_dict(), history.at(99).marginal().to_dict()
     change = {i: q.get(i, 0.0) - p.get(i, 0.0) for i in p | q}
@@ -328,7 +328,7 @@ def test_nor_a_reference_or_weights_or_a_table_nor_is_one_file_written_twice(log
     lost = "is an input of this command and would be overwritten: choose another output file"
     assert f"{mix} {lost}" in refused("weights", log, "--reference", mix, "--at", "99", "-o", mix)
     assert f"{fitted} {lost}" in refused("sample", log, "--at", "99", "--weights", fitted, "-o", fitted)
-    given = ["timeline", log, "--reference", "49", "--items", "1", "-r"]
+    given = ["timeline", log, "--reference", "49", "--follow", "1", "-r"]
     assert f"{lists} {lost}" in refused(*given, f"table:{lists}", "-o", lists)
     new = str(tmp_path / "new.parquet")
     assert f"cannot both be written to {new}" in refused(*given, "popular", "-o", new, "--probabilities", new)

@@ -147,10 +147,12 @@ def test_a_saved_marginal_is_a_reference_without_a_score_of_then(log: str, tmp_p
         assert score["value"] == pytest.approx(by(by_date, at=99, weighting=score["weighting"])["value"], abs=1e-9)
 
 
-def test_top_is_told(log: str) -> None:
-    found = answer("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--top", "4")["scores"]
-    assert [(s["weighting"], s["top"]) for s in found] == [("raw", None), ("raw", None), ("weighted", 4)]
-    shown = run("evaluate", log, "--reference", "49", "--at", "99", "-r", "popular", "--top", "4").stdout
+def test_top_of_saved_weights_is_told(log: str, tmp_path: Path) -> None:
+    path = str(tmp_path / "top.parquet")
+    answer("weights", log, "--reference", "49", "--at", "99", "--top", "4", "-o", path)
+    found = answer("evaluate", log, "--weights", path, "--at", "99", "-r", "popular")["scores"]
+    assert [(s["weighting"], s["top"]) for s in found] == [("raw", None), ("weighted", 4)]
+    shown = run("evaluate", log, "--weights", path, "--at", "99", "-r", "popular", "--details").stdout
     assert "top 4" in shown
 
 
@@ -266,24 +268,59 @@ def test_too_few_hits_and_models_that_are_not_refitted_are_said_in_words(log: st
     assert "oo few hits" not in run(*given).stdout
 
 
+def test_without_details_the_change_comes_first_then_one_table_of_scores(log: str) -> None:
+    given = ["--reference", "49", "--at", "99", "-r", "constant:3,7", "-m", "hit@2"]
+    history = us.read_log(log)
+    weights = us.fit_weights(history.at(99), history.at(49))
+    mixes = [history.at(49).marginal(), history.at(99).marginal(), history.at(99).marginal(weights)]
+    then, now, reweighted = (f"{100 * (mix.to_dict()[3] + mix.to_dict()[7]):z.2f} %" for mix in mixes)
+    done = run("evaluate", log, *given)
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("constant:3,7, hit@2: the score ")
+    rows = [re.split(r" {2,}", line.strip()) for line in done.stdout.splitlines()]
+    table = [row for row in rows if row[0] in ("recommender", "constant:3,7")]
+    assert table[0] == ["recommender", "at", "as logged", "95 % interval", "re-weighted", "95 % interval"]
+    assert [[row[1], *row[2::2]] for row in table[1:]] == [["49", then], ["99", now, reweighted]]
+    assert "effective" not in done.stdout
+    assert "unexplained  " not in done.stdout
+
+
+def test_without_details_segments_and_saved_weights_of_few_items_are_in_the_table(
+    log: str, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "few.parquet")
+    answer("weights", log, "--reference", "49", "--at", "99", "--top", "3", "-o", path)
+    shown = run("evaluate", log, "--weights", path, "--at", "99", "-r", "popular", "--by", "land").stdout
+    head = next(line for line in shown.splitlines() if "recommender" in line)
+    assert "segment" in head
+    assert "top 3 items re-weighted" in head
+    assert all(f"land={name}" in shown for name in ("de", "fr"))
+    assert "Not a fixed list: item weights do not remove" in " ".join(shown.split())
+
+
 def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: str) -> None:
     given = ["--reference", "49", "--at", "99", "-r", "popular", "-r", "constant:3,7"]
     done = run("evaluate", log, *given, "--details")
     assert done.exit_code == 0, done.output
-    head = next(line for line in done.stdout.splitlines() if "weighting" in line)
-    assert all(word in head for word in ("metric", "weighting", "score", "low", "high"))
+    head = next(line for line in done.stdout.splitlines() if "scored" in line)
+    assert all(word in head for word in ("metric", "scored", "score", "low", "high"))
     behind = next(line for line in done.stdout.splitlines() if "pairs" in line)
-    assert all(word in behind for word in ("weighting", "effective", "largest item", "users excluded"))
+    assert all(word in behind for word in ("scored", "effective", "largest item", "users excluded"))
     below = done.stdout.splitlines()[done.stdout.splitlines().index(behind) + 2 :][:3]
-    assert [line.split()[:2] for line in below] == [["49", "raw"], ["99", "raw"], ["99", "weighted"]]
+    assert [line.split("  ")[:2] for line in map(str.strip, below)] == [
+        ["49", " as logged"],
+        ["99", " as logged"],
+        ["99", " re-weighted"],
+    ]
     details = done.stdout.splitlines()[done.stdout.splitlines().index(head) :]
-    rows = [line.split() for line in details if line.strip().startswith(("popular  ", "constant"))]
-    assert [row[3] for row in rows if row[-1] == "exact"] == ["raw", "raw", "weighted"] * 2
+    named = [line.strip() for line in details if line.strip().startswith(("popular  ", "constant"))]
+    rows = [re.split(r" {2,}", line) for line in named]
+    assert [row[3] for row in rows if row[-1] == "exact"] == ["as logged", "as logged", "re-weighted"] * 2
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
-    assert parts == ["change", "users", "item", "unexplained"]
+    assert parts == ["change", "users excluded", "item mix", "unexplained"]
     assert "unexplained" in done.stdout
     words = " ".join(done.stdout.split())
-    assert "* Not a constant list: item weights do not remove from such a score" in words
+    assert "* Not a fixed list: item weights do not remove from such a score" in words
     assert [row[4].endswith("*") for row in rows if row[-1] == "exact"] == [
         False,
         False,
@@ -339,7 +376,7 @@ def test_one_user_has_no_interval_which_is_null(tmp_path: Path) -> None:
         (["--refit", "-r", "popular"], "--refit fits weights again: it needs --reference"),
         (["--reference", "49", "--refit", "1", "-r", "popular"], "at least 2"),
         (["--reference", "49", "--refit", "--sample", "9", "-r", "popular"], "leave out --sample"),
-        (["--top", "3", "-r", "popular"], "--top is about fitting weights: it needs --reference"),
+        (["--users", "both", "-r", "popular"], "--users is about fitting weights: it needs --reference"),
         (["-r", "populer"], "did you mean 'popular'"),
         (["-r", "knn?neighbors=3"], "did you mean 'neighbours'"),
         (["-r", "no.such.module:Class"], "no.such"),

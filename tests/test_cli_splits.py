@@ -56,24 +56,24 @@ def test_a_saved_marginal_of_what_was_held_out_is_a_reference_for_it(log: str, t
     assert by_file["bound_after"] == by_date["bound_after"]
     assert (by_file["reference"], by_file["reference_after"]) == (49, 29)
     said = refused("weights", log, "--reference", path, "--at", "99")
-    assert "was made with what users took after a time at which they had a profile, not whole profiles" in said
+    made_with = "interactions of users after a time at which they had a profile, not whole profiles"
+    assert f"was made with {made_with}" in said
 
 
 def test_the_output_names_both_windows_and_what_stands_behind_the_scores(log: str) -> None:
-    done = run("evaluate", log, *DATED, "--after", "79", "-r", "popular", "-m", "hit@3", "-m", "user-hit@3")
+    wanted = ["-r", "popular", "-m", "hit@3", "-m", "user-hit@3", "--details"]
+    done = run("evaluate", log, *DATED, "--after", "79", *wanted)
     told = " ".join(done.stdout.split())
-    assert (
-        "Held out: what users took after 79 and up to 99, and at the reference date after 29 and up to 49." in told
-    )
+    assert "Held out: interactions after 79 and up to 99, and at the reference date after 29 and up to 49." in told
     assert "had no profile before, and cannot be scored." in told
-    assert "user-hit@3: raw only, since one value stands for all held-out items of a user" in told
+    assert "user-hit@3: not re-weighted, since one value stands for all held-out items of a user" in told
     assert "recall@3" in told
     assert " hit@3" not in told
     plain = run("evaluate", log, *DATED, "-r", "popular").stdout
-    assert "Held out: what users" not in plain
-    assert "raw only" not in plain
+    assert "Held out: interactions" not in plain
+    assert "not re-weighted" not in plain
     shown = " ".join(run("weights", log, *DATED, "--after", "79").stdout.split())
-    assert "Held out: what users took after 79 and up to 99, and at the reference date after 29" in shown
+    assert "Held out: interactions after 79 and up to 99, and at the reference date after 29" in shown
 
 
 def test_the_mass_of_new_items_is_beside_the_weights(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_sample_after_a_time_has_the_profiles_of_then(log: str, weights: str, 
     for row in pq.read_table(out).to_pylist():
         assert sorted(row["profile"]) == sorted(then.profile(row["user"]))
     told = " ".join(run(*given).stdout.split())
-    assert "Held out: what users took after 79 and up to 99." in told
+    assert "Held out: interactions after 79 and up to 99." in told
 
 
 def test_a_timeline_says_what_it_holds_out(log: str) -> None:
@@ -124,14 +124,14 @@ def test_a_timeline_says_what_it_holds_out(log: str) -> None:
     rolling = answer(*grid, "--after=-20")
     assert rolling["rows"][2]["value"] == us.evaluate("popular", us.read_log(log).at(99), after=79).value
     assert rolling["options"]["after"] == "-20"
-    assert "what users took in the last 20 before it" in " ".join(run(*grid, "--after=-20").stdout.split())
-    assert "what users took after 70 and up to it" in " ".join(run(*grid, "--after", "70").stdout.split())
+    assert "interactions in the last 20 before it" in " ".join(run(*grid, "--after=-20").stdout.split())
+    assert "interactions after 70 and up to it" in " ".join(run(*grid, "--after", "70").stdout.split())
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (["weights", *DATED, "--after", "79", "--leave-last-out"], "--leave-last-out what they took last"),
+        (["weights", *DATED, "--after", "79", "--leave-last-out"], "--leave-last-out the last one"),
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--folds", "2"], "out --leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--leave-out", "2"], "--leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--after=-5d"], "-5d: '5d' is a step of the calendar"),

@@ -167,7 +167,7 @@ def test_a_saved_log_takes_exposures_and_campaigns_too(run: Run, folder: Path) -
 
 def test_what_would_improve_a_view_is_said(run: Run) -> None:
     shown = run("drift", "plain.parquet", *DATED, *KNOWN["outside"]).stdout.replace("\n", " ")
-    assert "Better: a list of exposures (user, item, time) would keep what people took by themselves" in shown
+    assert "Better: a list of exposures (user, item, time) would keep interactions" in shown
 
 
 def test_without_knowledge_nothing_is_said_about_views(run: Run) -> None:

@@ -121,15 +121,9 @@ VALUES = {
     "known.holdout": ('"never.csv"', "never.csv"),
     "known.production": ('"auto"', "auto"),
     "known.view": ('"outside"', "outside"),
-    "fit.top": ("20", 20),
-    "fit.items": ('"a,b"', "a,b"),
-    "fit.method": ('"lbfgs"', "lbfgs"),
-    "fit.tol": ("1e-3", 1e-3),
-    "fit.max-passes": ("7", 7),
     "fit.new-items": ('"keep"', "keep"),
     "fit.min-items": ("3", 3),
     "fit.users": ('"both"', "both"),
-    "fit.margins": ('["column:price"]', ("column:price",)),
     "protocol.after": ('"-30d"', "-30d"),
     "protocol.leave-last-out": ("true", True),
     "protocol.leave-out": ("2", 2),
@@ -181,7 +175,7 @@ def test_the_table_of_a_command_has_its_other_options_and_wins_over_what_is_shar
 ) -> None:
     own = '[timeline]\nfrom = 3\nevery = "1w"\noutput = "t.parquet"\ntop = [5, 20]\nmetrics = ["mrr@3"]\n'
     (folder / "unskew.toml").write_text(
-        f'{BASE}recommenders = "popular"\nmetrics = "hit@5"\n{own}[drift]\ntop = 3\n'
+        f'{BASE}recommenders = "popular"\nmetrics = "hit@5"\n{own}[drift]\nshow = 3\n'
     )
     given = received(monkeypatch, "timeline")
     assert {name: given[name] for name in ("start", "every", "output", "top", "metrics")} == {
@@ -191,7 +185,7 @@ def test_the_table_of_a_command_has_its_other_options_and_wins_over_what_is_shar
         "top": ("5", "20"),
         "metrics": ("mrr@3",),
     }
-    assert received(monkeypatch, "drift")["top"] == 3
+    assert received(monkeypatch, "drift")["listed"] == 3
     assert received(monkeypatch, "evaluate")["metrics"] == ("hit@5",)
 
 
@@ -249,9 +243,9 @@ def test_the_file_is_named_once_on_standard_error_and_not_where_it_says_nothing(
 
 def test_options_on_the_command_line_win(run: Run, folder: Path) -> None:
     (folder / "other.csv").write_text(LOG + "5,d,5\n")
-    told = json.loads(run("drift", "--at", "5", "other.csv", "--json", toml=f"{BASE}[drift]\ntop = 1\n").stdout)
+    told = json.loads(run("drift", "--at", "5", "other.csv", "--json", toml=f"{BASE}[drift]\nshow = 1\n").stdout)
     assert (told["at"], told["items"], len(told["top"])) == (5, 4, 1)
-    assert len(json.loads(run("drift", "--top", "2", "--json").stdout)["top"]) == 2
+    assert len(json.loads(run("drift", "--show", "2", "--json").stdout)["top"]) == 2
 
 
 def test_no_config_reads_no_file(run: Run) -> None:
@@ -261,9 +255,9 @@ def test_no_config_reads_no_file(run: Run) -> None:
 
 
 def test_what_is_given_displaces_what_cannot_stand_beside_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    run("weights", "-o", "w.parquet", toml=f"{BASE}[fit]\ntol = 1e-3\n")
+    run("weights", "-o", "w.parquet", toml=f"{BASE}[weights]\ntol = 1e-3\n")
     run("evaluate", "--weights", "w.parquet", "-r", "popular")
-    run("evaluate", "-r", "popular", toml=f'{BASE}[fit]\ntol = 1e-3\n[evaluate]\nweights = "w.parquet"\n')
+    run("evaluate", "-r", "popular", toml=f'{BASE}[weights]\ntol = 1e-3\n[evaluate]\nweights = "w.parquet"\n')
     run("evaluate", "-r", "popular", "--reference", "0")
     Path("unskew.toml").write_text(f"{BASE}[protocol]\nleave-last-out = true\n")
     given = received(monkeypatch, "weights", "--after", "5")
@@ -299,8 +293,8 @@ reference = "mix.parquet"
 [known]
 production = "table:shown.csv"
 holdout = "never.csv"
-[fit]
-margins = ["column:price", "agreement:table:x.csv"]
+[weights]
+margin = ["column:price", "agreement:table:x.csv"]
 """
     )
     found = read_configuration(Path("conf/unskew.toml"), CONFIGURED)
@@ -320,7 +314,7 @@ margins = ["column:price", "agreement:table:x.csv"]
     ]
     assert values["reference"] == "conf/mix.parquet"
     assert (values["production"], values["holdout"]) == ("table:conf/shown.csv", "conf/never.csv")
-    assert values["margins"] == ["column:price", "agreement:table:conf/x.csv"]
+    assert found.values["weights"]["margins"] == ["column:price", "agreement:table:conf/x.csv"]
     (sub / "unskew.toml").write_text('reference = "2024-03-01"\n')
     assert read_configuration(Path("conf/unskew.toml"), CONFIGURED).values["drift"]["reference"] == "2024-03-01"
 
@@ -352,10 +346,10 @@ margins = ["column:price", "agreement:table:x.csv"]
         ("at = ''\n", "at is '', but must be"),
         ("at = {day = 3}\n", "at is {'day': 3}, but must be a text"),
         ("recommenders = [1]\n", "recommenders is [1], but must be a text such as 'popular', or a list of such"),
-        ("[fit]\ntol = '0.1'\n", "fit.tol is '0.1', but must be a number"),
-        ("[fit]\ntol = nan\n", "fit.tol is nan, but must be a number"),
-        ("[fit]\nmax-passes = 1.5\n", "fit.max-passes is 1.5, but must be a whole number"),
-        ("[fit]\nmax-passes = true\n", "fit.max-passes is true, but must be a whole number"),
+        ("[weights]\ntol = '0.1'\n", "weights.tol is '0.1', but must be a number"),
+        ("[weights]\ntol = nan\n", "weights.tol is nan, but must be a number"),
+        ("[weights]\nmax-passes = 1.5\n", "weights.max-passes is 1.5, but must be a whole number"),
+        ("[weights]\nmax-passes = true\n", "weights.max-passes is true, but must be a whole number"),
         ("[fit]\nusers = 'some'\n", "fit.users is 'some', but must be one of 'all', 'both'"),
         ("[fit]\nusers = ['all']\n", "fit.users is ['all'], but must be one of"),
         ("[protocol]\nseed = -1\n", "protocol.seed is -1, but must be a number in its range"),
@@ -374,8 +368,8 @@ def test_a_slip_is_named_whichever_command_runs(command: str, toml: str, message
 
 
 def test_a_slip_in_pyproject_is_named_with_its_whole_path(run: Run, folder: Path) -> None:
-    (folder / "pyproject.toml").write_text("[tool.unskew.fit]\ntol = 'a'\n")
-    assert "pyproject.toml: tool.unskew.fit.tol is 'a', but must be a number" in run("drift", code=2).stderr
+    (folder / "pyproject.toml").write_text("[tool.unskew.weights]\ntol = 'a'\n")
+    assert "pyproject.toml: tool.unskew.weights.tol is 'a', but must be a number" in run("drift", code=2).stderr
     (folder / "pyproject.toml").write_text("[tool.other]\n")
     assert "has no table [tool.unskew]" in run("drift", "--config", "pyproject.toml", code=2).stderr
 
@@ -397,7 +391,7 @@ PLANTED = {
     "recommenders": 'recommenders = ["{}"]\n',
     "baseline": 'recommenders = "popular"\nbaseline = "{}"\n',
     "production": 'recommenders = "popular"\n[known]\ncampaigns = "3:5"\nproduction = "{}"\n',
-    "margins": 'recommenders = "popular"\n[fit]\nmargins = ["agreement:{}"]\n',
+    "margins": 'recommenders = "popular"\n[weights]\nmargin = ["agreement:{}"]\n',
     "table of the command": 'recommenders = "popular"\n[evaluate]\nrecommenders = ["popular", "{}"]\n',
 }
 
@@ -408,7 +402,8 @@ PLANTED = {
 @pytest.mark.parametrize("place", PLANTED)
 def test_code_that_the_file_names_is_not_imported(place: str, spec: str, run: Run, folder: Path) -> None:
     (folder / "mine.py").write_text(MINE)
-    done = run("evaluate", toml=BASE + PLANTED[place].format(spec), code=2)
+    command = "weights" if place == "margins" else "evaluate"
+    done = run(command, toml=BASE + PLANTED[place].format(spec), code=2)
     assert "which runs code that unskew does not ship" in done.stderr
     assert "--allow-code" in done.stderr
     assert not (folder / "ran").exists()

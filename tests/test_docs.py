@@ -111,7 +111,7 @@ def test_the_page_of_commands_has_every_command() -> None:
         "marginal LOG --at 0 -o FILE",
         "weights LOG --reference 0 --at 9",
         "evaluate LOG --reference 0 --at 9 -r popular -r constant:a",
-        "timeline LOG --reference 0 --every 9 -r popular --items a",
+        "timeline LOG --reference 0 --every 9 -r popular --follow a",
         "report LOG --reference 0 --at 9 -r popular -r constant:a -o PAGE",
         "sample LOG --at 9 -n 5 -o FILE",
         "check LOG --reference 0 --at 9 --max-drift 1 --max-unexplained 1 -r popular",

@@ -305,10 +305,10 @@ def test_irrelevant_knowledge_silences_nothing_in_json(run: Run, name: str) -> N
 @pytest.mark.parametrize("name", IRRELEVANT)
 def test_irrelevant_knowledge_silences_nothing_in_print(run: Run, name: str) -> None:
     lines = run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name], "--details").stdout
-    starred = [line.split()[0] for line in lines.splitlines() if " weighted " in line and "*" in line]
+    starred = [line.split()[0] for line in lines.splitlines() if " re-weighted " in line and "*" in line]
     assert starred == ["knn", "popular"]
     text = " ".join(lines.split())
-    assert "* Not a constant list: item weights do not remove from such a score" in text
+    assert "* Not a fixed list: item weights do not remove from such a score" in text
     assert WORDS[name] in text
     assert "Not trusted: " in text
 

@@ -582,7 +582,7 @@ def test_weights_under_which_nobody_takes_part_are_refused() -> None:
         ({"level": 0}, "level of an interval must lie between 0 and 1"),
         ({"metric": "hits@5"}, "did you mean hit@5"),
         ({"metric": [5]}, "a Metric or a function"),
-        ({"after": 3, "leave_out": 2}, "none is taken out"),
+        ({"after": 3, "leave_out": 2}, "not hold out from profiles"),
         ({"after": 9}, "after=9 is not before at=9"),
         ({"after": -1}, "nothing had happened yet at -1"),
         ({"weights": 3.5}, "give fitted weights, a mapping"),

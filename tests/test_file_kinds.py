@@ -159,7 +159,7 @@ def test_a_stray_quote_in_a_title_is_a_character(sep: str, tmp_path: Path) -> No
     check(log)
     assert sorted(log.labels["title"].values.to_pylist()) == sorted(titles)
     if sep == ",":
-        check(read_with_notice(path, "quotes taken as plain characters"))
+        check(read_with_notice(path, "quotes read as plain characters"))
         refuse(path, "quote", quote='"')
 
 

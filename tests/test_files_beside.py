@@ -61,12 +61,12 @@ def test_names_come_from_any_file_and_columns(path: str, sep: str, header: str, 
 def test_a_timeline_names_the_items_that_it_follows() -> None:
     write_titles("names.tsv", "\t", "item\tname\tkind\n")
     grid = ["timeline", "log.csv", "--reference", "3", "--to", "9", "--every", "6", "-r", "popular"]
-    named = [*grid, "--items", "30,10", "--names", "names.tsv"]
+    named = [*grid, "--follow", "30,10", "--names", "names.tsv"]
     shown = run(*named).stdout
     assert [line.split()[:2] for line in shown.splitlines() if " 30 " in line] == [["Zoo", "30"]] * 2
     found = json.loads(run(*named, "--json").stdout)["probabilities"]
     assert {(row["item"], row["name"]) for row in found} == {(30, "Zoo"), (10, 'Toy "Story"')}
-    wrong = run(*grid, "--items", "30,40", "--names", "names.tsv")
+    wrong = run(*grid, "--follow", "30,40", "--names", "names.tsv")
     assert (wrong.exit_code, "the log has no item 40" in wrong.stderr) == (2, True)
 
 

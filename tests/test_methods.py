@@ -412,7 +412,7 @@ def test_wrong_options_are_refused_before_the_work() -> None:
         BEFORE.weigh(HoldOutUsers(["cid"]))
     with pytest.raises(TimeError, match="after=2 is not before 2"):
         NOW.weigh(TimeWindow(after=2))
-    with pytest.raises(EmptyError, match="nothing that is held out at 8 was taken after 7"):
+    with pytest.raises(EmptyError, match="no interaction that is held out at 8 is after 7"):
         log_of([*EVENTS, ("ann", "w", 9)]).at(8).weigh(TimeWindow(after="-1"))
     with pytest.raises(InputError, match=r"weights is the class SKEW: make one of it: SKEW\(\)"):
         NOW.weigh(SKEW)  # type: ignore[arg-type]

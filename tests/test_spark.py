@@ -469,8 +469,8 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
     "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
     "weights": (*DATES, "--tol", "0.05"),
-    "evaluate": (*DATES, "--tol", "0.2", "-r", "constant:i1,i3", "-m", "mrr@10"),
-    "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "--tol", "0.2", "-r", "popular"),
+    "evaluate": (*DATES, "-r", "constant:i1,i3", "-m", "mrr@10"),
+    "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "-r", "popular"),
     "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
 }
 UNLIKE = {

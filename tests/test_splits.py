@@ -251,7 +251,7 @@ def test_weights_of_what_anyone_took_are_others_and_are_refused() -> None:
     anyone = us.fit_weights(log.between(6, 9), log.between(1, 4))
     right = us.fit_weights(log.at(9), log.at(4), after=6)
     assert not np.allclose(anyone.p_before, right.p_before)  # what the recipe of old gave
-    with pytest.raises(PolicyError, match=r"what anyone took between two times, not to .*again with after=6"):
+    with pytest.raises(PolicyError, match=r"interactions between two times, not to .*again with after=6"):
         us.evaluate("popular", log.at(9), after=6, weights=anyone)
 
 
@@ -296,9 +296,7 @@ def test_a_window_is_no_profile_and_after_is_offered() -> None:
     log = log_of(history())
     window: Any = log.between(5, 9)
     for run in (us.sample_pairs, lambda given: us.evaluate("popular", given)):
-        with pytest.raises(
-            InputError, match=r"is not a snapshot: .* to hold out what users took later, use after"
-        ):
+        with pytest.raises(InputError, match=r"is not a snapshot: .* to hold out later interactions, use after"):
             run(window)
     with pytest.raises(InputError, match="is not a snapshot"):
         us.fit_weights(log.between(5, 9), log.at(4), after=6)

@@ -217,7 +217,7 @@ def test_lists_for_held_out_items_are_for_one_at_a_time() -> None:
     log = a_log()
     table = Table(HELD_OUT).fit(log.at(3))
     empty = batch_of(log.at(3), log.users.codes(["ann"]).tolist(), [np.empty(0, dtype=np.int64)])
-    with pytest.raises(InputError, match="2 items of the profile of user 'ann' are left out: leave out one"):
+    with pytest.raises(InputError, match="2 items of the profile of user 'ann' are held out: hold out one"):
         table.recommend(empty, 2)
 
 

@@ -331,6 +331,14 @@ def test_a_file_and_a_person_write_dates_in_the_same_ways(text: str) -> None:
     assert log.at(text).n_users == 1
 
 
+def test_a_date_of_excel_is_named_in_the_advice() -> None:
+    log = us.read_log({"user": [1, 2], "item": [1, 2], "time": ["2024-01-01", "2024-03-01"]})
+    day = date(1899, 12, 30) + timedelta(days=45323)
+    for number in ("45323", 45323):
+        with pytest.raises(TimeError, match=f"if it is a date of Excel, write {day}"):
+            log.at(number)
+
+
 @pytest.mark.parametrize("text", NO_DATES)
 def test_what_is_no_date_is_refused_in_a_file_and_from_a_person(text: str) -> None:
     assert in_a_file(text) is None

@@ -254,7 +254,7 @@ def test_several_verdicts_share_one_chart_and_one_table(plain: Report) -> None:
     assert ask_question(verdicts) == "Which of 4 recommenders beat popular?"
     assert summary.table is not None
     assert [row[0] for row in summary.table[1:]] == ["▲ better", "▼ worse", "? undecided", "= no clear difference"]
-    assert summary.text == "Of 4 comparisons: 1 better, 1 worse, 1 no clear difference, 1 undecided."
+    assert summary.text == "Better: ease. Worse: als. No clear difference: b. Undecided: knn."
 
 
 def test_the_algorithm_is_credited_only_if_the_verdict_supports_it(plain: Report) -> None:
@@ -311,7 +311,7 @@ def test_a_notebook_shows_the_verdict_first_and_nothing_that_runs(plain: Report)
 
 def test_a_page_of_one_recommender_says_why_it_has_no_verdict(log: us.Log) -> None:
     page = ReportPage(report=us.report(log, "knn", at=490, reference=300, refit=0)).render()
-    assert "compares no two recommenders, so it has no verdict" in _words(page)
+    assert "There is no verdict, since nothing is compared" in _words(page)
 
 
 @pytest.fixture(scope="module")

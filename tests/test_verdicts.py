@@ -280,6 +280,16 @@ def test_without_a_reference_date_a_date_of_the_log_is_proposed() -> None:
     assert log.span[0] <= date < AT
 
 
+def test_the_proposed_reference_date_is_that_of_the_examination(tmp_path: Path) -> None:
+    path = tmp_path / "log.parquet"
+    pq.write_table(simulate().tables["log"], path)
+    examination = us.examine(path)
+    assert examination.campaigns
+    [step] = us.report(us.read_log(path), ["popular", "knn"], at=AT).verdicts[0].next_steps
+    assert examination.item_mix is not None
+    assert int(shlex.split(step)[-1]) == examination.item_mix["reference"]
+
+
 def test_external_lists_need_a_time_split(tmp_path: Path) -> None:
     users = simulate().tables["log"].column("user").unique()
     rows = pa.table({"user": users, "items": pa.array([[1, 2, 3, 4, 5]] * len(users))})

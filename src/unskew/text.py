@@ -10,6 +10,7 @@ from typing import Any
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LONG_QUOTE = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.){201,}'|\"(?:[^\"\\]|\\.){201,}\")(?!\w)")
+_NEARLY_ZERO = 5e-4  # of a score: 0.05 points
 
 
 def escape_controls(text: str) -> str:
@@ -29,6 +30,28 @@ def show_name(name: object, most: int = 48) -> str:
     """
     text = escape_controls(str(name))
     return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def show_range(low: float, high: float) -> tuple[str, str]:
+    """The limits of a range in points, so exact that a limit beside 0 does not look like 0.
+
+    >>> show_range(-0.0271, 0.0318), show_range(0.0003, 0.0098)
+    (('−2.7', '+3.2'), ('+0.03', '+0.98'))
+    """
+    decimals = 2 if min(abs(low), abs(high)) < _NEARLY_ZERO else 1
+    first, last = (f"{100 * limit:+z.{decimals}f}".replace("-", "−") for limit in (low, high))
+    return first, last
+
+
+def shorten_spec(spec: str) -> str:
+    """A recommender as sentences name it; how held-out pairs are ranked is no part of its name.
+
+    >>> shorten_spec("knn?similarity=bm25&exact=false"), shorten_spec("ease?exact=false"), shorten_spec("popular")
+    ('knn (similarity bm25)', 'ease', 'popular')
+    """
+    name, _, parameters = spec.partition("?")
+    kept = [part.replace("=", " ") for part in parameters.split("&") if part not in ("", "exact=false")]
+    return f"{name} ({', '.join(kept)})" if kept else name
 
 
 def shorten_quotes(text: str) -> str:

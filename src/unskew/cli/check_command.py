@@ -8,7 +8,7 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -16,11 +16,11 @@ from unskew.cli.shared_options import (
     change_options,
     check_specs,
     clean_before_option,
-    fit_options,
     log_options,
     metrics_option,
     recommenders_option,
     reference_option,
+    shared_fit_options,
     show_options,
 )
 from unskew.cli.streams import writing
@@ -29,6 +29,7 @@ from unskew.text import escape_controls
 
 
 @click.command(cls=ConfiguredCommand)
+@place("campaigns", "holdout", "production", everyday=False)
 @log_options
 @reference_option
 @at_option
@@ -45,7 +46,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="X",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="Largest bound on the error that remains in weighted scores, from 0 to 1.",
 )
 @grouped_option(
@@ -53,7 +53,6 @@ from unskew.text import escape_controls
     type=float,
     metavar="X",
     group=Group.THRESHOLDS,
-    everyday=True,
     help="Largest share of users that the weights exclude, at either date.",
 )
 @grouped_option(
@@ -89,7 +88,7 @@ from unskew.text import escape_controls
 @clean_before_option
 @recommenders_option
 @metrics_option
-@fit_options
+@shared_fit_options
 @change_options
 @show_options
 def check(
@@ -150,7 +149,7 @@ def check(
     models = check_specs(recommenders, metrics) if limits.need_scores else None
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
     source.refuse_spark("'unskew check'")
-    log = source.read(labels=fit.labels)
+    log = source.read()
     then, now = source.read_dates(log, reference, at)
     found = hold_against(
         log,

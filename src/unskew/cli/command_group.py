@@ -24,7 +24,11 @@ _DEBUG = "unskew.debug"
 WARNINGS = "unskew.warnings"
 """Where a command finds what it has warned of so far, for a page that repeats it."""
 
-_FLAGS = {"columns": "--p-user or --p-item", "labels": "--by or --margin column:NAME", "day": "--campaign-at"}
+_FLAGS = {
+    "columns": "--p-user or --p-item",
+    "labels": "--by or --margin column:NAME of 'unskew weights'",
+    "day": "--campaign-at",
+}
 """What options of Python are called on the command line, where no command has one of that name."""
 _COMMANDS = {
     "Snapshot.marginal()": "unskew marginal",

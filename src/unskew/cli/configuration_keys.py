@@ -53,15 +53,9 @@ SHARED_KEYS = {
     "known.holdout": SharedKey("holdout"),
     "known.production": SharedKey("production"),
     "known.view": SharedKey("view", but_not=("excess",)),
-    "fit.top": SharedKey("top", but_not=("drift", "timeline")),
-    "fit.items": SharedKey("items", but_not=("timeline",)),
-    "fit.method": SharedKey("method", but_not=("timeline",)),
-    "fit.tol": SharedKey("tol"),
-    "fit.max-passes": SharedKey("max_passes"),
     "fit.new-items": SharedKey("new_items"),
     "fit.min-items": SharedKey("min_items"),
     "fit.users": SharedKey("users"),
-    "fit.margins": SharedKey("margins"),
     "protocol.after": SharedKey("after"),
     "protocol.leave-last-out": SharedKey("leave_last_out"),
     "protocol.leave-out": SharedKey("leave_out"),
@@ -94,11 +88,8 @@ Settings of Spark can name code, and a cluster runs it.
 SPECS = ("recommenders", "baseline", "production", "margins")
 """Options that name recommenders, and so could run code."""
 
-_FIT = tuple(
-    key.option for path, key in SHARED_KEYS.items() if path.startswith("fit.") and path != "fit.min-items"
-)
 _DISPLACED = {
-    "weights": ("reference", "baseline", "refit", *_FIT),
+    "weights": ("reference", "baseline", "refit", "new_items", "users"),
     "reference": ("weights",),
     "exposures": ("exposed",),
     "exposed": ("exposures", "within"),
@@ -113,7 +104,7 @@ _DISPLACED = {
 def displace(values: Mapping[str, Any], given: Iterable[str]) -> dict[str, Any]:
     """The values without those that are given anew, and without what cannot stand beside these.
 
-    >>> displace({"reference": "2024-03-01", "tol": 0.01, "at": "last"}, ["weights"])
+    >>> displace({"reference": "2024-03-01", "users": "both", "at": "last"}, ["weights"])
     {'at': 'last'}
     """
     gone = {name for new in given for name in (new, *_DISPLACED.get(new, ()))}

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 )
 @output_option(help="Chart of the bursts that --detect detects: .html, .svg or .png.")
 @grouped_option(
-    "--top",
+    "--show",
+    "listed",
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
@@ -63,7 +64,7 @@ def drift(
     at: str,
     detect: bool,
     output: str | None,
-    top: int,
+    listed: int,
     names: str | None,
     as_json: bool,
 ) -> None:
@@ -89,7 +90,7 @@ def drift(
     if reference is not None:
         then, now = source.read_dates(whole, reference, at)
         log = source.take_draws(whole, since=then, until=now)[0]
-        result = _compare(source, log, then, now, top, names, as_json)
+        result = _compare(source, log, then, now, listed, names, as_json)
     if detect:
         result |= _detect(whole, output, names, as_json)
     if as_json:

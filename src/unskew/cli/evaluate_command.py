@@ -7,11 +7,11 @@ from typing import Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand, quote_command
-from unskew.cli.evaluate_output import print_report, print_verdicts
+from unskew.cli.evaluate_output import print_answers, print_report, print_summary
 from unskew.cli.file_name import FILE
 from unskew.cli.known_options import print_view
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json
 from unskew.cli.shared_options import (
     FitChoice,
@@ -21,16 +21,17 @@ from unskew.cli.shared_options import (
     check_specs,
     clean_before_option,
     declare_reference,
-    fit_options,
     log_options,
     quick_option,
     score_options,
+    shared_fit_options,
     show_options,
 )
 from unskew.cli.streams import tell
 
 
 @click.command(cls=ConfiguredCommand)
+@place("production", everyday=False)
 @log_options
 @declare_reference(
     help="Date to compare with, or a saved marginal: weight scores to its item mix, and split the change since "
@@ -45,7 +46,7 @@ from unskew.cli.streams import tell
     help="Weights from 'unskew weights', instead of --reference.",
 )
 @score_options
-@fit_options
+@shared_fit_options
 @change_options
 @by_option
 @clean_before_option
@@ -103,7 +104,7 @@ def evaluate(
         fits = chosen.folds * dates * len({**models, **(ran or {})})
         tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
-    log = source.read(labels=[*([by] if by else []), *fit.labels, *(fitted.columns if fitted else ())])
+    log = source.read(labels=[*([by] if by else []), *(fitted.columns if fitted else ())])
     then, now = source.read_dates(log, reference, at)
     answer = report(
         log,
@@ -129,8 +130,11 @@ def evaluate(
     if as_json:
         print_json(answer.to_dict())
         return
-    print_verdicts(answer, details=details)
-    if details or not answer.verdicts:
-        if source.known.is_given:
-            print_view(answer.view_report)
+    if not details:
+        print_summary(answer)
+    else:
+        print_answers(answer)
+    if source.known.is_given and (details or not answer.verdicts):
+        print_view(answer.view_report, details=details)
+    if details:
         print_report(answer)

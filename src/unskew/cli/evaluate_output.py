@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from unskew.cli.printing import print_command, print_line, print_table
+from unskew.data.held_out_words import describe_held_out
 from unskew.show.report_words import (
     BIASED,
     TOO_FEW_HITS,
@@ -20,20 +22,50 @@ if TYPE_CHECKING:
     from unskew.evaluation.changes import Change, Part
     from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
+    from unskew.weights.item_weights import ItemWeights
+
+_MUCH = 0.005  # of the mass
 
 
-def print_verdicts(report: Report, *, details: bool) -> None:
-    """The answers first, then one table of scores unless details with all scores follow."""
+def print_summary(report: Report) -> None:
+    """The answer, one compact table of scores, and the notes that matter."""
     from unskew.show.verdict_text import has_few_hits, make_score_table
 
     print_answers(report)
-    if report.verdicts and not details:
-        head, rows = make_score_table(report)
-        print_table(head, rows, left=2)
-        if has_few_hits(report):
-            print_line("* rests on fewer than 5 effective hits: its interval is conservative.")
-    if report.verdicts:
-        print_notes(report)
+    if not report.verdicts:
+        for sentence in (*report.changes, *report.comparisons):
+            print_line(f"{sentence}.")
+    head, rows, left = make_score_table(report)
+    print_table(head, rows, left=left)
+    if has_few_hits(report):
+        print_line("* rests on fewer than 5 effective hits: its interval is conservative.")
+    if not report.verdicts:  # whose reasons say as much
+        for note in _list_caveats(report):
+            print_line(note)
+    print_notes(report)
+
+
+def _list_caveats(report: Report) -> Iterator[str]:
+    """What was held out, if not one item after the other; and what keeps scores from being compared."""
+    held_out = describe_held_out(
+        report.protocol, report.at, report.after, report.reference, report.reference_after
+    )
+    if held_out:
+        yield held_out
+    weighted = [score for score in report.scores if score.weighting == "weighted"]
+    if not report.changes and any(score.biased for score in weighted):
+        yield BIASED.removeprefix("* ")
+    leaks = describe_leaks(report.scores)
+    if leaks:
+        yield leaks
+    if report.weights is not None and report.bound_holds and _drops_much(report.weights):
+        yield describe_weights(report.weights, fixed=any(change.bound_holds for change in report.changes))
+
+
+def _drops_much(weights: ItemWeights) -> bool:
+    fit = weights.report
+    shares = (fit.new_items, fit.users_excluded, fit.users_excluded_reference)
+    return any(share.mass > _MUCH for share in shares)
 
 
 def print_answers(report: Report) -> None:
@@ -62,30 +94,24 @@ def print_report(report: Report) -> None:
         print_line(describe_weights(report.weights, fixed=fixed))
     for comparison in report.comparisons:
         print_line(str(comparison))
-    if not report.verdicts:  # else they stand below the verdicts
-        print_notes(report)
+    print_notes(report)
 
 
 def _print_scores(scores: list[Score]) -> None:
     from unskew.evaluation.held_out import MEANINGS
+    from unskew.evaluation.score_names import name_kind
 
     split = any(s.segment for s in scores)
-    several_views = len({s.view for s in scores}) > 1
 
     def describe(s: Score) -> list[str]:
         segment = [s.segment or "all"] if split else []
-        return [
-            *segment,
-            *([s.view] if several_views else []),
-            str(s.at),
-            s.weighting if s.top is None else f"top {s.top}",
-        ]
+        return [*segment, str(s.at), name_kind(s.weighting, s.top, s.view)]
 
     def mark(s: Score) -> str:
         return "*" if s.biased and s.weighting == "weighted" else ""
 
     few = any(s.too_few_hits for s in scores)
-    names = [*(["segment"] if split else []), *(["view"] if several_views else []), "at", "weighting"]
+    names = [*(["segment"] if split else []), "at", "scored"]
     rows = [
         [
             s.recommender,

@@ -73,9 +73,9 @@ def excess(
 
 def _show(found: Excess) -> None:
     figures = [
-        ("taken in the windows", thousands(found.pairs), "pairs of users who could be shown something"),
+        ("in the windows", thousands(found.pairs), "pairs of users who could be shown something"),
         (
-            "from recommendations",
+            "caused by them",
             percent(found.value, 1),
             f"[{percent(found.low, 1)}, {percent(found.high, 1)}] at a level of {percent(found.level, 0)}",
         ),
@@ -86,7 +86,7 @@ def _show(found: Excess) -> None:
         ),
         ("compared with", found.compared_with, ""),
     ]
-    print_figures("What came from recommendations", figures)
+    print_figures("Interactions caused by recommendations", figures)
     rows = [
         [one.name, thousands(one.pairs), f"{one.observed:.4f}", f"{one.usual:.4f}", percent(one.excess, 1)]
         for one in found.strata

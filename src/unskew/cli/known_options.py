@@ -176,13 +176,13 @@ def _files_of(production: str) -> list[str]:
     return [str(file) for file in traits_of(recommender(production)).files]
 
 
-def print_view(report: ViewReport | None) -> None:
-    """Which view was taken and why, what it left out, and what would improve it."""
+def print_view(report: ViewReport | None, *, details: bool = True) -> None:
+    """Which view was chosen and why, what it drops, and what would improve it; its strata with the details."""
     if report is None:
         return
     for line in _describe(report):
         print_line(line)
-    if report.strata:
+    if report.strata and details:
         rows = [
             [
                 stratum.name,
@@ -194,8 +194,8 @@ def print_view(report: ViewReport | None) -> None:
             ]
             for stratum in report.strata
         ]
-        print_table(["taken in the windows", "pairs", "left out", "mass", "a user", "usually"], rows, left=1)
-    for note in report.notes:
+        print_table(["in the windows", "pairs", "dropped", "mass", "a user", "usually"], rows, left=1)
+    for note in (note for note in report.notes if note != report.test):
         print_line(f"Note: {note}.")
     for one in report.advice:
         print_line(f"Better: {one}.")
@@ -205,10 +205,10 @@ def _describe(report: ViewReport) -> Iterator[str]:
     if report.view == "all":
         yield f"View: all of the log, since {report.reason}."
         return
-    pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} pairs"
+    pairs = f"{thousands(report.dropped_pairs)} of {thousands(report.pairs)} interactions"
     users = f"{thousands(report.dropped_users)} of {thousands(report.users)} users"
     share = percent(report.dropped_pairs / max(report.pairs, 1))
-    yield f"View: {report.view}, since {report.reason}. It leaves out {pairs} ({share}), and {users} with them."
+    yield f"View: {report.view}, since {report.reason}. It drops {pairs} ({share}), and {users} with them."
     if report.test:
         status = "Trusted" if report.trusted else "Not trusted"
         yield f"{status}: {report.test}. The view assumes that {report.assumption}."

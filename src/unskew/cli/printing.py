@@ -44,7 +44,7 @@ def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:
         console.print(grid)
 
 
-_LEAST_NAME = 12  # to this a first column of text may shrink; others keep their width
+_LEAST_NAME = 11  # to this a first column of text may shrink; others keep their width
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:

@@ -15,7 +15,7 @@ from unskew.cli.evaluate_output import print_answers
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json, print_line
 from unskew.cli.shared_options import (
     FitChoice,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ConfiguredCommand)
+@place("production", everyday=False)
 @log_options
 @optional_reference_option
 @at_option
@@ -147,7 +148,7 @@ def report(
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
-    log = source.read(labels=[*([by] if by else []), *fit.labels])
+    log = source.read(labels=[by] if by else [])
     then, now = source.read_dates(log, reference, at)
     done = make_log_page(
         log,

@@ -147,7 +147,6 @@ _SPLIT_OPTIONS = [
         type=int,
         metavar="N",
         group=Group.PROTOCOL,
-        everyday=True,
         help="Only users with at least N items to hold out from, at each date.",
     ),
 ]
@@ -164,7 +163,6 @@ clean_before_option = grouped_option(
     "--clean-before",
     metavar="T",
     group=Group.KNOWN,
-    everyday=True,
     help="Nothing was recommended before this time: you vouch for it.",
 )
 quick_option = grouped_option(
@@ -194,12 +192,11 @@ metrics_option = grouped_option(
     "metrics",
     multiple=True,
     default=("hit@5",),
-    show_default=True,
     metavar="NAME",
     group=Group.COMPARE,
     everyday=True,
     help="hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; for whole users user-hit@k (also recall, precision, "
-    "ndcg, map). Repeatable.",
+    "ndcg, map). Repeatable.  [default: hit@5, which is recall@5 with --after]",
 )
 baseline_option = grouped_option(
     "--baseline",
@@ -354,7 +351,7 @@ def check_specs(recommenders: Sequence[str], metrics: Sequence[str]) -> dict[str
     return name_recommenders(recommenders)
 
 
-_SHARED_FIT_FIELDS = ("tol", "max_passes", "new_items", "users")
+_SHARED_FIT_FIELDS = ("new_items", "users")
 _fit_field = functools.partial(option_field, group=Group.FIT)
 
 
@@ -435,7 +432,7 @@ def fit_options(function: Function, names: Sequence[str] = ()) -> Function:
 
 
 def shared_fit_options(function: Function) -> Function:
-    """Add what fits of all and of some items share: the command gets a `fit`."""
+    """Add the options about who and what is compared: the command gets a `fit`."""
     return fit_options(function, _SHARED_FIT_FIELDS)
 
 
@@ -445,7 +442,7 @@ def show_options(function: Function) -> Function:
 
 
 def item_ids(text: str, log: Log) -> list[object]:
-    """Ids that --items names, in the type of the log's."""
+    """Ids that an option names, in the type of the log's."""
     import pyarrow as pa
 
     kind = log.items.values.type
@@ -453,5 +450,5 @@ def item_ids(text: str, log: Log) -> list[object]:
     try:
         ids: list[object] = pa.array(wanted, type=pa.string()).cast(kind).to_pylist()
     except pa.ArrowInvalid:
-        raise InputError(f"--items {text!r}: the items of this log are {kind}") from None
+        raise InputError(f"{option('items')} is {text!r}: the items of this log are {kind}") from None
     return ids

@@ -226,7 +226,7 @@ def _print_world(world: World, paths: list[str], folder: str) -> None:
         f"The world {summary['world']!r}{_where(world)}, seed {summary['seed']}",
         [
             ("users", thousands(summary["users"]), ""),
-            ("items taken", thousands(summary["items"]), ""),
+            ("items", thousands(summary["items"]), ""),
             ("interactions", thousands(summary["interactions"]), f"{summary['per_user']:.2f} per user"),
             ("without recommendations", thousands(summary["truth_interactions"]), "the truth"),
             ("recommended", thousands(summary["exposures"]), f"at {days}" if when else "nothing"),

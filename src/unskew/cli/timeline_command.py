@@ -12,7 +12,7 @@ from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
@@ -30,15 +30,16 @@ from unskew.cli.shared_options import (
     split_options,
 )
 from unskew.errors import InputError
+from unskew.evaluation.score_names import REWEIGHTED, name_kind, name_other_end
 from unskew.show.report_words import TOO_FEW_HITS
-from unskew.show.score_names import AS_LOGGED, name_other_end
-from unskew.text import percent, thousands
+from unskew.text import percent, shorten_spec, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
 
 
 @click.command(cls=ConfiguredCommand)
+@place("campaigns", "holdout", "production", "after", everyday=False)
 @log_options
 @reference_option
 @grouped_option(
@@ -80,19 +81,14 @@ if TYPE_CHECKING:
     group=Group.FIT,
     help="Also weight only the P items that changed most; separate several by commas. Repeatable.",
 )
-@grouped_option(
-    "--method",
-    type=click.Choice(["descent", "lbfgs"]),
-    group=Group.FIT,
-    help="Solver for --top; lbfgs needs fewer passes.  [default: descent]",
-)
 @split_options
 @sample_option
 @seed_option
 @level_option
 @shared_fit_options
 @grouped_option(
-    "--items",
+    "--follow",
+    "items",
     multiple=True,
     metavar="A,B,...",
     group=Group.OUTPUT,
@@ -133,7 +129,6 @@ def timeline(
     metrics: tuple[str, ...],
     both_ends: bool,
     top: tuple[str, ...],
-    method: str | None,
     after: str | None,
     leave_last_out: bool,
     min_items: int,
@@ -201,7 +196,7 @@ def timeline(
         resume=resume,
         both_ends=both_ends,
         **source.priors(),
-        **fit.keywords(log, method=method, min_items=min_items),
+        **fit.keywords(log, min_items=min_items),
     )
     if as_json:
         told = made.to_dict()
@@ -233,15 +228,15 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         spread = [min(values), max(values), last["bound"]]
         cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
         cells += [_describe_hits(group)] if few else []
-        log = [] if end is None else [AS_LOGGED if name[1] == "all" else "other end"]
-        tables.setdefault(name[0], []).append([*log, name[2], _weighting(*name[3:]), *cells])
+        view = name[1] if end is None or name[1] == "all" else "other end"
+        tables.setdefault(name[0], []).append([name[2], _name_kind(*name[3:], view=view), *cells])
     for metric, rows in tables.items():
         print_line(f"{metric} from {dates[0]} (first) to {dates[-1]} (last)")
-        head = [*([] if end is None else ["log"]), "recommender", "weighting"]
-        print_table([*head, *columns], rows, left=len(head))
+        print_table(["recommender", "scored", *columns], rows, left=2)
     if end is not None:
         share, stand_in = percent(end["share"], 0), end["stand_in"]
-        dropped = f": {share} of the interactions since then, by the stand-in {stand_in}" if stand_in else ""
+        dropped = f": {share} of the interactions since then" if stand_in else ""
+        dropped += f", by the stand-in {shorten_spec(stand_in)}" if stand_in else ""
         print_line(f"Other end: the log {name_other_end(end['since'])}{dropped}.")
     if few:
         print_line(TOO_FEW_HITS)
@@ -251,20 +246,21 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
-            rows.append([*([called[name[0]]] if called else []), str(name[0]), _weighting(*name[1:]), *cells])
-        head = [*(["name"] if called else []), "item", "weighting"]
+            mix = _name_kind(*name[1:], view=total[0]["view"])
+            rows.append([*([called[name[0]]] if called else []), str(name[0]), mix, *cells])
+        head = [*(["name"] if called else []), "item", "mix"]
         print_table([*head, "first", "last", "least", "most"], rows, left=len(head))
     after = made.options.get("after")
     if after is not None:
         relative = isinstance(after, str) and after.startswith("-")
         since = f"in the last {after[1:].strip()} before it" if relative else f"after {after} and up to it"
-        print_line(f"Held out at each date: what users took {since}, and at the reference date for as long.")
+        print_line(f"Held out at each date: interactions {since}, and at the reference date for as long.")
     elif made.options.get("leave_last_out"):
         print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     alone = " Item weights alone do not repair personalised algorithms."
     print_line(
-        f"{several}. Low, high and bound are those of the last; no constant algorithm's score in [0, 1] is off by "
+        f"{several}. Low, high and bound are those of the last; no fixed list's score in [0, 1] is off by "
         f"more than the bound.{alone}"
     )
     if output is not None and made.computed == 0:
@@ -292,5 +288,6 @@ def _figure(value: float) -> str:
     return "" if math.isnan(value) else f"{value:z.4f}"
 
 
-def _weighting(name: str, top: int | None) -> str:
-    return name if top is None else f"top {top}"
+def _name_kind(weighting: str, top: int | None, *, view: str) -> str:
+    """The kind of a score as a narrow column shows it."""
+    return name_kind(weighting, top, view).replace(f" items {REWEIGHTED}", "")

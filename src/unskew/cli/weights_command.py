@@ -9,7 +9,7 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.item_names import read_names
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
+from unskew.cli.option_groups import Group, grouped_option, place
 from unskew.cli.printing import print_figures, print_json, print_line, print_table
 from unskew.cli.shared_options import (
     FitChoice,
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 
 @click.command(cls=ConfiguredCommand)
+@place("top", "method", everyday=True)
 @log_options
 @reference_option
 @at_option
@@ -125,9 +126,9 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
             (
                 "bound",
                 f"{r.bound_before:.4f} → {fitted.bound:.4f}",
-                f"on the score of a constant algorithm {left}",
+                f"on the score of a fixed list {left}",
             ),
-            ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a constant list"),
+            ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a fixed list"),
             (
                 "least possible",
                 f"{r.bound_least:.4f}",

@@ -39,6 +39,8 @@ HOW_TO_WRITE = "write dates as 2013-06-01 and datetimes as 2013-06-01T10:30:00"
 _TIME = re.compile(f"{DAY}({CLOCK}({OFFSET})?)?")
 _OFFSET = re.compile(OFFSET)
 _MONTH = re.compile("(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})")
+_EXCEL = date(1899, 12, 30)  # day 0 of its dates from March 1900 on
+_EXCEL_FIRST, _EXCEL_LAST = ((date(year, 1, 1) - _EXCEL).days for year in (1990, 2100))
 _COMPACT = re.compile("((?:19|20)[0-9]{2})([0-9]{2})([0-9]{2})")
 
 
@@ -89,6 +91,21 @@ def parse_compact_date(number: int | float | str) -> date | None:
     found = _COMPACT.fullmatch(str(number).removesuffix(".0"))
     written = parse_time("-".join(found.groups())) if found else None
     return written.value if written else None
+
+
+def parse_excel_date(number: float | str) -> date | None:
+    """The date that a number is in Excel; None if it is none of the years 1990 to 2099.
+
+    >>> parse_excel_date("45323"), parse_excel_date(41000.5), parse_excel_date(330), parse_excel_date("a")
+    (datetime.date(2024, 2, 1), datetime.date(2012, 4, 1), None, None)
+    """
+    try:
+        days = float(number)
+    except ValueError:
+        return None
+    if not (_EXCEL_FIRST <= days < _EXCEL_LAST):
+        return None
+    return _EXCEL + timedelta(days=int(days))
 
 
 def parse_offset(text: str) -> timezone | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, date, datetime
 
-from unskew.data.date_grammar import parse_compact_date
+from unskew.data.date_grammar import parse_compact_date, parse_excel_date
 from unskew.data.times import PER_SECOND
 
-_EXCEL = date(1899, 12, 30)  # day 0 of its dates from March 1900 on
 _FIRST, _LAST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2100))
 
 
@@ -34,10 +33,8 @@ def find_excel_dates(first: float, last: float) -> tuple[date, date] | None:
     >>> find_excel_dates(40737, 41000.5), find_excel_dates(0, 500)
     ((datetime.date(2011, 7, 13), datetime.date(2012, 4, 1)), None)
     """
-    least, most = ((date(year, 1, 1) - _EXCEL).days for year in (1990, 2100))
-    if not (least <= first and last < most):
-        return None
-    return _EXCEL + timedelta(days=int(first)), _EXCEL + timedelta(days=int(last))
+    begin, end = parse_excel_date(first), parse_excel_date(last)
+    return None if begin is None or end is None else (begin, end)
 
 
 def advise_on_numbers(first: float, last: float) -> str:

@@ -52,8 +52,8 @@ class HeldOutSplit:
         pairs = whole.keep_known(known)
         if not pairs.shares().any():
             raise EmptyError(
-                f"nobody who had a profile at {known.at} took anything between then and {snapshot.at}: there is "
-                "nothing to hold out",
+                f"no user with a profile at {known.at} has an interaction between then and {snapshot.at}: there "
+                "is nothing to hold out",
                 remedy=f"choose an earlier {option('after')}",
             )
         return cls(known, whole, pairs, pairs)

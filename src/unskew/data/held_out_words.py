@@ -26,7 +26,7 @@ def describe_held_out(
     before = ""
     if reference_after is not None:
         before = f", and at the reference date after {reference_after} and up to {reference}"
-    return f"Held out: what users took after {after} and up to {at}{before}."
+    return f"Held out: interactions after {after} and up to {at}{before}."
 
 
 def describe_without_profile(users: Share, protocol: str) -> str:

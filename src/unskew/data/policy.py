@@ -15,8 +15,8 @@ USERS = ("all", "both")
 
 HELD = {
     "profiles": "whole profiles",
-    "window": "what anyone took between two times",
-    "later": "what users took after a time at which they had a profile",
+    "window": "interactions between two times",
+    "later": "interactions of users after a time at which they had a profile",
     "last": "the last items of profiles",
 }
 """What items are held out from, in words."""

@@ -48,8 +48,8 @@ class SplitRule:
             raise InputError(f"{option('leave_last_out')} is {self.leave_last_out!r}", remedy="give True or False")
         if self.leave_last_out and self.after is not None:
             raise PolicyError(
-                f"{option('after')} holds out what users took later, {option('leave_last_out', True)} what they "
-                "took last",
+                f"{option('after')} holds out later interactions, {option('leave_last_out', True)} the last one "
+                "of each user",
                 remedy="give one of the two",
             )
         least = require_whole_number(option("min_items"), self.min_items, "items that a user must have")
@@ -168,8 +168,8 @@ def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
     theirs, ours = end.tick - begin.tick, now.tick - start.tick
     if abs(theirs - ours) > 0.02 * ours:
         warnings.warn(
-            f"the reference is what users took from {begin.label} to {end.label}, a window of another length than "
-            f"that from {start.label} to {now.at}: save it again with one of the same length",
+            f"the reference is the interactions from {begin.label} to {end.label}, a window of another length "
+            f"than that from {start.label} to {now.at}: save it again with one of the same length",
             UnskewWarning,
             stacklevel=4,
         )
@@ -181,6 +181,6 @@ def require_snapshot(given: Any) -> Snapshot:
         Snapshot,
         given,
         "a snapshot",
-        "give the profiles at a date, such as log.at(date); to hold out what users took later, use "
+        "give the profiles at a date, such as log.at(date); to hold out later interactions, use "
         f"{option('after')}",
     )

@@ -20,7 +20,15 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import numpy.typing as npt
 
-from unskew.data.date_grammar import HOW_TO_WRITE, SPACE, parse_compact_date, parse_month, parse_offset, parse_time
+from unskew.data.date_grammar import (
+    HOW_TO_WRITE,
+    SPACE,
+    parse_compact_date,
+    parse_excel_date,
+    parse_month,
+    parse_offset,
+    parse_time,
+)
 from unskew.errors import InputError, TimeError, option
 from unskew.text import one_line
 
@@ -185,7 +193,7 @@ class TimeAxis:
         if compact is not None:
             return compact, 0
         if self.is_calendar:
-            raise TimeError(f"{text!r} is not a date", remedy=HOW_TO_WRITE)
+            raise TimeError(f"{text!r} is not a date", remedy=_advise_on_excel(text) or HOW_TO_WRITE)
         raise TimeError(f"{text!r} is not a time of this log", remedy="give a number such as 330")
 
     def _from_number(self, value: int | float) -> Moment:
@@ -202,7 +210,8 @@ class TimeAxis:
         if day is not None:
             return Moment(_clamp(self._end_of_day(day)), day.isoformat())
         raise TimeError(
-            f"{value!r} is a number, but the times of this log are dates", remedy="give a date such as 2013-06-01"
+            f"{value!r} is a number, but the times of this log are dates",
+            remedy=_advise_on_excel(value) or "give a date such as 2013-06-01",
         )
 
     def _tzinfo(self) -> tzinfo:
@@ -291,6 +300,12 @@ def _write_iso(moment: datetime, nano: int) -> str:
         return moment.isoformat()
     zone = moment.isoformat()[len(moment.replace(tzinfo=None).isoformat()) :]
     return f"{moment.replace(tzinfo=None).isoformat(timespec='microseconds')}{nano:03d}{zone}"
+
+
+def _advise_on_excel(value: float | str) -> str:
+    """How to write the date that a number is in Excel; empty if it can be none."""
+    day = parse_excel_date(value)
+    return "" if day is None else f"if it is a date of Excel, write {day}"
 
 
 def _clamp(tick: int) -> int:

@@ -7,6 +7,8 @@ from typing import Any
 
 NO_VIEW = "p does not account for bias in the log, which exposures would remove"
 """What a p-value on the log as it is leaves open."""
+NOT_TRUSTED = "p does not account for bias that the view does not remove"
+"""What a p-value on a view leaves open that has not passed its tests."""
 
 ALMOST_NOTHING = 0.001
 """A view that drops not more than this share of the interactions changes nothing."""

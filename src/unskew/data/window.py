@@ -41,7 +41,7 @@ class Window(Slice):
             after=start.label,
         )
         if window.n_users == 0:
-            raise EmptyError(f"nothing was taken after {start.label} and up to {snapshot.at}")
+            raise EmptyError(f"there are no interactions after {start.label} and up to {snapshot.at}")
         return window
 
     def keep_known(self, known: Snapshot) -> Window:

@@ -37,7 +37,7 @@ def draw_bursts(cells: Sequence[dict[str, Any]], windows: Iterable[dict[str, Any
     last = cells[-1]["start"]
     shades = [{"start": one["start"], "end": last if one["end"] is None else one["end"]} for one in windows]
     panels = [
-        _panel(cells, shades, kind, "rate", "items a known user took", log=True),  # it falls by magnitudes
+        _panel(cells, shades, kind, "rate", "interactions per known user", log=True),  # it falls by magnitudes
         _panel(cells, shades, kind, "moved", "mix on items that rose", log=False),
     ]
     lines = wrap_lines(

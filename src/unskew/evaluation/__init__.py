@@ -10,7 +10,8 @@
 - `spark_evaluation`: the same on a cluster; `spark_scores`: of all pairs, `spark_sample`: of pairs drawn there;
   `spark_lists`: whom and what of lists a log there does not have
 - `list_dates`: of which recommenders there is no score at a date
-- `metric`: how good a rank is, `list_measures`: and how good a list; `score`: the result
+- `metric`: how good a rank is, `list_measures`: and how good a list; `score`: the result;
+  `score_names`: its kinds in words
 - `estimates`, `intervals`, `interval_formulas`: means and what is uncertain about them
 - `unit_sums`, `pair_sums`: the sums over users and over pairs that these need, block by block
 - `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation

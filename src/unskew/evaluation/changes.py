@@ -157,10 +157,11 @@ class Change:
         if not self.comparable:
             kinds = " and ".join(self.held_out)
             return (
-                f"{whose}, {self.metric}: not comparable, since different things were left out of the two "
+                f"{whose}, {self.metric}: not comparable, since different things were held out from the two "
                 f"({kinds}); use the same folds for both"
             )
-        return f"{whose}, {self.metric}: {self._describe_parts()}{self._describe_doubt()}"
+        view = "" if self.view == "all" else f" (view {self.view})"
+        return f"{whose}, {self.metric}{view}: {self._describe_parts()}{self._describe_doubt()}"
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -209,7 +210,7 @@ class Change:
             rest = f"{self.unexplained} from the algorithm and all else ({reason})"
         unknown = ""
         if self.held_out[0] != self.held_out[1]:
-            unknown = ". What made the lists from elsewhere may have seen the held-out items: that is not known"
+            unknown = ". What made the external lists may have seen the held-out items: that is not known"
         return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}{unknown}"
 
     def _describe_doubt(self) -> str:
@@ -222,14 +223,17 @@ class Change:
                 return ""
         off = f"{100 * self.bound:.2f} points"
         would = "the same users at both dates or a later reference date would"
-        if self.biased:
+        if self.biased and self.view == "all":
             would = "the same users at both dates, a later reference date or exposures would"
         if self.is_within_bound:
             unknown = "more than what is unexplained: whether anything is left, the data cannot tell"
             return f". Item weights can still be off by {off}, {unknown}; {would}"
         if self.bound_holds:
             return f". Item weights can still be off by {off}"
-        return ". What is unexplained can be bias of the log, which exposures would remove" * self.biased
+        bias = "bias of the log, which exposures would remove"
+        if self.view != "all":
+            bias = f"bias that the view {self.view} does not remove"
+        return f". What is unexplained can be {bias}" * self.biased
 
 
 @dataclass(frozen=True)

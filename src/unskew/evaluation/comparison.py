@@ -16,7 +16,7 @@ from scipy.special import ndtr
 
 from unskew.checks import require_instance
 from unskew.data.levels import critical_value
-from unskew.data.view_report import NO_VIEW
+from unskew.data.view_report import NO_VIEW, NOT_TRUSTED
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.changes import Change
@@ -26,6 +26,7 @@ from unskew.evaluation.independent_units import Difference, Units, require_same_
 from unskew.evaluation.intervals import holm
 from unskew.evaluation.metric import metrics as named_metrics
 from unskew.evaluation.results import Results, flatten
+from unskew.evaluation.score_names import name_kind
 from unskew.text import percent, show_points, to_json_value
 
 MOST_EMPTY = 0.05
@@ -77,6 +78,8 @@ class Comparison:
         item weights the order of two algorithms can be the reverse of the true one.
     caveat
         What the p-value takes for granted under this view of the log, in a clause.
+    view
+        Which view of the log was scored.
     empty_profiles, empty_lists
         The share of the scores on empty profiles, and the shares on empty lists of the one and of the other; see
         `Score`.
@@ -98,6 +101,7 @@ class Comparison:
     held_out: tuple[str, str] = ("profile", "profile")
     biased: bool = True
     caveat: str = NO_VIEW
+    view: str = "all"
     empty_profiles: float = 0.0
     empty_lists: tuple[float | None, float | None] = (0.0, 0.0)
     with_profile: WithProfile | None = None
@@ -108,7 +112,7 @@ class Comparison:
         p = "< 0.0001" if self.p_holm < 0.0001 else f"= {self.p_holm:.2g}"
         return (
             (
-                f"{self.a} minus {self.b}, {self.metric}, {self.weighting}: "
+                f"{self.a} minus {self.b}, {self.metric}, {name_kind(self.weighting, view=self.view)}: "
                 f"{show_points(self.difference, self.low, self.high)}, p {p} (Holm)"
             )
             + self._describe_caveats()
@@ -156,8 +160,9 @@ class Comparison:
 
     def _describe_caveats(self) -> str:
         """What p takes for granted; nothing if fixed lists are compared under weights of the reference date."""
-        caveats = [self.caveat] if self.caveat != NO_VIEW else []
-        return "".join(f"; {caveat}" for caveat in (*caveats, *([NO_VIEW] if self.biased else [])))
+        if self.caveat == NO_VIEW:
+            return f"; {NO_VIEW}" * self.biased
+        return f"; {self.caveat}" + f"; {NOT_TRUSTED}" * self.biased
 
     def _explain_difference(self) -> str:
         note = "; ".join(f"{n}: {MEANINGS[kind]}" for n, kind in zip((self.a, self.b), self.held_out, strict=True))
@@ -240,6 +245,7 @@ def compare(
                 held_out=(ranks[i].held_out.kind, ranks[j].held_out.kind),
                 biased=biased,
                 caveat=caveat,
+                view=ranks[0].snapshot.log.view,
                 **_compare_populations(ranks[i], ranks[j], metric, weighting, level),
             )
         )
@@ -330,4 +336,5 @@ def _refuse(one: HeldOutRanks, other: HeldOutRanks, metric: str, weighting: Weig
         level=level,
         comparable=False,
         held_out=(one.held_out.kind, other.held_out.kind),
+        view=one.snapshot.log.view,
     )

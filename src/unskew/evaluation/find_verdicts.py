@@ -24,9 +24,10 @@ from unskew.evaluation.verdict import (
     decide,
     describe_reason,
 )
+from unskew.examining.examine import find_campaigns
 from unskew.examining.next_commands import choose_dates
 from unskew.examining.protocol_advice import advise_protocol
-from unskew.progress import progress
+from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words, percent
 from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
@@ -171,9 +172,12 @@ class VerdictPlan:
     def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
         fractions = _QUICK if self.quick else FRACTIONS
         total = len(excesses.thinnings) * len(fractions)
-        for number, view in enumerate(excesses.list_views(fractions=fractions)):
-            progress().step(number + 1, total, f"scenario: {view.name}")
-            yield view
+        reporter = progress()
+        reporter.begin("verdicts", total, "scenarios")
+        with reporting(QuietSteps(reporter)):
+            for view in excesses.list_views(fractions=fractions):
+                yield view
+                reporter.advance(1)
 
     def _is_about(self, view: ScenarioView, pair: tuple[str, str]) -> bool:
         """Whether a scenario concerns two recommenders: not if a third one stands for production in it."""
@@ -346,7 +350,7 @@ class VerdictPlan:
         if decision != "undecided":
             return
         if self._is_reversed:
-            reference, at = choose_dates(self.log, ())
+            reference, at = choose_dates(self.log, find_campaigns(self.log)[0])
             yield f"{_DATES.sub('', self.command)} --reference {reference} --at {at}"
             return
         if any(one.held_out.kind in ("external", "profile") for one in ranks):
@@ -355,7 +359,7 @@ class VerdictPlan:
             yield self._hold_out_by_time()
             return
         if self.start is None:
-            reference, _ = choose_dates(self.log, ())
+            reference, _ = choose_dates(self.log, find_campaigns(self.log)[0])
             yield f"{self._full_command} --reference {reference}"
             return
         if self.quick:

@@ -10,9 +10,9 @@ from unskew.recommend.contract import RanksHeldOut, Recommender, traits_of
 Kind = Literal["exact", "folds", "profile", "time", "external"]
 
 MEANINGS: dict[str, str] = {
-    "exact": "the pair was taken out of the model too",
+    "exact": "the model does not contain the pair",
     "folds": "the model was fitted without the fold of the pair",
-    "profile": "the pair was taken out of the profile, and the model still contains it",
+    "profile": "the profile does not contain the pair, but the model does",
     "time": "the model was fitted before the pair existed",
     "external": "nobody here knows what the model has seen",
 }

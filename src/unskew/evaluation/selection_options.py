@@ -76,8 +76,8 @@ class SelectionOptions:
                 )
         if split and self.leave_out > 1:
             raise PolicyError(
-                f"{option('leave_out')} takes items out of profiles, but with {option(self._protocol)} none is "
-                "taken out",
+                f"{option('leave_out')} holds out several items of a profile at a time, but "
+                f"{option(self._protocol)} does not hold out from profiles",
                 remedy="give one of the two",
             )
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 from unskew.evaluation.changes import Part
 from unskew.evaluation.intervals import holm
 from unskew.presenting import find_presenter
-from unskew.text import percent, to_json_value
+from unskew.text import percent, show_range, to_json_value
 
 Decision = Literal["better", "worse", "no clear difference", "undecided"]
 
@@ -192,8 +192,8 @@ class Verdict:
         return {**row, "low": limits["low"], "high": limits["high"], "next_steps": "\n".join(self.next_steps)}
 
     def _describe_range(self) -> str:
-        low, high = 100 * self.low, 100 * self.high
-        return f"{low:+z.1f} to {high:+z.1f} points {self.metric}"
+        low, high = show_range(self.low, self.high)
+        return f"{low} to {high} points {self.metric}".replace("−", "-")
 
     def _put_condition(self, sentence: str) -> str:
         if self.conditional and self.since is not None:

@@ -141,7 +141,7 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
 def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence[str]) -> Examination:
     """What the log itself says."""
     sizes = np.diff(log.start.astype(np.int64))
-    windows, notes = _find_campaigns(log)
+    windows, notes = find_campaigns(log)
     single = float((sizes == 1).mean())
     advice = advise_protocol(log)
     dates = choose_dates(log, windows)
@@ -170,7 +170,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
     )
 
 
-def _find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
+def find_campaigns(log: Log) -> tuple[tuple[TimeWindow, ...], tuple[str, ...]]:
     """Likely campaigns, and why none was looked for if that is so."""
     try:
         with _hear([]):

@@ -26,7 +26,7 @@ _LEAD = (
     "real log. The error is estimate / truth - 1."
 )
 _QUESTIONS = (
-    "Each score is held against the truth of its own question. Without weights: the score had nothing been "
+    "Each score is compared with the truth of its own question. Without weights: the score had nothing been "
     "recommended. With weights: the same, weighted in the same way. A model is fitted to the view of the log that "
     "it is scored on, and never with the pair that it has to find."
 )

@@ -46,7 +46,7 @@ class TimeWindow(Method):
         recent = part.per_entry(part.log.time) > start.tick
         if not (recent & part.mark_entries()).any():
             raise EmptyError(
-                f"nothing that is held out at {part.at} was taken after {start.label}",
+                f"no interaction that is held out at {part.at} is after {start.label}",
                 remedy=f"choose an earlier {option('after')}",
             )
         return Weighting.of_pairs(part, divide_among_pairs(part, recent.astype(float)))

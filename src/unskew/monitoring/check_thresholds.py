@@ -162,7 +162,7 @@ class _Findings:
                 fit.bound,
                 limits.max_bound,
                 f"bound after weighting {fit.bound:.4f}",
-                f"weights cannot bring back the item mix of {since}, and the weighted score of a constant list "
+                f"weights cannot bring back the item mix of {since}, and the weighted score of a fixed list "
                 f"can still be off by {_points(fit.bound)}. Take a later reference date, the users of both dates "
                 "only, or users with more items only",
             )
@@ -173,7 +173,7 @@ class _Findings:
                 max(now, then),
                 limits.max_excluded,
                 f"users excluded {percent(max(now, then))}",
-                f"the weights leave out {percent(now)} of the users now and {percent(then)} of those at {since}, "
+                f"the weights exclude {percent(now)} of the users now and {percent(then)} of those at {since}, "
                 f"so scores speak for the others only. {self._advise_on_users()}",
                 show=percent,
             )

@@ -187,8 +187,7 @@ def timeline(
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
-            "of passes before it converged, and the rows hold what it had reached: raise "
-            f"{option('max_passes')} or {option('tol')}",
+            "of passes before it converged, and the rows hold what it had reached",
             UnskewWarning,
             stacklevel=2,
         )

@@ -11,7 +11,7 @@ from unskew.data.times import Label, TimeAxis
 from unskew.drawing.lines_over_time import draw_lines_over_time
 from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
 from unskew.errors import InputError, option
-from unskew.show.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
+from unskew.evaluation.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def list_series(timeline: Timeline, metric: str) -> list[Row]:
         ]
     weighted = [row for row in rows if row["weighting"] != RAW and row["top"] is None]
     other = {"kind": name_other_end(timeline.other_end["since"]), "dash": DASH}
-    logged = {"kind": AS_LOGGED, "dash": SOLID}
+    logged = {"kind": REWEIGHTED if weighted else AS_LOGGED, "dash": SOLID}
     return [{**row, **(logged if row["view"] == "all" else other)} for row in weighted or rows]
 
 

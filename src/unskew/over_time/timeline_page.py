@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import GREY, SOLID, adapt_chart, assign_strokes
+from unskew.evaluation.score_names import name_other_end
 from unskew.over_time.timeline_chart import (
     DASH,
     DOTS,
@@ -20,8 +21,7 @@ from unskew.over_time.timeline_chart import (
     place_windows,
     recommenders_of,
 )
-from unskew.show.score_names import AS_LOGGED, name_other_end
-from unskew.text import percent, show_name, thousands
+from unskew.text import percent, shorten_spec, show_name, thousands
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -89,15 +89,15 @@ def _describe_ends(end: Mapping[str, Any]) -> str:
     """The lines and bands of a timeline of both ends of the range, in sentences."""
     since = end["since"]
     lines = (
-        f"solid lines {AS_LOGGED}, dashed lines {name_other_end(since)}, both re-weighted to the item mix of the "
-        "reference date. Bands reach from one end of this range to the other."
+        f"solid lines of the log as it is, dashed lines {name_other_end(since)}, both re-weighted to the "
+        "item mix of the reference date. Bands reach from one end of this range to the other."
     )
     if end["stand_in"] is None:
         return f"{lines} No stand-in for production explains interactions since {since}: both ends are equal."
     return (
         f"{lines} The other end drops {percent(end['share'], 0)} of the interactions since {since}: those by "
-        f"which they agree more with {show_name(end['stand_in'])}, a stand-in for production, than interactions "
-        "before it did."
+        f"which they agree more with {show_name(shorten_spec(end['stand_in']))}, a stand-in for production, than "
+        "interactions before it did."
     )
 
 

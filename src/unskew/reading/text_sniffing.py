@@ -64,7 +64,7 @@ def describe_text(form: TextForm, notes: Sequence[str] = ()) -> str:
     words = [SEPARATORS.get(form.sep, f"text separated by {form.sep!r}"), *notes]
     words += [] if form.header else ["without a header"]
     more = ["its header replaced"] if "header replaced" in form.guesses else []
-    more += ["quotes taken as plain characters"] if "quote" in form.guesses else []
+    more += ["quotes read as plain characters"] if "quote" in form.guesses else []
     return ", ".join([" ".join(words), *more])
 
 

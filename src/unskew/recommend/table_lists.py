@@ -66,15 +66,15 @@ class Lists:
         lacking = full[~np.isin(full, own)]
         if len(lacking) == 0:
             raise InputError(
-                f"{self.name} has a list for each held-out item, but nothing is taken out of the profile of user "
+                f"{self.name} has a list for each held-out item, but nothing is held out from the profile of user "
                 f"{self.snapshot.log.users[user]!r}",
                 remedy="with a time split, give one list for each user",
             )
         if len(lacking) > 1:
             raise InputError(
                 f"{self.name} has a list for each held-out item, but {len(lacking)} items of the profile of user "
-                f"{self.snapshot.log.users[user]!r} are left out",
-                remedy="leave out one at a time",
+                f"{self.snapshot.log.users[user]!r} are held out",
+                remedy="hold out one at a time",
             )
         return int(lacking[0])
 

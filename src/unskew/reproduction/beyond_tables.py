@@ -93,7 +93,7 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():
         if name == "als" and find_spec("implicit") is None:
-            warnings.warn("als is left out; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
+            warnings.warn("als is skipped; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
             continue
         ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
         for metric in METRICS:

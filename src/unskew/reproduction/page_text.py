@@ -41,7 +41,7 @@ def _describe_choices(world: World) -> str:
     size = f"{thousands(recipe.users)} users, {thousands(recipe.items)} items, {len(recipe.campaigns)} campaigns"
     excluded = enumerate_words([f"one in {c.excluded}" for c in recipe.campaigns if c.excluded])
     spaced = (
-        f"The campaigns leave out {excluded} of the popular items, so that there is a g2; these were spaced so "
+        f"The campaigns skip {excluded} of the popular items, so that there is a g2; these were spaced so "
         f"widely because with more of them, in some worlds, one of g2's items is among the {FEW} that moved most, "
         f"and p = {FEW} repairs a good part of g2. "
     )

@@ -67,7 +67,7 @@ class Study:
         never = _rank_frequent(world.log, set(most))
         if len(most) < _LENGTH or len(never) < _LENGTH:
             raise InputError(
-                f"this world recommended {len(most)} items and left out {len(never)}, but the reproduction needs "
+                f"this world recommended {len(most)} items and never {len(never)}, but the reproduction needs "
                 f"{_LENGTH} of each",
                 remedy="give more users or items",
             )

@@ -4,5 +4,5 @@
 - `verdict_sections`: verdicts on a page; `report_sections`: changes, recommenders, segments, how it was made
 - `item_sections`: items on a page; `report_page`: all of it in its order; `report_html`: in a notebook
 - `report_words`: what a report says, in sentences; `answer_words`: the same for those new to it
-- `score_names`: one name for each kind of score; `glossary`: words on the page
+- `glossary`: words on the page
 """

@@ -216,7 +216,7 @@ def diagnostic_words(report: Report) -> list[str]:
 
 def _weight_warnings(report: Report, weights: ItemWeights) -> Iterator[str]:
     if weights.status == "unfinished":
-        yield "The fit of the weights ran out of passes: allow more with --max-passes, or a larger --tol."
+        yield "The fit of the weights ran out of passes before it converged: weighted scores can still be off."
     if not report.bound_holds:
         yield f"The weights were fitted at {weights.at}, not at {report.at}: their bound does not hold here."
     thin = [s for s in report.scores if s.weighting == "weighted" and s.pairs and s.segment is None]

@@ -23,7 +23,7 @@ WORDS = {
     "users excluded": "Users who have nothing that exists at the other date, so that no weighting can make them "
     "comparable.",
     "unexplained": "What is left of a change once the item mix, the users excluded and a change of algorithm "
-    "are taken off. It can be a real improvement, chance, or bias that is left.",
+    "are removed. It can be a real improvement, chance, or bias that is left.",
     "bound": "The furthest that the re-weighted score of a list that is the same for everybody can still be from "
     "its score at the reference date.",
     "mass": "A share of the item mix.",

@@ -11,6 +11,7 @@ from unskew.drawing.dot_chart import draw_dots
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.split_chart import draw_split
 from unskew.drawing.theme import BLUE, GREY, INK, Stroke, adapt_chart
+from unskew.evaluation.score_names import AS_LOGGED, name_kind
 from unskew.show.answer_words import (
     certainty_words,
     explain_metric,
@@ -18,7 +19,6 @@ from unskew.show.answer_words import (
     places_words,
     split_words,
 )
-from unskew.show.score_names import AS_LOGGED, name_kind
 from unskew.text import percent, show_name
 
 if TYPE_CHECKING:
@@ -42,8 +42,8 @@ def answer_sections(report: Report) -> list[Section]:
     metric = report.scores[0].metric
     changes = [change for change in report.changes if change.metric == metric]
     text = (
-        f"{explain_metric(metric)}\n\nThis page compares no two recommenders, so it has no verdict: a baseline, "
-        "or a second recommender, gives one."
+        f"{explain_metric(metric)} There is no verdict, since nothing is compared: a baseline or a second "
+        "recommender gives one."
     )
     if not changes:
         scores = [score for score in report.scores if score.segment is None]
@@ -52,8 +52,8 @@ def answer_sections(report: Report) -> list[Section]:
         ]
         text += "\n\nThere is no other date whose profiles are known, so nothing is said about a change."
         return [Section("The scores", text, anchor="answer", tone="answer", notes=lines)]
-    headlines = [headline_change(change) for change in changes]
-    return [Section("The scores", text, anchor="answer", tone="answer", notes=headlines)]
+    sentences = [f"{headline_change(change)} {split_words(change)}" for change in changes]
+    return [Section("The scores", "\n\n".join([*sentences, text]), anchor="answer", tone="answer")]
 
 
 def view_sections(report: Report) -> list[Section]:

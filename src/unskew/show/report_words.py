@@ -22,16 +22,16 @@ TOO_FEW_HITS = (
     "users or a longer list for a score that can be compared."
 )
 BIASED = (
-    "* Not a constant list: item weights do not remove from such a score what recommendations did to the log, and "
+    "* Not a fixed list: item weights do not remove from such a score what recommendations did to the log, and "
     "can even reverse an order. It is no verdict; exposures, the dates of campaigns or a holdout group remove the "
     "bias, if the view of the log that they allow passes its tests."
 )
 INTERVALS = {
-    "users": "users are the independent units, weights and models taken as given",
+    "users": "users are the independent units, weights and models held fixed",
     "draws": "draws of a sample, about the score of all pairs",
     "bootstrap": "weighted: users drawn again at both dates, weights fitted again, models not refitted",
     "bootstrap, target known": "weighted: users drawn again, weights fitted again, models not refitted, the "
-    "target taken as known",
+    "target known",
 }
 """What the intervals of each method are about."""
 
@@ -61,8 +61,8 @@ def describe_protocol(report: Report) -> Iterator[str]:
     of_users = dict.fromkeys(score.metric for score in report.scores if score.metric not in weighted)
     if of_users and report.weights is not None:
         yield (
-            f"{', '.join(of_users)}: raw only, since one value stands for all held-out items of a user, and item "
-            "weights have nothing to choose from."
+            f"{', '.join(of_users)}: not re-weighted, since one value stands for all held-out items of a user, "
+            "and item weights have nothing to choose from."
         )
 
 

@@ -21,7 +21,7 @@ from unskew.show.verdict_words import (
     list_facts,
     list_requests,
 )
-from unskew.text import enumerate_words, percent, show_name, thousands
+from unskew.text import enumerate_words, percent, show_name, show_range, thousands
 
 if TYPE_CHECKING:
     from unskew.evaluation.report import Report
@@ -139,7 +139,7 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         [
             f"{SIGNS[TONES[verdict.decision]]} {verdict.decision}",
             _name(verdict, several=several),
-            _write_range(verdict),
+            _write_range(verdict).replace(" ", "\N{NO-BREAK SPACE}"),
             _percent(verdict.score),
             _percent(verdict.score_baseline),
             thousands(verdict.users),
@@ -147,9 +147,11 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
         for verdict in verdicts
     ]
     head = ["verdict", "comparison", "range, points", "v2", "v1", "users"]
-    counts = [(d, sum(verdict.decision == d for verdict in verdicts)) for d in TONES]
-    text = ", ".join(f"{n} {decision}" for decision, n in counts if n)
-    text = f"Of {len(verdicts)} comparisons: {text}."
+    names: dict[str, list[str]] = {decision: [] for decision in TONES}
+    for verdict in verdicts:
+        name = show_name(verdict.recommender, 28)
+        names[verdict.decision].append(f"{name} ({verdict.metric})" if several else name)
+    text = " ".join(f"{key.capitalize()}: {enumerate_words(group)}." for key, group in names.items() if group)
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference if recommendations caused "
@@ -218,8 +220,12 @@ def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
         if not math.isnan(scenario.difference.low)
     ]
     baselines = {verdict.baseline for verdict in verdicts}
-    left = f"← {show_name(verdicts[0].baseline, 20)} ahead" if len(baselines) == 1 else "← v1 ahead"
-    right = "v2 ahead →" if several else f"{show_name(verdicts[0].recommender, 20)} ahead →"
+    baseline, candidate = show_name(verdicts[0].baseline, 20), show_name(verdicts[0].recommender, 20)
+    left, right = f"← {baseline} ahead", f"{candidate} ahead →"
+    if several:
+        left, right = f"← behind {baseline}", f"ahead of {baseline} →"
+    if len(baselines) > 1:
+        left, right = "← v1 ahead", "v2 ahead →"
     title = f"difference in {verdicts[0].metric}, points"
     return draw_ranges(ranges, cases, title=title, sides=(left, right))
 
@@ -239,7 +245,7 @@ def _name(verdict: Verdict, *, several: bool = False) -> str:
 
 
 def _write_range(verdict: Verdict) -> str:
-    return "–" if math.isnan(verdict.low) else f"{_points(verdict.low)} to {_points(verdict.high)}"
+    return "–" if math.isnan(verdict.low) else " to ".join(show_range(verdict.low, verdict.high))
 
 
 def _percent(value: float) -> str:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from unskew.evaluation.report import Report
 from unskew.evaluation.score import Score
+from unskew.evaluation.score_names import name_kind
 from unskew.evaluation.verdict import Verdict
 
 _STEPS = 2  # commands that are shown
+_AS_LOGGED = ("all", "raw", None)
 
 
 def list_verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
@@ -34,32 +37,34 @@ def _is_conditional(verdict: Verdict) -> bool:
     return verdict.decision != "undecided" and verdict.conditional and verdict.since is not None
 
 
-def make_score_table(report: Report) -> tuple[list[str], list[list[str]]]:
-    """The scores in the order baseline then, baseline now, recommenders now: a row for each, and the head."""
-    views = [score.view for score in report.scores if score.view != "all"]
-    columns = [("all", "raw", "as logged")]
-    if any(score.weighting == "weighted" for score in report.scores):
-        view = views[0] if views else "all"
-        columns.append((view, "weighted", "re-weighted" if view == "all" else f"{view}, re-weighted"))
-    elif views:
-        columns.append((views[0], "raw", views[0]))
-    cells = {
-        (score.metric, score.recommender, str(score.at), score.view, score.weighting): score
-        for score in report.scores
-        if score.segment is None and score.top is None
+def make_score_table(report: Report) -> tuple[list[str], list[list[str]], int]:
+    """The scores in the order baseline then, baseline now, recommenders now: head, rows, and columns of names.
+
+    Beside the scores as logged stand the best others: of a view if there is one, re-weighted if they are.
+    """
+    kinds = dict.fromkeys((score.view, score.weighting, score.top) for score in report.scores)
+    best = max(kinds, key=lambda kind: (kind[0] != "all", kind[1] == "weighted"))
+    columns = list(dict.fromkeys([_AS_LOGGED, best]))
+    rows = _order_rows(report)
+    cells = {(*_find_row(score), score.view, score.weighting, score.top): score for score in report.scores}
+    named = {
+        "recommender": True,
+        "at": True,
+        "metric": len({metric for _, _, metric, _ in rows}) > 1,
+        "segment": any(segment is not None for *_, segment in rows),
     }
-    keys = _order_rows(report)
-    several = len({metric for metric, _, _ in keys}) > 1
-    head = ["recommender", "at", *(["metric"] if several else [])]
-    for _, _, title in columns:
-        head += [title, "95 % interval" if report.level == 0.95 else f"{report.level:g} interval"]
-    rows = []
-    for metric, recommender, at in keys:
-        row = [recommender, at, *([metric] if several else [])]
-        for view, weighting, _ in columns:
-            row += _show(cells.get((metric, recommender, at, view, weighting)))
-        rows.append(row)
-    return head, rows
+    head = [name for name, is_shown in named.items() if is_shown]
+    left = len(head)
+    for view, weighting, top in columns:
+        interval = "95 % interval" if report.level == 0.95 else f"{report.level:g} interval"
+        head += [name_kind(weighting, top, view), interval]
+    table = []
+    for row in rows:
+        names = zip(row, named.values(), strict=True)
+        texts = [name or "all" for name, is_shown in names if is_shown]
+        scores = [cells.get((*row, *column)) or _find_then(report, cells, row, column[0]) for column in columns]
+        table.append(texts + [text for score in scores for text in _show(score)])
+    return head, table, left
 
 
 def has_few_hits(report: Report) -> bool:
@@ -67,17 +72,26 @@ def has_few_hits(report: Report) -> bool:
     return any(score.too_few_hits for score in report.scores)
 
 
-def _order_rows(report: Report) -> list[tuple[str, str, str]]:
-    """Metric, recommender and date of each row: v1 then, v1 now, v2 now."""
+def _order_rows(report: Report) -> list[tuple[str, str, str, str | None]]:
+    """Recommender, date, metric and segment of each row: v1 then, v1 now, v2 now, and segments behind them."""
     baselines = [verdict.baseline for verdict in report.verdicts]
-    rows = dict.fromkeys((score.metric, score.recommender, str(score.at)) for score in report.scores)
-    metrics = list(dict.fromkeys(metric for metric, _, _ in rows))
+    rows = dict.fromkeys(map(_find_row, report.scores))
+    metrics = list(dict.fromkeys(metric for _, _, metric, _ in rows))
 
-    def sort_key(row: tuple[str, str, str]) -> tuple[int, bool, bool]:
-        metric, recommender, at = row
-        return metrics.index(metric), recommender not in baselines, at == str(report.at)
+    def sort_key(row: tuple[str, str, str, str | None]) -> tuple[int, bool, bool, bool]:
+        recommender, at, metric, segment = row
+        return metrics.index(metric), segment is not None, recommender not in baselines, at == str(report.at)
 
     return sorted(rows, key=sort_key)
+
+
+def _find_then(report: Report, cells: Mapping[Any, Score], row: tuple[Any, ...], view: str) -> Score | None:
+    """The score of a view at the reference date, whose own item mix needs no weights."""
+    return None if view == "all" or row[1] == str(report.at) else cells.get((*row, view, "raw", None))
+
+
+def _find_row(score: Score) -> tuple[str, str, str, str | None]:
+    return score.recommender, str(score.at), score.metric, score.segment
 
 
 def _show(score: Score | None) -> list[str]:

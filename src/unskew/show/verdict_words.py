@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from unskew.drawing.page import Fact, Status
 from unskew.evaluation.verdict import AS_LOGGED, Decision, Scenario, Verdict
-from unskew.text import enumerate_words, percent, show_name, thousands
+from unskew.text import enumerate_words, percent, show_name, show_range, thousands
 
 TONES: dict[Decision, str] = {
     "better": "good",
@@ -75,7 +75,7 @@ def describe_answer(verdict: Verdict) -> str:
     candidate, baseline = show_name(verdict.recommender, 28), show_name(verdict.baseline, 28)
     if math.isnan(verdict.low):
         return f"How far {candidate} is from {baseline} has no range."
-    low, high = _points(verdict.low), _points(verdict.high)
+    low, high = show_range(verdict.low, verdict.high)
     span = f"between {low} and {high} points {verdict.metric}"
     if verdict.decision == "better":
         return f"{candidate} is ahead of {baseline} offline: {span}."

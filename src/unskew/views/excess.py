@@ -184,7 +184,7 @@ def excess(
     contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until, later=False)
     if not (contrast.suspect & contrast.taken.known).any():
         raise EmptyError(
-            "nothing was taken in these windows by users who had a profile when they began",
+            "users who had a profile when these windows began had no interactions in them",
             remedy=f"check {option('campaigns')} and {option('until')}",
         )
     assert production is not None  # as was checked

@@ -49,7 +49,7 @@ def outside(log: Log, campaigns: Windows) -> Log:
     left = _DropInside(windows)(log)
     if len(left) == 0:
         told = " and ".join(f"'{window}'" for window in windows)
-        raise EmptyError(f"everything in this log was taken inside {told}, and nothing is left outside")
+        raise EmptyError(f"all interactions of this log are inside {told}, and nothing is left outside")
     return replace(left, view_report=describe_view(log, left, reason), view_details=details)
 
 
@@ -86,7 +86,7 @@ def warn_of_lost_repeats(log: Log) -> None:
         share = percent(log.reading.folded / max(log.reading.rows, 1))
         warnings.warn(
             f"{log.reading.folded} repeated rows ({share} of all) were merged into the first of the same user and "
-            "item, so a pair that this view drops stays away even if it was taken again later: read the log with "
+            "item, so a pair that this view drops stays away even if it comes again later: read the log with "
             f"{option('repeats', True)}",
             UnskewWarning,
             stacklevel=4,

@@ -93,7 +93,7 @@ class Placebo:
         share = f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         where = f"before the first window ({len(self.values)} placebo campaigns)"
         if self.is_passed:
-            return f"placebo test passed: {share} {where}, taken out"
+            return f"placebo test passed: {share} {where}, subtracted"
         if self.pairs < LEAST_PAIRS:
             return f"placebo test impossible: the models rank only {self.pairs} interactions {where}"
         if self.low >= LIMIT or self.high <= -LIMIT:

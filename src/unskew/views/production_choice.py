@@ -15,7 +15,7 @@ from unskew.errors import UnskewError
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommender, recommender
-from unskew.text import enumerate_words, percent
+from unskew.text import enumerate_words, percent, shorten_spec
 from unskew.views.contrast import Contrast
 from unskew.views.cross_fitted import measure_separation, split_blocks
 from unskew.views.production_ranks import FOLDS
@@ -81,12 +81,13 @@ class Production:
         """What should be said about it."""
         if self.is_silent:
             return [f"no sign of recommendations: {self._explain_nothing()} of the interactions in the windows"]
+        production = shorten_spec(self.ranks.production)
         share = f"explains {percent(self.explains, 0)} of the interactions in the windows"
         if not self.candidates:
-            return [f"production is taken to be {self.ranks.production}, which {share}"]
-        others = [f"{name} {percent(max(share, 0.0), 0)}" for name, share in self.candidates.items()]
+            return [f"production is modelled by {production}, which {share}"]
+        others = [f"{shorten_spec(name)} {percent(max(share, 0.0), 0)}" for name, share in self.candidates.items()]
         return [
-            f"the stand-in for production is {self.ranks.production}, which {share} "
+            f"the stand-in for production is {production}, which {share} "
             f"(tried on a few windows: {enumerate_words(others)}); if you know what ran, give that"
         ]
 

@@ -131,6 +131,6 @@ def _find_missing_lists(contrast: Contrast, ranks: Ranks, counted: Tally) -> tup
         return ()
     whom = "in quiet windows" if contrast.holdout is None else "for the holdout group"
     return (
-        f"{ranks.production} has no lists {whom}, or nothing was taken from them there: everything that was taken "
-        "from lists in the windows counts as recommended",
+        f"{ranks.production} has no lists {whom}, or no interactions with their items there: all interactions "
+        "with items of its lists in the windows count as recommended",
     )

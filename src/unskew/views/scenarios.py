@@ -19,6 +19,7 @@ from unskew.data.time_windows import TimeWindow
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
+from unskew.text import shorten_spec
 from unskew.views.contrast import set_up_contrast
 from unskew.views.production_choice import (
     CANDIDATES,
@@ -66,7 +67,7 @@ class ScenarioView:
     @property
     def name(self) -> str:
         """In a few words."""
-        return f"{self.fraction:.0%} of the excess over {self.stand_in}"
+        return f"{self.fraction:.0%} of the excess over {shorten_spec(self.stand_in)}"
 
 
 @dataclass(frozen=True)

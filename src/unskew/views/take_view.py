@@ -410,14 +410,14 @@ class _Known:
         """What would improve it, a sentence each."""
         if view in ("all", "outside") and not self.exposures:
             gain = {
-                "all": "allow leaving out what followed recommendations, and with it their bias",
-                "outside": "keep what people took by themselves in these windows",
+                "all": "allow dropping interactions that followed recommendations, and with them their bias",
+                "outside": "keep interactions in these windows that recommendations did not cause",
             }[view]
             yield f"a list of exposures (user, item, time) would {gain}"
         if view == "all" and not self.windows:
             yield (
-                "the dates of campaigns, or the date since when a recommender is on, would allow leaving out what "
-                "was taken then"
+                "the dates of campaigns, or the date since when a recommender is on, would allow dropping "
+                "interactions since then"
             )
         if view == "all" and self.holdout is not None:
             yield "a model of production (or 'auto') would allow using the holdout group"
@@ -426,12 +426,12 @@ class _Known:
         if view == "organic" and self.holdout is None:
             yield (
                 "a holdout group (users who are never shown anything) and a model of production would tell how "
-                "much of what was shown would have been taken anyway"
+                "many of the exposed interactions would have happened anyway"
             )
         if view == "organic" and self.holdout is not None and self.production is None:
             yield (
-                "the holdout group needs a model of production (or 'auto') to tell how much of what was shown "
-                "would have been taken anyway"
+                "the holdout group needs a model of production (or 'auto') to tell how many of the exposed "
+                "interactions would have happened anyway"
             )
 
     def _covered(self) -> float:

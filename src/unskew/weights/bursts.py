@@ -49,7 +49,7 @@ class Burst:
     takes
         How many items known users took in it.
     activity
-        How many items a known user took, over the usual number.
+        How many interactions per known user, over the usual number.
     items
         The items that rose most.
     """

@@ -155,7 +155,7 @@ class ItemWeights:
             f"  divergence {r.divergence_before:.4g} -> {r.divergence:.4g} nats\n"
             f"  bound      {r.bound_before:.4g} -> {r.bound:.4g} (least possible residual "
             f"{r.bound_least:.4g})\n"
-            f"  left out   {short_percent(r.users_excluded.mass)} of users, "
+            f"  excluded   {short_percent(r.users_excluded.mass)} of users, "
             f"{short_percent(r.new_items.mass)} in {r.new_items.count} new items, "
             f"{short_percent(r.vanished_items.mass)} in {r.vanished_items.count} vanished items)"
         )
@@ -323,7 +323,7 @@ class ItemWeights:
         axis = part.log.axis
         if axis.moment(start).tick != axis.moment(self.after).tick:
             raise PolicyError(
-                f"the weights were fitted to what users took after {self.after}, not after {start}",
+                f"the weights were fitted to interactions after {self.after}, not after {start}",
                 remedy=f"fit them again with {option('after', start)}, or use {option('after', self.after)}",
             )
 

@@ -31,7 +31,7 @@ def run_loop(service: Service, loop: Loop) -> pa.Table:
     put into production in this round), truth (its raw score had nothing been recommended).
     """
     if not (service.events.time <= loop.first).any():
-        raise InputError(f"nobody has taken anything by day {loop.first}", remedy="let the loop begin later")
+        raise InputError(f"no user has an interaction by day {loop.first}", remedy="let the loop begin later")
     reference = service.events.snapshot(loop.first)
     specs = {name: _make_spec(name, reference, loop) for name in loop.candidates}
     rows: list[dict[str, Any]] = []
