@@ -129,7 +129,7 @@ def plan_adjusted(
     again = None if log.repeats is None or log.repeats.exposed is None else ~log.repeats.exposed
     notes = [
         f"{percent(float(keep.mean()) if len(keep) else 0.0, 0)} of {count(len(keep), 'exposed interaction')} "
-        f"would have happened anyway, as {count(int(learned.cases.sum()), 'interaction')} with what was not shown tell"
+        f"would have happened anyway, as {count(int(learned.cases.sum()), 'interaction')} with others tell"
     ]
     if besides.any():
         notes.append(f"{count(int(besides.sum()), 'exposed interaction')} of users without a profile: dropped")
