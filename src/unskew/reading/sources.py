@@ -239,7 +239,10 @@ def _database_of_small_tables() -> duckdb.DuckDBPyConnection:
 
     It has no threads of its own, so that a process that forks may have it.
     """
-    return duckdb.connect(config={**_ALONE, "threads": 1, "temp_directory": ""})
+    database = duckdb.connect(config={**_ALONE, "threads": 1, "temp_directory": ""})
+    with contextlib.suppress(duckdb.Error):  # older versions have neither the setting nor the threads
+        database.execute("SET async_threads = 0")
+    return database
 
 
 def names_files(source: Any) -> bool:
