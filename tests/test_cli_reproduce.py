@@ -82,9 +82,7 @@ def test_a_page_of_somebody_else_in_a_folder_of_ours_is_not_lost(
 
 
 @pytest.mark.parametrize("seeds", ["1", "2"])
-def test_a_world_cannot_name_a_program_to_run(
-    seeds: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_world_cannot_name_a_program_to_run(seeds: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     us.simulate(users=100, items=60).save(tmp_path / "world")
     path = tmp_path / "world" / "world.json"
