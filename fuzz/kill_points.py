@@ -81,10 +81,14 @@ def list_writers() -> list[Writer]:
 def run_kills(writer: Writer, work: Path) -> list[Verdict]:
     """Kill a writer before each of its steps; a verdict for each."""
     prepare_writers()
-    old, new = (_write_whole(writer, work, k) for k in (0, 1))
+    new, old = (_write_whole(writer, work, k) for k in (1, 0))
+    before = work.with_name(f"{work.name}-before")
+    shutil.rmtree(before, ignore_errors=True)
+    shutil.copytree(work, before, symlinks=True)
     verdicts: list[Verdict] = []
     while True:
-        _write_whole(writer, work, 0)
+        shutil.rmtree(work)
+        shutil.copytree(before, work, symlinks=True)
         step = len(verdicts) + 1
         ending = run_in_child(lambda step=step: _write_until(writer, work, step))  # type: ignore[misc]
         if ending.signal != "SIGKILL":

@@ -28,9 +28,16 @@ def make_small_table() -> pa.Table:
 def read_as_large(way: str) -> Iterator[None]:
     """What is read inside is read as large logs are: by loops, its rows waiting in ``memory`` or in ``files``.
 
-    With ``sql`` it is read as it would be anyway, being small.
+    With ``sql`` it is read as logs are that have more than users, items and times; with ``arrays`` as it would be
+    anyway, being small.
     """
-    changed = {"FEW": 0, "_BYTES_A_ROW": {"memory": 0, "files": 2**62}[way]} if way != "sql" else {}
+    changes: dict[str, dict[str, object]] = {
+        "memory": {"FEW": 0, "_BYTES_A_ROW": 0},
+        "files": {"FEW": 0, "_BYTES_A_ROW": 2**62},
+        "sql": {"_IDS": set()},
+        "arrays": {},
+    }
+    changed = changes[way]
     before = {name: vars(loop_encoder)[name] for name in changed}
     vars(loop_encoder).update(changed)
     try:

@@ -10,27 +10,24 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 
 import unskew as us
+from unskew.cli import main
 from unskew.reproduction.experiment import check_target
 
 SMALL = ["--users", "500", "--items", "400", "--seeds", "1", "--every", "125"]
 
 
-def _run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "unskew", "reproduce", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-    )
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["reproduce", *arguments])
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
     folder = tmp_path_factory.mktemp("paper") / "new" / "folder"
-    return folder, _run("-o", str(folder), "--seed", "2", *SMALL)
+    command = [sys.executable, "-m", "unskew", "reproduce", "-o", str(folder), "--seed", "2", *SMALL]
+    return folder, subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_it_ends_with_the_path_of_the_page(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
@@ -53,7 +50,7 @@ def test_the_world_is_kept_and_gives_the_same_claims_when_given_back(
     folder, _ = made
     assert us.World.load(folder / "world").about["seed"] == 2
     done = _run("-o", str(tmp_path), "--world", str(folder / "world"), "--seeds", "1", "--every", "100", "--json")
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["claims"] == json.loads((folder / "claims.json").read_text())
     assert told["page"] == str((tmp_path / "index.html").resolve())
@@ -85,22 +82,23 @@ def test_a_page_of_somebody_else_in_a_folder_of_ours_is_not_lost(
 
 
 @pytest.mark.parametrize("seeds", ["1", "2"])
-def test_a_world_cannot_name_a_program_to_run(seeds: str, tmp_path: Path) -> None:
+def test_a_world_cannot_name_a_program_to_run(seeds: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     us.simulate(users=100, items=60).save(tmp_path / "world")
     path = tmp_path / "world" / "world.json"
     told = json.loads(path.read_text())
     told["parameters"]["campaigns"][0]["recommender"] = "subprocess:Popen?args=touch created"
     path.write_text(json.dumps(told))
-    done = _run("-o", "new", "--world", "world", "--seeds", seeds, cwd=tmp_path)
-    assert done.returncode == 2
+    done = _run("-o", "new", "--world", "world", "--seeds", seeds)
+    assert done.exit_code == 2
     assert done.stderr.startswith("error: world/world.json: ")
     assert "'subprocess:Popen?args=touch created' is not one" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
 
 
 def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
-    done = _run("-o", "new", "--world", "nowhere", "--debug", cwd=tmp_path)
-    assert done.returncode == 2
+    done = _run("-o", str(tmp_path / "new"), "--world", str(tmp_path / "nowhere"), "--debug")
+    assert done.exit_code == 2
     assert "Traceback" in done.stderr
     assert done.stderr.splitlines()[-1].startswith("error: there is no file")
 
@@ -119,15 +117,18 @@ def test_debug_shows_where_an_error_comes_from(tmp_path: Path) -> None:
         (["-o", "site"], "site holds a file index.html that is not of a reproduction and would be lost"),
     ],
 )
-def test_bad_input_gets_one_line_and_code_2(tmp_path: Path, arguments: list[str], message: str) -> None:
+def test_bad_input_gets_one_line_and_code_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], message: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "taken").write_text("mine")
     (tmp_path / "other" / "world").mkdir(parents=True)
     (tmp_path / "other" / "world" / "log.parquet").write_text("mine")
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "index.html").write_text("mine")
     us.simulate("quiet", users=100, items=50).save(tmp_path / "quiet")
-    done = _run(*arguments, cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
+    done = _run(*arguments)
+    assert done.exit_code == 2, done.stderr
     assert not (tmp_path / "new").exists()
     last = done.stderr.strip().splitlines()[-1]
     assert last.startswith("error: ")

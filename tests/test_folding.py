@@ -19,6 +19,7 @@ from unskew.errors import FileError
 from unskew.reading import encoder, loop_encoder
 from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.id_column import IdColumn
+from unskew.reading.loop_encoder import NoStorage
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(-3, 9)), min_size=1, max_size=200)
 
@@ -69,7 +70,7 @@ TEXTS = st.text(alphabet="aäb€ \U0001f600", min_size=1, max_size=3)
     times=st.sampled_from([st.integers(-5, 5), st.floats(-2, 2).map(lambda t: t + 0.0)]),
     nulls=st.booleans(),
 )
-def test_rows_in_memory_in_files_and_in_sql_give_the_same_log(
+def test_rows_in_memory_in_files_in_arrays_and_in_sql_give_the_same_log(
     data: Any, ids: Any, times: Any, nulls: bool
 ) -> None:
     row = st.tuples(*((st.none() | kind if nulls else kind) for kind in (ids, ids, times)))
@@ -80,12 +81,12 @@ def test_rows_in_memory_in_files_and_in_sql_give_the_same_log(
         patch.setattr(loop_encoder, "_BATCH", 7)
         patch.setattr("warnings.warn", lambda *_, **__: None)  # of white space, tested elsewhere
         logs = []
-        for chosen in (MemoryStorage, FileStorage, None):
+        for chosen in (MemoryStorage, FileStorage, NoStorage, None):
             patch.setattr(encoder, "choose_storage", lambda _, chosen=chosen: chosen)
             logs.append(us.read_log(table, drop_nulls=True))
-    in_memory, in_files, in_sql = logs
-    _same(in_memory, in_sql)
-    _same(in_files, in_sql)
+    *others, in_sql = logs
+    for log in others:
+        _same(log, in_sql)
 
 
 MANY = 120_000
@@ -121,11 +122,13 @@ def test_many_rows_with_long_profiles_and_repeats_are_read_as_they_are_by_sql(
     monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 1e9)
     in_files = us.read_log(table)
     monkeypatch.setattr(loop_encoder, "FEW", MANY + 1)
+    in_arrays = us.read_log(table)
+    monkeypatch.setattr(loop_encoder, "_IDS", set())
     in_sql = us.read_log(table)
-    assert chosen == [MemoryStorage, FileStorage, None]
+    assert chosen == [MemoryStorage, FileStorage, NoStorage, None]
     assert len(fast) < MANY
-    _same(fast, in_sql)
-    _same(in_files, in_sql)
+    for log in (fast, in_files, in_arrays):
+        _same(log, in_sql)
 
 
 def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -96,6 +97,7 @@ def _module(path: Path) -> str:
 MODULES = {_module(path) for path in FILES}
 
 
+@cache
 def _imports(path: Path) -> list[Import]:
     """All imports of our own modules in a file, those inside functions included."""
     source = _module(path)
@@ -118,7 +120,8 @@ def _imports(path: Path) -> list[Import]:
     return found
 
 
-IMPORTS = [one for path in FILES for one in _imports(path)]
+def _all_imports() -> list[Import]:
+    return [one for path in FILES for one in _imports(path)]
 
 
 def _height(module: str) -> int:
@@ -135,7 +138,7 @@ def test_a_file_imports_only_its_own_room_and_those_below(path: Path) -> None:
 
 def test_no_two_files_need_each_other() -> None:
     needs: dict[str, set[str]] = {module: set() for module in MODULES}
-    for one in IMPORTS:
+    for one in _all_imports():
         if not one.typing and one.target != one.source:
             needs[one.source].add(one.target)
     assert list(TopologicalSorter(needs).static_order())  # raises CycleError, naming the files
@@ -154,9 +157,11 @@ def test_nothing_private_to_a_file_is_used_in_another() -> None:
 
 
 def test_solvers_never_see_profiles_and_drawing_never_sees_the_nouns() -> None:
-    solve = {one.target for one in IMPORTS if one.source.startswith("solve")}
+    solve, drawing = (
+        {one.target for one in _all_imports() if one.source.startswith(room)} for room in ("solve", "drawing")
+    )
     assert "arrays.profiles" not in solve
-    assert not any(one.target.split(".")[0] in ROOMS[1:] for one in IMPORTS if one.source.startswith("drawing"))
+    assert not any(target.split(".")[0] in ROOMS[1:] for target in drawing)
 
 
 def test_a_basename_stands_for_one_thing() -> None:

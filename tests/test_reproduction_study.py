@@ -29,7 +29,7 @@ def study() -> Study:
 
 @pytest.fixture(scope="module")
 def made(study: Study) -> Reproduction:
-    return reproduce(study.world, seeds=2, every=50, races=RACES)
+    return reproduce(study.world, seeds=2, every=100, races=RACES)
 
 
 def _profiles(world: World, day: int) -> dict[int, list[int]]:
@@ -131,7 +131,7 @@ def test_every_figure_is_made_and_written_with_its_data(made: Reproduction, tmp_
 
 def test_a_world_written_and_read_back_gives_identical_figures(made: Reproduction, tmp_path: Path) -> None:
     made.world.save(tmp_path)
-    again = reproduce(World.load(tmp_path), seeds=2, every=50, races=RACES)
+    again = reproduce(World.load(tmp_path), seeds=2, every=100, races=RACES)
     for one, other in zip(made.figures, again.figures, strict=True):
         measured = ["seconds"] if "seconds" in one.table.column_names else []
         assert one.table.drop_columns(measured).equals(other.table.drop_columns(measured))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import altair as alt
+import vl_convert
 
 from unskew.files import replace_file
 
@@ -195,6 +196,12 @@ def save_svg(chart: Any, path: Path) -> None:
     """Write a chart as a drawing that can be enlarged."""
     with replace_file(path) as temporary:
         chart.save(str(temporary), format="svg")
+
+
+def convert_svg(svg: Path, png: Path) -> None:
+    """Write a drawing as the picture that `save_png` makes of its chart, which takes longer."""
+    with replace_file(png) as temporary:
+        temporary.write_bytes(vl_convert.svg_to_png(svg.read_text(encoding="utf-8"), scale=2, ppi=72))
 
 
 def _round(value: Any) -> Any:

@@ -11,7 +11,7 @@
 - `column_guesses`, `column_synonyms`, `column_contents`: which columns are users, items and times
 - `exposures`: who was shown what when, marked in a log
 - `typed_rows`: ids as they are, times as ticks; checked
-- `encoder`: from rows to arrays, by `loop_encoder` where they are plain, else by `sql_encoder`
+- `encoder`: from rows to arrays, by `loop_encoder` if they are plain, else by `sql_encoder`
 - `coded_rows`: rows that wait in memory or in files until all ids are known
 - `id_column`: ids that come in batches, texts or numbers, and the numbers that stand for them
 - `spark_files`: Parquet files for Spark, looked into before it reads them

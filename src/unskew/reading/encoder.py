@@ -1,4 +1,4 @@
-"""From typed rows to a log: by loops where rows are plain, else in DuckDB. Both give the same bits."""
+"""From typed rows to a log: by loops or by NumPy if rows are plain, else in DuckDB. All give the same bits."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from unskew.data.log import Log
 from unskew.progress import progress
 from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.limits import open_spill_folder
-from unskew.reading.loop_encoder import choose_storage, encode_rows
+from unskew.reading.loop_encoder import NoStorage, choose_storage, encode_few, encode_rows
 from unskew.reading.sql_encoder import SqlEncoder
 from unskew.reading.typed_rows import TypedRows
 
@@ -24,6 +24,8 @@ def _encode(rows: TypedRows) -> Log:
     chosen = choose_storage(rows)
     if chosen is None:
         return SqlEncoder(rows).log()
+    if chosen is NoStorage:
+        return encode_few(rows)
     if chosen is MemoryStorage:
         return encode_rows(rows, CodedRows(MemoryStorage()))
     with open_spill_folder(rows.sql) as folder:

@@ -1,7 +1,8 @@
 """From rows to a log by loops: ids become codes batch by batch, and the rows wait until all are read.
 
-Faster than SQL, and with less memory. What has more than a user, an item and a time goes through
-`unskew.reading.sql_encoder`; both give the same log to the last bit.
+Faster than SQL, and with less memory. Few rows are sorted by NumPy, for which no loops have to be loaded. What has
+more than a user, an item and a time goes through `unskew.reading.sql_encoder`; all give the same log to the last
+bit.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from unskew.arrays.folding import Rows
 from unskew.arrays.types import Times
 from unskew.data.columns import Reading
 from unskew.data.log import Log
+from unskew.frames import join_chunks
 from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.id_column import IdColumn
 from unskew.reading.sql import find_memory_limit, find_types
 from unskew.reading.typed_rows import TypedRows
 
 FEW = 100_000
-"""Rows below which SQL is as fast, and no loops have to be loaded."""
+"""Rows below which NumPy is as fast, and no loops have to be loaded."""
 
 _MOST = 2**31  # codes are short
 _BYTES_A_ROW = 60  # where all wait in memory, with its share of the ids and of the log
@@ -55,19 +58,58 @@ class CountedRows(NamedTuple):
     last: float
 
 
-def choose_storage(rows: TypedRows) -> type[MemoryStorage] | type[FileStorage] | None:
+class NoStorage:
+    """For rows that are so few that they need not wait."""
+
+
+def choose_storage(rows: TypedRows) -> type[MemoryStorage] | type[FileStorage] | type[NoStorage] | None:
     """Where rows may wait; None where SQL has to do all.
 
-    That is where there are few, where they are more than users, items and times, or where ids would be told apart
-    in another way than in SQL.
+    That is where they are more than users, items and times, or where ids would be told apart in another way.
     """
     kinds = find_types(rows.sql, "typed")
     if not rows.is_plain or not {kinds["u"], kinds["i"]} <= _IDS:
         return None
     number: int = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
-    if not FEW <= number < _MOST:
+    if number < FEW:
+        return NoStorage
+    if number >= _MOST:
         return None
     return MemoryStorage if number * _BYTES_A_ROW <= find_memory_limit(rows.sql) else FileStorage
+
+
+def encode_few(rows: TypedRows) -> Log:
+    """The log of rows that are few."""
+    table = rows.sql.sql("SELECT u, i, t FROM typed").to_arrow_table()
+    whole = table.drop_null()
+    dropped = len(table) - len(whole)
+    rows.refuse_nulls(len(table), dropped, [column.null_count for column in table.columns])
+    (user, users), (item, items) = (_number_by_id(join_chunks(whole.column(k))) for k in range(2))
+    time = whole.column(2).to_numpy()
+    rows.check_calendar(rows.names.time, time.min(), time.max())
+    by_pair = np.lexsort((time, item, user))
+    user, item, time = user[by_pair], item[by_pair], time[by_pair]
+    is_first = np.append(True, (np.diff(user) != 0) | (np.diff(item) != 0))
+    user, item, time = user[is_first], item[is_first], time[is_first]
+    sizes, counts = np.bincount(user), np.bincount(item)
+    by_size, by_count = (np.argsort(-number, kind="stable") for number in (sizes, counts))
+    user, item = np.argsort(by_size)[user], np.argsort(by_count)[item]
+    order = np.lexsort((item, time, user))
+    log = rows.make_log(
+        rows.make_ids(users.take(by_size), rows.names.user),
+        rows.make_ids(items.take(by_count), rows.names.item),
+        np.append(0, np.cumsum(sizes[by_size])),
+        item[order].astype(np.uint32),
+        time[order],
+    )
+    return replace(log, reading=Reading(len(table), len(whole) - len(log), dropped))
+
+
+def _number_by_id(ids: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
+    """The place of each id among all of them in their order, and these."""
+    distinct = ids.unique()
+    distinct = distinct.take(pc.sort_indices(distinct))
+    return pc.index_in(ids, distinct).to_numpy().astype(np.int64), distinct
 
 
 def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:

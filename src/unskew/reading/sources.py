@@ -7,6 +7,7 @@ This module finds the files and opens each as its format says. What the columns 
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ from typing import Any
 from urllib.parse import unquote
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 
 from unskew import frames
@@ -36,6 +38,8 @@ _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": Fa
 _DOUBTING = "statistics_propagation,filter_pushdown,join_filter_pushdown,compressed_materialization"
 """What DuckDB leaves out so that it believes no statistics of a Parquet file: they may be wrong."""
 
+
+_SMALL = 10_000  # rows of a table that needs neither threads nor the disk
 
 STDIN_NAME = "standard input"
 """How to speak of it."""
@@ -206,8 +210,13 @@ def open_source(
 ) -> Iterator[Source]:
     """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
     with contextlib.ExitStack() as stack:
-        settings = stack.enter_context((limits or reading_limits()).settings())
-        connection = duckdb.connect(config={**_ALONE, "threads": threads(), **settings})
+        limits, config = limits or reading_limits(), {**_ALONE, "threads": threads()}
+        settings = {"temp_directory": ""}
+        if limits == ReadingLimits() and _is_small_table(source):
+            connection = _database_of_small_tables().cursor()
+        else:
+            settings = stack.enter_context(limits.settings())
+            connection = duckdb.connect(config={**config, **settings})
         stack.callback(connection.close)
         [(has_bar,)] = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
         if has_bar:  # in a notebook without ipywidgets there is none, and DuckDB refuses to set it
@@ -216,6 +225,24 @@ def open_source(
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
             yield _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
+
+
+def _is_small_table(source: Any) -> bool:
+    """Whether it is an Arrow table or a dict of columns with few rows: these never have to go to the disk."""
+    column = next(iter(source.values()), None) if isinstance(source, Mapping) else source
+    return isinstance(column, list | np.ndarray | pa.Array | pa.ChunkedArray | pa.Table) and len(column) < _SMALL
+
+
+@functools.cache
+def _database_of_small_tables() -> duckdb.DuckDBPyConnection:
+    """A database that stays open, since opening it takes longer than reading such a table.
+
+    It has no threads of its own, so that a process that forks may have it.
+    """
+    database = duckdb.connect(config={**_ALONE, "threads": 1, "temp_directory": ""})
+    with contextlib.suppress(duckdb.Error):  # older versions have neither the setting nor the threads
+        database.execute("SET async_threads = 0")
+    return database
 
 
 def names_files(source: Any) -> bool:

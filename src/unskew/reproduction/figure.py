@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.drawing.theme import save_png, save_svg
+from unskew.drawing.theme import convert_svg, save_svg
 from unskew.table_files import write_parquet
 
 
@@ -43,8 +43,8 @@ class Figure:
 def save_figure(figure: Figure, folder: Path) -> list[Path]:
     """Write NAME.png, NAME.svg and NAME.parquet, each whole or not at all; returns their paths."""
     png, svg, data = (folder / f"{figure.name}.{kind}" for kind in ("png", "svg", "parquet"))
-    save_png(figure.chart, png)
     save_svg(figure.chart, svg)
+    convert_svg(svg, png)
     about = {"number": figure.number, "title": figure.title, "sentence": figure.sentence}
     write_parquet(data, figure.table, "figure", about)
     return [png, svg, data]
