@@ -1,4 +1,4 @@
-"""A real Spark cluster on this machine: one master and two workers from the pip wheel, on loopback addresses."""
+"""A real Spark cluster on this machine: one master and workers from the pip wheel, on loopback addresses."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Cluster:
     def url(self) -> str:
         return f"spark://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, workers: int = 2) -> None:
         self.master = self._run("Master", "--port", str(self.port), "--webui-port", str(free_port()))
         self._wait_until_it_listens()
-        for _ in range(2):
+        for _ in range(workers):
             self.add_worker()
 
     def add_worker(self) -> None:

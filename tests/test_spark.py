@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -19,10 +20,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import DataFrameReader
 
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
+from unskew.engines import spark_jobs
 from unskew.engines.block_table import BlockTable, release_unused
 from unskew.engines.spark_jobs import create_table
 from unskew.engines.spark_log import SparkLog
@@ -647,7 +650,7 @@ def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last test: nothing is left of the cluster after it."""
+    """The last test with this cluster: nothing is left of it afterwards."""
     pq.write_table(table_of(8, 500), tmp_path / "log.parquet")
     session.conf.set("spark.unskew.patience", "1")
     KillWhile(monkeypatch, cluster.stop, after=4)
@@ -662,3 +665,76 @@ def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
     assert len(last) == 1, told.err
     assert "Spark cluster" in last[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master without workers."""
+    cluster = Cluster(tmp_path_factory.mktemp("idle"))
+    cluster.start(workers=0)
+    yield cluster
+    cluster.stop()
+
+
+MARGIN = 4.0  # seconds on a busy machine; one to notice, and Spark takes a while to stop
+
+
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        (("drift", "--reference", str(REFERENCE)), None),
+        (("drift", "--reference", str(REFERENCE)), "reading"),
+        (("weights", "--reference", str(REFERENCE)), "a pass over the profiles"),
+        (("evaluate", "-r", "popular"), "summing up scores"),
+    ],
+    ids=["workers never come", "reading", "fitting", "scoring"],
+)
+def test_a_command_without_workers_ends_in_one_line_within_its_patience(
+    command: tuple[str, ...],
+    job: str | None,
+    idle: Cluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There are none, or all are killed as a job begins; the first of all is that of Spark's own reader."""
+    pq.write_table(table_of(8, 500), tmp_path / "log.parquet")
+    if job is not None:
+        idle.add_worker()
+    session = start_session(idle.url, CONF)
+    if job is not None:
+        spark_jobs.run_job(session, "waiting for a worker", session.range(1).count)
+    monkeypatch.setattr(spark_jobs, "PATIENCE", 1.0)
+    watchdog, begin = threading.Timer(20, session.stop), list[float]()  # it ends what would wait for ever
+    read, run = DataFrameReader.parquet, BlockTable.map
+
+    def lose_workers() -> None:
+        if not begin:
+            for worker in idle.workers:
+                kill(worker)
+            begin.append(time.monotonic())
+            watchdog.start()
+
+    def lose_and_read(*arguments: Any) -> Any:
+        if job in (None, "reading"):
+            lose_workers()
+        return read(*arguments)
+
+    def lose_and_run(table: BlockTable, work: Any, what: str) -> list[Any]:
+        if what == job:
+            lose_workers()
+        return run(table, work, what)
+
+    monkeypatch.setattr(DataFrameReader, "parquet", lose_and_read)
+    monkeypatch.setattr(BlockTable, "map", lose_and_run)
+    log = (str(tmp_path / "log.parquet"), "--engine", "spark", "--master", idle.url)
+    with pytest.raises(SystemExit) as ended:
+        main([command[0], *log, "--at", str(NOW), *command[1:]])
+    watchdog.cancel()
+    assert time.monotonic() - begin[0] < spark_jobs.PATIENCE + MARGIN
+    assert ended.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    [error] = [line for line in output.err.splitlines() if not line.startswith("merged ")]
+    assert error.startswith(f"error: {job or 'reading'}")
+    assert ("has given no worker in 1 seconds" if job is None else "has no worker any more") in error
