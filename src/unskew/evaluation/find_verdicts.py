@@ -185,10 +185,14 @@ class VerdictPlan:
         by_name = {ranks.recommender: ranks for ranks in ranked.ranks}
         ranks, baseline = (by_name[recommender] for recommender in pair)
         weights = None if isinstance(metric, UserMetric) else ranked.weights
-        [comparison] = compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
-        difference = Part(comparison.difference, comparison.low, comparison.high)
+        difference, p = _find_difference(self._compare(ranks, baseline, metric, weights), pair, metric)
         score = _score(baseline, metric, ranked.weights)
-        return Scenario(name, view, difference, _divide(difference, score), p=comparison.p)
+        return Scenario(name, view, difference, _divide(difference, score), p=p)
+
+    def _compare(
+        self, ranks: HeldOutRanks, baseline: HeldOutRanks, metric: Metric, weights: ItemWeights | None
+    ) -> list[Comparison]:
+        return compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
