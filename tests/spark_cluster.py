@@ -1,4 +1,4 @@
-"""A real Spark cluster on this machine: one master and two workers from the pip wheel, on loopback addresses."""
+"""A real Spark cluster on this machine: one master and workers from the pip wheel, on loopback addresses."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ class Cluster:
     def url(self) -> str:
         return f"spark://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, workers: int = 2) -> None:
         self.master = self._run("Master", "--port", str(self.port), "--webui-port", str(free_port()))
         self._wait_until_it_listens()
-        for _ in range(2):
+        for _ in range(workers):
             self.add_worker()
 
     def add_worker(self) -> None:
@@ -90,14 +90,13 @@ class Cluster:
             )
 
     def _wait_until_it_listens(self) -> None:
+        """Its port is open a moment before it hears, and who asks in that moment waits for 20 seconds."""
+        log = self.folder / "Master0.log"
         for _ in range(600):
-            try:
-                socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            except OSError:
-                time.sleep(0.1)
-            else:
+            if "I have been elected leader" in log.read_text():
                 return
-        raise AssertionError((self.folder / "Master0.log").read_text())
+            time.sleep(0.1)
+        raise AssertionError(log.read_text())
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:

@@ -14,7 +14,8 @@ from scipy import stats
 from tests.tables import LAW
 from unskew.data.levels import critical_value
 from unskew.errors import InputError
-from unskew.evaluation.interval_formulas import Bounds
+from unskew.evaluation.independent_units import Difference, Units, measure_difference
+from unskew.evaluation.interval_formulas import UNIT, Bounds
 from unskew.evaluation.intervals import (
     Interval,
     effective_number,
@@ -26,6 +27,7 @@ from unskew.evaluation.intervals import (
     p_value,
     standard_error,
 )
+from unskew.evaluation.unit_sums import ArrayUnits, sum_for
 
 ANY = Bounds(-math.inf, math.inf)
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
@@ -308,3 +310,24 @@ def test_holm_keeps_the_chance_of_any_false_alarm_within_the_level() -> None:
     rng = np.random.default_rng(12)
     alarms = [holm(rng.random(6)).min() < 0.05 for _ in range(4000)]
     assert np.mean(alarms) == pytest.approx(0.05, abs=0.012)
+
+
+@pytest.mark.parametrize("bounds", [UNIT, Bounds(-1.0, 3.0), ANY], ids=["unit", "wide", "unbounded"])
+def test_a_difference_from_sums_over_blocks_is_that_of_paired_units(bounds: Bounds) -> None:
+    rng = np.random.default_rng(6)
+    mass = np.where(rng.random(300) < 0.1, 0.0, rng.random(300))
+    values = (rng.random((2, 300)) < 0.3) * rng.random(300)
+    scores = [Units(mass, mass * value, np.arange(300), "users", bounds) for value in values]
+    expected = Difference.of(scores[0], scores[1], (np.arange(300), np.arange(300)))
+    blocks = ArrayUnits(mass, scores[0].total - scores[1].total, np.array([0, 100, 180, 300]))
+    difference = sum_for(measure_difference(bounds), blocks.add)
+    assert tuple(difference.interval(0.9)) == pytest.approx(tuple(expected.interval(0.9)), rel=1e-9)
+    for name in ("value", "error", "n"):
+        assert getattr(difference, name) == pytest.approx(getattr(expected, name), rel=1e-9)
+    assert difference.p_value() == pytest.approx(expected.p_value(), rel=1e-9)
+
+
+def test_a_difference_of_one_user_has_no_interval() -> None:
+    difference = sum_for(measure_difference(UNIT), ArrayUnits(np.array([1.0, 0.0]), np.array([0.5, 0.0])).add)
+    assert difference.value == 0.5
+    assert np.isnan(difference.interval(0.95).low)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import gc
 import json
 import os
+import shlex
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -19,10 +21,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
+from pyspark.sql import DataFrameReader, SparkSession
 
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
+from unskew.engines import spark_jobs
 from unskew.engines.block_table import BlockTable, release_unused
 from unskew.engines.spark_jobs import create_table
 from unskew.engines.spark_log import SparkLog
@@ -31,7 +35,7 @@ from unskew.reading.spark_files import open_parquet
 from unskew.reading.spark_layout import Layout
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 pytestmark = pytest.mark.filterwarnings("ignore::ResourceWarning")
 
@@ -459,9 +463,48 @@ def test_a_report_has_the_same_scores_of_both_dates(
     assert list(found.scores) == list(expected.scores)
     assert all((score.users_below_min_items.count > 0) == (least > 1) for score in found.scores)
     assert any("not split into parts" in note for note in found.notes)
+    first = next(iter(models))
+    expected_pairs = [one for one in expected.comparisons if one.a == first]
+    assert [(one.b, one.weighting, one.comparable, one.biased) for one in found.comparisons] == [
+        (one.b, one.weighting, one.comparable, one.biased) for one in expected_pairs
+    ]
+    for name in ("difference", "low", "high", "p"):
+        figures = [getattr(one, name) for one in expected_pairs]
+        assert [getattr(one, name) for one in found.comparisons] == pytest.approx(figures, rel=1e-9, nan_ok=True)
+    verdicts = {verdict.recommender: verdict for verdict in found.verdicts}
+    assert list(verdicts) == list(models)[1:]
+    assert {verdict.decision for verdict in verdicts.values()} == {"undecided"}
     about_lists = [note for note in expected.notes if "lists" in note]
     assert [note for note in found.notes if "lists" in note] == about_lists
     assert len(about_lists) == (2 if sample is None else 0)
+
+
+def test_a_verdict_has_the_scenarios_of_the_log_and_of_its_view_and_is_undecided(
+    there: Any, local: us.Log
+) -> None:
+    asked: dict[str, Any] = {"view": "organic", "reference": REFERENCE, "at": NOW, "tol": 0.2, "quick": True}
+    found, expected = (us.report(log, ["popular", "constant:i1,i3"], **asked) for log in (there, local))
+    [verdict], [other] = found.verdicts, expected.verdicts
+    assert verdict.decision == "undecided"
+    assert "Spark does not thin the log by stand-ins for production" in verdict.reason
+    assert [scenario.name for scenario in verdict.scenarios] == ["as logged", "the view organic"]
+    pairs = zip(verdict.scenarios, (other.as_logged, other.scenarios[-1]), strict=True)
+    for scenario, on_one_machine in pairs:
+        assert (scenario.name, scenario.view) == (on_one_machine.name, on_one_machine.view)
+        assert not scenario.trusted
+        for name in ("difference", "relative", "induced_share"):
+            part, figures = getattr(scenario, name), getattr(on_one_machine, name)
+            assert (part is None) == (figures is None)
+            assert part is None or astuple(part) == pytest.approx(astuple(figures), rel=1e-9, nan_ok=True)
+    lows, highs = zip(*((one.difference.low, one.difference.high) for one in verdict.scenarios), strict=True)
+    assert (verdict.low, verdict.high) == (min(lows), max(highs))
+    ours, theirs = (
+        sorted((score.view, score.at, score.weighting, score.recommender, score.value) for score in report.scores)
+        for report in (found, expected)
+    )
+    assert ours == theirs
+    assert verdict.score == pytest.approx(other.score, rel=1e-9)
+    assert verdict.users == other.users
 
 
 DATES = ("--reference", str(REFERENCE), "--at", str(NOW))
@@ -469,13 +512,13 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
     "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
     "weights": (*DATES, "--tol", "0.05"),
-    "evaluate": (*DATES, "-r", "constant:i1,i3", "-m", "mrr@10"),
+    "evaluate": (*DATES, "-r", "constant:i1,i3", "-r", "constant:i2,i4", "-m", "mrr@10"),
     "timeline": ("--reference", str(REFERENCE), "--from", "800", "--to", "800", "-r", "popular"),
     "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
 }
 UNLIKE = {
     "drift": {"chance", "drifted"},  # which are null on Spark
-    "evaluate": {"changes", "comparisons", "cost", "notes"},  # which there are none of on Spark, as its notes say
+    "evaluate": {"changes", "comparisons", "cost", "notes", "verdicts"},  # the first of which Spark does not split
     "timeline": {"hash"},  # of the log: of each block by itself
 }
 
@@ -510,6 +553,13 @@ def test_a_command_gives_the_same_with_a_master_as_on_this_machine(
     assert found.keys() == expected.keys()
     unlike = {"seconds", "output", *UNLIKE.get(name, ())}
     assert drop_keys(found, unlike) == drop_keys(expected, unlike)
+    if name == "evaluate":  # fixed lists, which are decided as on one machine
+        [ours], [theirs] = found["verdicts"], expected["verdicts"]
+        assert ours["decision"] == theirs["decision"] == "worse"
+        assert ours["scenarios"][0]["trusted"]
+        assert ours["range"] == pytest.approx(theirs["range"], rel=1e-9)
+        assert ours["headline"] == theirs["headline"]
+        assert (ours["reason"], ours["next_steps"]) == (theirs["reason"], [])
     assert (written is None) == (table is None) == (name in ("drift", "evaluate"))
     if written is not None:
         assert written.equals(table)
@@ -526,6 +576,29 @@ def test_people_read_the_same(cluster: Cluster, session: SparkSession, inputs: P
         line.rstrip() for line in expected if "by chance alone" not in line
     ]
     assert there.stderr == here.stderr
+
+
+def test_people_read_an_answer_first_and_a_next_step_that_works(
+    cluster: Cluster, session: SparkSession, inputs: Path
+) -> None:
+    command = [
+        "evaluate",
+        str(inputs / "log.parquet"),
+        *DATES,
+        "--tol",
+        "0.2",
+        "-r",
+        "constant:i1",
+        "-r",
+        "popular",
+    ]
+    done = CliRunner().invoke(main, [*command, "--engine", "spark", "--master", cluster.url])
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("Undecided: popular against constant:i1 is +")
+    assert f"To settle it:\n  {shlex.join(['unskew', *command])}\n" in done.stdout
+    settled = CliRunner().invoke(main, command)
+    assert settled.exit_code == 0, settled.stderr
+    assert "Spark" not in settled.stdout
 
 
 def test_a_command_sets_what_it_is_told_to_and_the_number_of_partitions_changes_nothing(
@@ -647,7 +720,7 @@ def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The last test: nothing is left of the cluster after it."""
+    """The last test with this cluster: nothing is left of it afterwards."""
     pq.write_table(table_of(8, 500), tmp_path / "log.parquet")
     session.conf.set("spark.unskew.patience", "1")
     KillWhile(monkeypatch, cluster.stop, after=4)
@@ -662,3 +735,79 @@ def test_a_lost_cluster_ends_in_one_line_and_leaves_nothing_half_written(
     assert len(last) == 1, told.err
     assert "Spark cluster" in last[0]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["log.parquet"]
+
+
+@pytest.fixture(scope="module")
+def idle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """A master without workers, and no session at another."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        active.stop()
+    cluster = Cluster(tmp_path_factory.mktemp("idle"))
+    cluster.start(workers=0)
+    yield cluster
+    cluster.stop()
+
+
+MARGIN = 4.0  # seconds on a busy machine; one to notice, and Spark takes a while to stop
+
+
+@pytest.mark.parametrize(
+    ("command", "job"),
+    [
+        (("drift", "--reference", str(REFERENCE)), None),
+        (("drift", "--reference", str(REFERENCE)), "reading"),
+        (("weights", "--reference", str(REFERENCE)), "a pass over the profiles"),
+        (("evaluate", "-r", "popular"), "summing up scores"),
+    ],
+    ids=["workers never come", "reading", "fitting", "scoring"],
+)
+def test_a_command_without_workers_ends_in_one_line_within_its_patience(
+    command: tuple[str, ...],
+    job: str | None,
+    idle: Cluster,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """There are none, or all are killed as a job begins; the first of all is that of Spark's own reader."""
+    pq.write_table(table_of(8, 500), tmp_path / "log.parquet")
+    if job is not None:
+        idle.add_worker()
+    session = start_session(idle.url, CONF)
+    if job is not None:
+        spark_jobs.run_job(session, "waiting for a worker", session.range(1).count)
+    monkeypatch.setattr(spark_jobs, "PATIENCE", 1.0)
+    watchdog, begin = threading.Timer(20, session.stop), list[float]()  # it ends what would wait for ever
+    read, run = DataFrameReader.parquet, BlockTable.map
+
+    def lose_workers() -> None:
+        if not begin:
+            for worker in idle.workers:
+                kill(worker)
+            begin.append(time.monotonic())
+            watchdog.start()
+
+    def lose_and_read(*arguments: Any) -> Any:
+        if job in (None, "reading"):
+            lose_workers()
+        return read(*arguments)
+
+    def lose_and_run(table: BlockTable, work: Any, what: str) -> list[Any]:
+        if what == job:
+            lose_workers()
+        return run(table, work, what)
+
+    monkeypatch.setattr(DataFrameReader, "parquet", lose_and_read)
+    monkeypatch.setattr(BlockTable, "map", lose_and_run)
+    log = (str(tmp_path / "log.parquet"), "--engine", "spark", "--master", idle.url)
+    with pytest.raises(SystemExit) as ended:
+        main([command[0], *log, "--at", str(NOW), *command[1:]])
+    watchdog.cancel()
+    assert time.monotonic() - begin[0] < spark_jobs.PATIENCE + MARGIN
+    assert ended.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    [error] = [line for line in output.err.splitlines() if not line.startswith("merged ")]
+    assert error.startswith(f"error: {job or 'reading'}")
+    assert ("has given no worker in 1 seconds" if job is None else "has no worker any more") in error

@@ -19,6 +19,7 @@ import unskew as us
 from tests.spark_cluster import free_port
 from unskew.cli import main
 from unskew.engines import spark_jobs, spark_session
+from unskew.evaluation.spark_evaluation import SparkVerdictPlan
 from unskew.reading import spark_files
 from unskew.reading.spark_files import open_parquet
 
@@ -272,3 +273,25 @@ def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:
 def test_an_engine_error_is_an_error_of_unskew() -> None:
     assert issubclass(us.EngineError, us.UnskewError)
     assert issubclass(us.EngineError, RuntimeError)
+
+
+@pytest.mark.parametrize(
+    ("command", "step"),
+    [
+        (
+            "unskew evaluate a.parquet --engine spark --master=yarn --spark-conf a.b=c -r popular",
+            "unskew evaluate a.parquet -r popular",
+        ),
+        (
+            "unskew evaluate 'hdfs://x/events/*.parquet' --engine=spark --master spark://h:7077 -r popular",
+            "unskew evaluate '*.parquet' -r popular",
+        ),
+        ("unskew evaluate a.parquet -r popular", "unskew evaluate a.parquet -r popular --engine local"),
+    ],
+    ids=["options", "files of the cluster", "engine of the configuration"],
+)
+def test_the_next_step_of_a_verdict_is_the_command_on_one_machine(command: str, step: str) -> None:
+    nothing: Any = None
+    plan = SparkVerdictPlan(nothing, {}, [], [], nothing, None, None, command=command)
+    assert list(plan._list_steps("undecided", [])) == [step]
+    assert list(plan._list_steps("better", [])) == []

@@ -164,8 +164,9 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
         try:
             options: dict[str, IO[bytes]] = {"stdout": log, "stderr": log}
             chosen = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-            gateway = launch_gateway(chosen, options)  # type: ignore[no-untyped-call]
-            context = SparkContext(gateway=gateway)
+            # a session that has ended leaves its Java behind, which would keep its settings
+            gateway = SparkContext._gateway or launch_gateway(chosen, options)  # type: ignore[no-untyped-call]
+            context = SparkContext(conf=chosen, gateway=gateway)
         except (Py4JError, PySparkException, OSError) as error:
             raise EngineError(
                 f"Spark at {master} did not start: {_read_last(said) or find_reason(str(error))}"

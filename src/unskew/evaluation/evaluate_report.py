@@ -36,7 +36,7 @@ from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
-from unskew.evaluation.spark_evaluation import report_on_spark
+from unskew.evaluation.spark_evaluation import ScoredThere, SparkVerdictPlan, report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
@@ -160,8 +160,11 @@ def report(
         compared = {**(ran or {}), **named}
         choice: dict[str, Any] = {"view": view, "draws": draws, "candidates": compared, "seed": selection.seed}
         logs = knowledge.take(plain, since=find_since(plain, request.target), until=at, **choice)
+    verdicts: dict[str, Any] = {"clean_before": clean_before, "command": command}
     if is_on_spark(logs[0]):
-        return request.report_on_spark(logs[0], by=by, refit=refit)
+        refuse_on_spark(baseline=ran, by=by, refit=refit or None, margins=request.fit.margins or None)
+        report_there, scored = request.score_on_spark(logs[0])
+        return _add_verdicts(report_there, request, plain, knowledge, scored=scored, **verdicts)
     reports: list[Report] = []
     for each in logs:
         plan = request.prepare(each)
@@ -171,7 +174,7 @@ def report(
             work = plan.work
         reports.append(replace(plan, work=work).report(by, refit))
     averaged = replace(average_reports(reports), log=logs[0])
-    return _add_verdicts(averaged, request, plain, knowledge, clean_before, quick=quick, command=command)
+    return _add_verdicts(averaged, request, plain, knowledge, quick=quick, **verdicts)
 
 
 @dataclass(frozen=True)
@@ -229,9 +232,8 @@ class _Request:
             return replace(self, weights=None, reference=find_since(log, self.target), fit=fit)
         return self
 
-    def report_on_spark(self, log: Any, *, by: str | None, refit: int | None) -> Report:
-        """The same of a log on a cluster, without verdicts."""
-        refuse_on_spark(baseline=self.baseline, by=by, refit=refit or None, margins=self.fit.margins or None)
+    def score_on_spark(self, log: Any) -> tuple[Report, ScoredThere]:
+        """The report on a log on a cluster, without verdicts, and the ranks."""
         return report_on_spark(
             log,
             self.models,
@@ -256,32 +258,37 @@ def _add_verdicts(
     request: _Request,
     plain: Log,
     knowledge: Knowledge | None,
-    clean_before: Any,
     *,
-    quick: bool,
+    clean_before: Any,
     command: str,
+    quick: bool = False,
+    scored: ScoredThere | None = None,
 ) -> Report:
-    """A report with what its verdicts are made from; on a view, with the raw scores of the log as it is too."""
+    """A report with what its verdicts are made from; on a view, with the raw scores of the log as it is too.
+
+    `scored` are the ranks of a report on Spark.
+    """
     names = list(request.models)
     ran = next(iter(request.baseline), None) if request.baseline is not None else names[0]
     pairs = [(name, ran) for name in names if name != ran and ran is not None]
     everything = {**request.models, **(request.baseline or {})}
     is_view = report.view_report is not None and report.view_report.view != "all"
     if is_view and knowledge is not None:
-        evaluation = request.adapt(plain).prepare(plain)
-        raw = [
-            ranks.score(metric, level=request.level)
-            for ranks in (*evaluation.reference_ranks, *evaluation.ranks)
-            for metric in request.metrics
-        ]
+        adapted = request.adapt(plain)
+        if scored is None:
+            raw = adapted.prepare(plain).score_raw()
+        else:
+            logged, scored = adapted.score_on_spark(plain)
+            raw = [score for score in logged.scores if score.weighting == "raw"]
         report = replace(report, scores=Results([*report.scores, *raw], report.scores.frames))
     production = None if knowledge is None else knowledge.production
-    plan = VerdictPlan(
+    ranks_there: Any = scored
+    plan = (VerdictPlan if scored is None else SparkVerdictPlan)(
         log=plain,
         models=everything,
         pairs=pairs,
         metrics=request.metrics,
-        rank=request.rank,
+        rank=request.rank if scored is None else lambda *_: ranks_there,
         since=find_since(plain, request.target),
         until=request.at,
         clean_before=clean_before,
@@ -356,6 +363,14 @@ class _Evaluation:
             work=self.work,
             view_report=self.now.log.view_report,
         )
+
+    def score_raw(self) -> list[Score]:
+        """The raw scores of both dates."""
+        return [
+            ranks.score(metric, level=self.level)
+            for ranks in (*self.reference_ranks, *self.ranks)
+            for metric in self.metrics
+        ]
 
     @cached_property
     def split(self) -> HeldOutSplit:

@@ -34,6 +34,7 @@ from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_exces
 from unskew.weights.item_weights import ItemWeights
 
 _FOLDS = 5  # that are proposed
+_LEAST_GROWTH = 0.05  # of the interactions, beyond what scenarios remove: less may be chance
 _AFTER = re.compile(r"--after[= ](\S+)")
 _UNDATED = re.compile(r"'?((?:\w+=)?table:[^\s'?.]+)(\.[\w.]+)?'?(?=\s|$)")  # lists without a date, in a command
 _DATES = re.compile(r" --(reference|at)[= ]\S+")
@@ -189,10 +190,14 @@ class VerdictPlan:
         by_name = {ranks.recommender: ranks for ranks in ranked.ranks}
         ranks, baseline = (by_name[recommender] for recommender in pair)
         weights = None if isinstance(metric, UserMetric) else ranked.weights
-        [comparison] = compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
-        difference = Part(comparison.difference, comparison.low, comparison.high)
+        difference, p = _find_difference(self._compare(ranks, baseline, metric, weights), pair, metric)
         score = _score(baseline, metric, ranked.weights)
-        return Scenario(name, view, difference, _divide(difference, score), p=comparison.p)
+        return Scenario(name, view, difference, _divide(difference, score), p=p)
+
+    def _compare(
+        self, ranks: HeldOutRanks, baseline: HeldOutRanks, metric: Metric, weights: ItemWeights | None
+    ) -> list[Comparison]:
+        return compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
@@ -308,14 +313,12 @@ class VerdictPlan:
             )
         if excesses.problem:
             return f"What recommendations may have caused cannot be estimated: {excesses.problem}"
-        pair = (ranks[0].recommender, ranks[1].recommender)
-        growth = excesses.find_unexplained_growth(pair)
-        if growth:
-            most = percent(excesses.find_most(pair), 0)
+        largest = max((each.induced_share.value for each in scenarios if each.induced_share), default=0.0)
+        if excesses.growth > largest + _LEAST_GROWTH:
             return (
-                f"Users do more since {self.start}: {percent(growth, 0)} of their interactions exceed what was "
-                f"usual, and no stand-in for production explains more than {most}. If recommendations "
-                "caused the others, they were like none of our stand-ins"
+                f"Users do more since {self.start}: {percent(excesses.growth, 0)} of their interactions exceed what "
+                f"was usual, and no scenario explains more than {percent(largest, 0)}. If recommendations caused the "
+                "others, they were like none of our stand-ins"
             )
         return ""
 

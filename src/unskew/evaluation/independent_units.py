@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -21,6 +22,7 @@ from unskew.evaluation.interval_formulas import (
     find_difference_limits,
     find_p_value,
     weigh_difference,
+    weigh_difference_sums,
 )
 from unskew.evaluation.intervals import (
     Interval,
@@ -31,6 +33,7 @@ from unskew.evaluation.intervals import (
     standard_error,
 )
 from unskew.evaluation.metric import metric as named_metric
+from unskew.evaluation.unit_sums import Gains, GainSpreads, Measuring, SquaredInfluences, sum_up
 
 
 @dataclass(frozen=True)
@@ -152,6 +155,29 @@ class Difference:
         if self.evidence is None:
             return p_value(self.value, self.error, self.n)
         return float(find_p_value(self.evidence))
+
+
+def measure_difference(bounds: Bounds) -> Measuring[Difference]:
+    """The difference of two scores of the same users under the same weights, from sums over masses and differences
+    of totals.
+    """
+    sums = yield sum_up
+    everything, together, users = sums.tolist()
+    value = together / everything if everything > 0 else math.nan
+    if users < 2:
+        return Difference(value, math.nan, users, "users", bounds.width, None)
+    if not bounds.known:
+        squares, influence = yield SquaredInfluences(everything, value)
+        n = max(1.0 / float(squares), 2.0)
+        error = math.sqrt(n / (n - 1) * float(influence))
+        return Difference(value, error, n, "users", bounds.width, None)
+    squares, up, down = yield Gains(everything, bounds)
+    spread_up, spread_down, seen = yield GainSpreads(everything, bounds, float(up), float(down))
+    evidence = weigh_difference_sums((up, down), (squares, squares, squares), (spread_up, spread_down), seen)
+    n = max(1.0 / float(squares), 2.0)
+    return Difference(
+        value, bounds.width * math.sqrt(n / (n - 1) * float(seen)), n, "users", bounds.width, evidence
+    )
 
 
 def combined_interval(

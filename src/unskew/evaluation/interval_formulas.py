@@ -163,15 +163,24 @@ def weigh_difference(share: Array, total: Array, other_share: Array, other_total
     gained = total - other_total
     up, down = np.maximum(gained, 0.0), np.maximum(-gained, 0.0)
     a, b = up.sum(-1), down.sum(-1)
-    units_a, units_b = count_units(share), count_units(other_share)
+    level, other_level = total.sum(-1)[..., None], other_total.sum(-1)[..., None]
+    seen = _sum_squares(gained - level * share + other_level * other_share)
+    squares = _sum_squares(share), _sum_squares(other_share), (share * other_share).sum(-1)
+    return weigh_difference_sums((a, b), squares, (_spread(share, up, a), _spread(other_share, down, b)), seen)
+
+
+def weigh_difference_sums(
+    gains: tuple[Array, Array], squares: tuple[Array, Array, Array], spreads: tuple[Array, Array], seen: Array
+) -> DifferenceEvidence:
+    """The same from sums: ups and downs, ``sum s^2`` of either and ``sum s s'``, the variances of ups and downs by
+    share, and the squared influences.
+    """
+    (a, b), (spread_a, spread_b), shared = gains, spreads, squares[2]
+    units_a, units_b = (np.asarray(np.maximum(1.0 / each, 2.0)) for each in squares[:2])
     units = np.minimum(units_a, units_b)
-    shared = (share * other_share).sum(-1)
-    spread_a, spread_b = _spread(share, up, a), _spread(other_share, down, b)
     # one size for both directions: where only one was seen, the other is not taken to be of another kind
     size = _measure_size(spread_a + spread_b, a * (1 - a) + b * (1 - b), units)
     hits = _count_hits(a + b, size, units)
-    level, other_level = total.sum(-1)[..., None], other_total.sum(-1)[..., None]
-    seen = _sum_squares(gained - level * share + other_level * other_share)
     uneven = _unevenness(seen, spread_a / units_a + spread_b / units_b + 2 * a * b * shared, hits)
     size = _draw_to_one(size, hits) * uneven
     return DifferenceEvidence(a, b, size / units_a, size / units_b, uneven * shared, units)

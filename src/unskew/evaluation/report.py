@@ -65,7 +65,7 @@ class Report:
     level
         Of the intervals.
     verdict_plan
-        What verdicts are made from; None on Spark, or if nothing is compared.
+        What verdicts are made from; None if nothing is compared.
     log
         What was scored: the log as it is, or the first draw of a view; None on Spark.
     """

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import shlex
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 from unskew.data.weighting import Weighting
 from unskew.engines.spark import SparkWeighting
 from unskew.engines.spark_log import SparkLog, SparkSnapshot, is_at_spark
 from unskew.errors import EmptyError, EngineError, UnskewWarning, option
+from unskew.evaluation.comparison import Comparison, compare, share_intervals
 from unskew.evaluation.estimates import Estimate
+from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.list_dates import describe_unscored
@@ -25,7 +29,9 @@ from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.spark_lists import hold_lists_against
 from unskew.evaluation.spark_sample import FIT_USERS, SampledSelection
 from unskew.evaluation.spark_scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
+from unskew.evaluation.verdict import Decision
 from unskew.recommend.contract import Recommender, is_valid_at
+from unskew.views.scenarios import Excesses
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
@@ -38,6 +44,15 @@ class RankedThere:
 
     ranks: SparkRanks | HeldOutRanks
     weightings: Sequence[SparkWeighting] | Sequence[Weighting]
+    level: float = 0.95
+
+    @property
+    def recommender(self) -> str:
+        return self.ranks.recommender
+
+    @property
+    def constant(self) -> bool:
+        return self.ranks.constant
 
     @property
     def held_out(self) -> HeldOut:
@@ -55,6 +70,20 @@ class RankedThere:
             return [self.ranks.score(metric, weighting, level=level) for weighting in self._own(metric)]
         return [self.ranks.score(metric, weighting, level) for weighting in self._own(metric)]
 
+    def score(self, metric: Metric, weights: ItemWeights | None = None) -> Score:
+        """The raw score, or the one under the weights."""
+        return self.scores(metric, self.level)[0 if weights is None else -1]
+
+    def compare(self, baseline: RankedThere, metric: Metric) -> list[Comparison]:
+        """The baseline minus this, under each weighting."""
+        ours, theirs = self.ranks, baseline.ranks
+        if isinstance(ours, HeldOutRanks) and isinstance(theirs, HeldOutRanks):
+            each = [compare(theirs, ours, metric=metric, weights=w, level=self.level) for w in self._own(metric)]
+            return [comparison for [comparison] in each]
+        assert isinstance(ours, SparkRanks)
+        assert isinstance(theirs, SparkRanks)
+        return [ours.compare(theirs, metric, weighting, self.level) for weighting in self._own(metric)]
+
     def _own(self, metric: Metric) -> Sequence[Any]:
         return self.weightings[:1] if isinstance(metric, UserMetric) else self.weightings
 
@@ -66,11 +95,13 @@ def rank_there(
     metrics: Sequence[Metric],
     options: SelectionOptions,
     *,
+    baseline: Recommender | None = None,
     tell_missing: Callable[[str], None] | None = None,
 ) -> tuple[list[RankedThere], list[str]]:
     """Rank each of the recommenders, and say of whom a model was fitted to some of the users.
 
-    `snapshot` has the users who are scored; models are fitted to all.
+    `snapshot` has the users who are scored; models are fitted to all. The others are to be compared with a
+    `baseline`, one of them.
     """
     refuse_protocols(options)
     everyone = snapshot.with_min_items(1)
@@ -79,7 +110,14 @@ def rank_there(
         for name, model in models.items():
             hold_lists_against(snapshot.log, model)
             ranks = rank_on_spark(
-                model, snapshot, metrics, weightings, everyone=everyone, name=name, tell_missing=tell_missing
+                model,
+                snapshot,
+                metrics,
+                weightings,
+                everyone=everyone,
+                name=name,
+                baseline=None if model is baseline else baseline,
+                tell_missing=tell_missing,
             )
             found.append(RankedThere(ranks, weightings))
         return found, []
@@ -133,6 +171,55 @@ def refuse_protocols(options: SelectionOptions) -> None:
             )
 
 
+@dataclass(frozen=True)
+class ScoredThere:
+    """Recommenders that were ranked on a log or a view of it; see `unskew.evaluation.find_verdicts.Scored`."""
+
+    ranks: list[RankedThere]
+    weights: ItemWeights | None
+
+
+@dataclass(frozen=True)
+class SparkVerdictPlan(VerdictPlan):
+    """Verdicts on a log on a cluster: as logged and on the view of the user's knowledge, without other scenarios.
+
+    Fixed lists are decided as on one machine; anything else is undecided.
+    """
+
+    def _compare(self, ranks: Any, baseline: Any, metric: Metric, weights: ItemWeights | None) -> list[Comparison]:
+        comparisons: list[Comparison] = ranks.compare(baseline, metric)
+        return comparisons
+
+    def _find_excesses(self, scored: Any) -> Excesses:
+        return Excesses(
+            {},
+            {},
+            "Spark does not thin the log by stand-ins for production. Run the command on one machine, with all "
+            "users or a sample of them; until then the range is the difference as logged, as if they had caused "
+            "nothing",
+        )
+
+    def _list_steps(self, decision: Decision, ranks: Any) -> Iterator[str]:
+        """The same command on one machine; files of a cluster are to be copied there, or some of their users."""
+        if decision != "undecided":
+            return
+        words, is_named = shlex.split(self.command), False
+        kept: list[str] = []
+        while words:
+            word = words.pop(0)
+            name, sign, _ = word.partition("=")
+            if name in ("--engine", "--master", "--spark-conf"):
+                is_named |= name == "--engine"
+                del words[: 0 if sign else 1]
+            else:
+                kept.append(PurePosixPath(word).name if "://" in word else word)
+        yield shlex.join([*kept, *([] if is_named else ["--engine", "local"])])
+
+    def _count_since(self) -> int:
+        log: Any = self.log
+        return len(log.at(self.until)) - (0 if self.start is None else len(log.at(self.start)))
+
+
 def report_on_spark(
     log: SparkLog,
     models: Mapping[str, Recommender],
@@ -145,9 +232,9 @@ def report_on_spark(
     fit: FitOptions,
     level: float,
     p_item: Any,
-) -> Report:
-    """What `unskew.report` gives, as far as a cluster tells it: scores at both dates, and no split of the
-    change.
+) -> tuple[Report, ScoredThere]:
+    """What `unskew.report` gives, as far as a cluster tells it: scores at both dates, no split of the change, and
+    comparisons with the first recommender alone; and the ranks.
     """
     whole = log.at(at, p_item=p_item)
     now = whole.with_min_items(options.min_items)
@@ -157,7 +244,12 @@ def report_on_spark(
     valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
     if not valid:
         raise EmptyError("there is nothing to score", remedy="; ".join(notes))
-    ranked, told = rank_there(valid, now, weightings, metrics, options)
+    first = next(iter(models))
+    ranked, told = rank_there(valid, now, weightings, metrics, options, baseline=valid.get(first))
+    ranked = [replace(one, level=level) for one in ranked]
+    others = ranked[1:] if first in valid else []
+    by_weighting = [zip(*(one.compare(ranked[0], metric) for one in others), strict=True) for metric in metrics]
+    comparisons = [each for weightings in by_weighting for several in weightings for each in several]
     then: dict[str, RankedThere] = {}
     if is_at_spark(reference):
         dated = {name: model for name, model in valid.items() if is_valid_at(model, log.axis, reference.tick)}
@@ -174,12 +266,12 @@ def report_on_spark(
         for metric in metrics:
             scores += then[name].scores(metric, level) if name in then else []
             scores += one.scores(metric, level)
-    return Report(
+    report = Report(
         at=now.at,
         reference=None if fitted is None else fitted.reference,
         scores=Results(scores, log.frames),
         changes=Results([], log.frames),
-        comparisons=Results([], log.frames),
+        comparisons=Results(share_intervals(comparisons, []), log.frames),
         weights=fitted,
         bound_holds=fitted is None or fitted.is_fitted_at(now),
         protocol=now.policy.protocol,
@@ -188,4 +280,6 @@ def report_on_spark(
         reference_after=None,
         notes=(*told, *notes),
         view_report=log.view_report,
+        level=level,
     )
+    return report, ScoredThere(ranked, fitted)

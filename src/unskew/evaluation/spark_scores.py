@@ -7,9 +7,10 @@ needs no more than how many hold each item. Any other is scored on pairs that ar
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -22,15 +23,18 @@ from unskew.arrays.types import Floats
 from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.shares import Share
 from unskew.data.snapshot import Snapshot
+from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import find_pair_shares
 from unskew.engines.block_table import BlockTable, Record, to_numpy
 from unskew.engines.snapshot_rule import SnapshotRule
 from unskew.engines.spark import SparkWeighting, UserRule
 from unskew.engines.spark_log import SparkSnapshot
 from unskew.errors import EngineError, UnskewWarning, option
+from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.estimates import Estimate, limit_estimate, sum_by_user
 from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.held_out_ranks import make_score
+from unskew.evaluation.independent_units import Difference, measure_difference
 from unskew.evaluation.intervals import measure_score
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pair_selection import PairSelection
@@ -79,20 +83,36 @@ class SparkRanks:
 
     def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
         """All estimates at once: the cluster is asked three times, however many they are."""
-        places = [
+        places = self._places
+        found = sum_for_all(
+            [measure_score(level, self.metrics[q].bounds, "users") for _, q in places], self._add("total")
+        )
+        return {(k, q): limit_estimate(self.metrics[q], *one) for (k, q), one in zip(places, found, strict=True)}
+
+    def difference(self, metric: Metric, weighting: SparkWeighting) -> Difference:
+        """The score minus that of the baseline with which it was ranked."""
+        return self._differences[self.weightings.index(weighting), list(self.metrics).index(metric)]
+
+    @cached_property
+    def _differences(self) -> dict[tuple[int, int], Difference]:
+        measuring = [measure_difference(self.metrics[q].bounds) for _, q in self._places]
+        return dict(zip(self._places, sum_for_all(measuring, self._add("gain")), strict=True))
+
+    @property
+    def _places(self) -> list[tuple[int, int]]:
+        """The number of each weighting, and of the metrics that it applies to."""
+        return [
             (k, q)
             for k in range(len(self.weightings))
             for q, metric in enumerate(self.metrics)
             if k == 0 or not isinstance(metric, UserMetric)
         ]
-        found = sum_for_all(
-            [measure_score(level, self.metrics[q].bounds, "users") for _, q in places], self._add(places)
-        )
-        return {(k, q): limit_estimate(self.metrics[q], *one) for (k, q), one in zip(places, found, strict=True)}
 
-    def _add(self, places: list[tuple[int, int]]) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
+    def _add(self, name: str) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
+        places = self._places
+
         def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
-            work = _AddUnits(tuple((*places[number], terms) for number, terms in asked))
+            work = _AddUnits(name, tuple((*places[number], terms) for number, terms in asked))
             blocks = self.sums.map(work, "summing up scores")
             return [add_blocks([block[n] for block in blocks]) for n in range(len(asked))]
 
@@ -114,6 +134,31 @@ class SparkRanks:
             users_excluded=weighting.users.excluded(),
             users_without_profile=Share(),
             users_below_min_items=self.snapshot.below_min_items,
+        )
+
+    def compare(self, baseline: SparkRanks, metric: Metric, weighting: SparkWeighting, level: float) -> Comparison:
+        """The baseline, with which this was ranked, minus this; nothing is said of users without a profile."""
+        both = baseline.score(metric, weighting, level), self.score(metric, weighting, level)
+        comparable, view = baseline.held_out == self.held_out, self.snapshot.log.view_report
+        difference = self.difference(metric, weighting)
+        low, high = difference.interval(level)
+        return Comparison(
+            a=baseline.recommender,
+            b=self.recommender,
+            metric=metric.name,
+            weighting=weighting.name,
+            difference=-difference.value if comparable else math.nan,
+            low=-high if comparable else math.nan,
+            high=-low if comparable else math.nan,
+            p=difference.p_value() if comparable else math.nan,
+            p_holm=math.nan,
+            level=level,
+            comparable=comparable,
+            held_out=(baseline.held_out.kind, self.held_out.kind),
+            biased=any(score.biased for score in both),
+            caveat=NO_VIEW if view is None else view.caveat,
+            empty_profiles=both[0].empty_profiles,
+            empty_lists=(both[0].empty_lists, both[1].empty_lists),
         )
 
     @cached_property
@@ -157,11 +202,13 @@ def rank_on_spark(
     *,
     everyone: SparkSnapshot,
     name: str | None = None,
+    baseline: Recommender | None = None,
     tell_missing: Any = None,
 ) -> SparkRanks:
     """Rank every pair of a snapshot on the cluster, to be scored under these metrics and weightings.
 
-    `everyone` is the same with all users, to whom the recommender is fitted.
+    `everyone` is the same with all users, to whom the recommender is fitted. A `baseline` is ranked beside it, for
+    the difference.
     """
     if not can_rank_all(model):
         raise EngineError(
@@ -172,7 +219,8 @@ def rank_on_spark(
     _ = snapshot.log.items.order()  # looked for once and sent along
     weights = tuple(_BlockWeights(w.users.users, w.log_weights, w.users.n_users) for w in weightings)
     least = snapshot.policy.min_items
-    work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(metrics), weights, least)
+    other = None if baseline is None else fit_on_spark(baseline, everyone)
+    work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(metrics), weights, least, other)
     axis, tick = snapshot.log.axis, snapshot.tick
     dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
     held_out = HeldOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
@@ -206,15 +254,27 @@ class _BlockWeights:
 
 @dataclass(frozen=True)
 class _ScoreBlock:
-    """Rank the pairs of a block, and sum them up by user under each weighting and metric."""
+    """Rank the pairs of a block, and sum them up by user under each weighting and metric.
+
+    With a baseline, the gains over it too: differences of totals.
+    """
 
     rule: SnapshotRule
     model: Recommender
     metrics: tuple[Metric, ...]
     weightings: tuple[_BlockWeights, ...]
     min_items: int = 1
+    baseline: Recommender | None = None
 
     def __call__(self, record: Record) -> dict[str, pa.Array | npt.NDArray[Any]]:
+        sums = self._sum_up(record)
+        if self.baseline is not None:
+            others = replace(self, model=self.baseline, baseline=None)(record)
+            totals = [name for name in sums if name.startswith("total:")]
+            sums |= {name.replace("total", "gain"): sums[name] - others[name] for name in totals}
+        return sums
+
+    def _sum_up(self, record: Record) -> dict[str, pa.Array | npt.NDArray[Any]]:
         log = self.rule.log(record)
         part = self.rule.cut_off(log)
         if not (part.sizes() >= self.min_items).any():
@@ -301,12 +361,16 @@ def _read_about_lists(record: Record) -> _AboutLists | None:
 
 @dataclass(frozen=True)
 class _AddUnits:
-    """Sums over the users of a block, several at once: under which weighting, of which metric, and of what."""
+    """Sums over the users of a block, several at once: under which weighting, of which metric, and of what.
 
+    `name` is ``total``, or ``gain`` for differences from a baseline.
+    """
+
+    name: str
     asked: tuple[tuple[int, int, Terms], ...]
 
     def __call__(self, record: Record) -> list[Floats]:
         return [
-            add_block(terms, to_numpy(record[f"mass:{k}"]), to_numpy(record[f"total:{k}:{q}"]))
+            add_block(terms, to_numpy(record[f"mass:{k}"]), to_numpy(record[f"{self.name}:{k}:{q}"]))
             for k, q, terms in self.asked
         ]

@@ -112,6 +112,39 @@ class SquaredInfluences:
 
 
 @dataclass(frozen=True)
+class Gains:
+    """The squares of the shares of all mass, what went up and what went down; totals are differences of totals."""
+
+    everything: float
+    bounds: Bounds
+
+    def __call__(self, mass: Floats, total: Floats) -> Floats:
+        share, gained = mass / self.everything, total / (self.bounds.width * self.everything)
+        return np.array([share * share, np.maximum(gained, 0.0), np.maximum(-gained, 0.0)])
+
+
+@dataclass(frozen=True)
+class GainSpreads:
+    """How far ups and downs are from their means by share, and the squared influences of units."""
+
+    everything: float
+    bounds: Bounds
+    up: float
+    down: float
+
+    def __call__(self, mass: Floats, total: Floats) -> Floats:
+        share, gained = mass / self.everything, total / (self.bounds.width * self.everything)
+        influence = gained - (self.up - self.down) * share
+        return np.array(
+            [
+                spread_terms(share, np.maximum(gained, 0.0), np.asarray(self.up)),
+                spread_terms(share, np.maximum(-gained, 0.0), np.asarray(self.down)),
+                influence * influence,
+            ]
+        )
+
+
+@dataclass(frozen=True)
 class Spreads:
     """How far values are from their mean: by share, and by squared share."""
 

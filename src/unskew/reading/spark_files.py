@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from unskew.data.ids import kind_of
-from unskew.engines.spark_jobs import create_table, translate_errors
+from unskew.engines.spark_jobs import create_table, run_job
 from unskew.errors import ColumnError, EngineError
 from unskew.reading.formats import PARQUET, find_format
 from unskew.reading.sources import STDIN_NAME, Part, Source, find_files, open_source
@@ -65,8 +65,7 @@ class SparkFiles:
 
         Of columns that folders tell it has those that are asked for, by their roles.
         """
-        with translate_errors(f"reading {self.name}"):
-            frame = self.session.read.parquet(*self.paths)
+        frame = run_job(self.session, f"reading {self.name}", lambda: self.session.read.parquet(*self.paths))
         here = [name for part in self.parts for name in part.kinds]
         known = replace(_describe(self.parts, here or frame.columns), frame=frame)
         kinds: dict[str, str] = {}

@@ -37,7 +37,6 @@ FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
-_LEAST_GROWTH = 0.05  # that says something, above what stand-ins explain
 
 
 @dataclass(frozen=True)
@@ -93,13 +92,6 @@ class Excesses:
     problem: str = ""
     compared: Mapping[str, str] = field(default_factory=dict)
     growth: float = 0.0
-
-    def find_unexplained_growth(self, pair: tuple[str, str]) -> float:
-        """The growth, if it is more than scenarios remove; else 0.
-
-        Recommendations that no stand-in resembles add interactions that none explains.
-        """
-        return self.growth if self.growth > max(FRACTIONS) * self.find_most(pair) + _LEAST_GROWTH else 0.0
 
     def find_most(self, pair: tuple[str, str]) -> float:
         """The largest share that any stand-in explains; a compared recommender counts only for its own pair."""
