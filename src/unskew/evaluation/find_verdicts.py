@@ -6,9 +6,11 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 from unskew.data.log import Log
+from unskew.data.time_windows import TimeWindow
 from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Part
 from unskew.evaluation.comparison import Comparison, compare
@@ -316,9 +318,9 @@ class VerdictPlan:
         largest = max((each.induced_share.value for each in scenarios if each.induced_share), default=0.0)
         if excesses.growth > largest + _LEAST_GROWTH:
             return (
-                f"Users do more since {self.start}: {percent(excesses.growth, 0)} of their interactions exceed what "
-                f"was usual, and no scenario explains more than {percent(largest, 0)}. If recommendations caused the "
-                "others, they were like none of our stand-ins"
+                f"Users do more since {self.start}: {percent(excesses.growth, 0)} of their interactions exceed "
+                f"what was usual, and no scenario explains more than {percent(largest, 0)}. If recommendations "
+                "caused the others, they were like none of our stand-ins"
             )
         return ""
 
@@ -353,7 +355,7 @@ class VerdictPlan:
         if decision != "undecided":
             return
         if self._is_reversed:
-            reference, at = choose_dates(self.log, find_campaigns(self.log)[0])
+            reference, at = choose_dates(self.log, self._likely_campaigns)
             yield f"{_DATES.sub('', self.command)} --reference {reference} --at {at}"
             return
         if any(one.held_out.kind in ("external", "profile") for one in ranks):
@@ -362,7 +364,7 @@ class VerdictPlan:
             yield self._hold_out_by_time()
             return
         if self.start is None:
-            reference, _ = choose_dates(self.log, find_campaigns(self.log)[0])
+            reference, _ = choose_dates(self.log, self._likely_campaigns)
             yield f"{self._full_command} --reference {reference}"
             return
         if self.quick:
@@ -371,11 +373,19 @@ class VerdictPlan:
         command = self.command
         if " --exposures " not in command and " --exposed " not in command:
             yield f"{command} --exposures shown.parquet"
+        if " --campaign " not in command and self._likely_campaigns:
+            yield command + "".join(f" --campaign {window}" for window in self._likely_campaigns)
         if " --holdout " not in command:
             production = "" if " --production " in command else " --production auto"
             yield f"{command} --holdout never_shown.csv{production}"
-        if " --campaign " not in command:
+        if " --campaign " not in command and not self._likely_campaigns:
             yield f"{command} --campaign START:END"
+
+    @cached_property
+    def _likely_campaigns(self) -> tuple[TimeWindow, ...]:
+        """Since recommendations may have shaped the log; anything earlier is none, as the user says."""
+        first = -math.inf if self.start is None or self._is_reversed else self.log.moment(self.start).tick
+        return tuple(window for window in find_campaigns(self.log)[0] if window.start > first)
 
     @property
     def _full_command(self) -> str:
