@@ -121,9 +121,13 @@ class Judge:
                 self.excesses = find_excesses(plan.log, plan.since, plan.until, compared=plan.models)
             plan = replace(plan, pairs=list(itertools.combinations(models, 2)), excesses=self.excesses)
             known = None
-            if case.log.exposed is not None and case.holdout:
-                knowledge = us.Knowledge(exposed="exposed", holdout=list(case.holdout), production="auto")
-                known = us.report(case.log, models, knowledge=knowledge, **shared).verdict_plan
+            if case.log.exposed is not None and case.log.exposed.any():
+                log = replace(case.log, exposed=None)
+                knowledge = us.Knowledge(exposures=case.exposures)
+                known = us.report(log, models, knowledge=knowledge, **shared).verdict_plan
+                assert isinstance(known, VerdictPlan)
+                known = replace(known, pairs=plan.pairs)
+                by_exposure = {(v.recommender, v.baseline, v.metric): v for v in known.find_each()}
             for verdict in plan.find_each():
                 pair, metric = (verdict.recommender, verdict.baseline), verdict.metric
                 differences = [truth[*pair, metric] for truth in truths]
@@ -132,11 +136,9 @@ class Judge:
                     **{"truth": float(np.mean(differences)), "same_users": differences[0]},
                 }
                 yield {**row, "knows": "nothing", **describe(verdict.decision, verdict.scenarios)}
-                if isinstance(known, VerdictPlan):
-                    [wanted] = [each for each in plan.metrics if each.name == metric]
-                    scenarios = [*verdict.scenarios, *known.list_known(pair, wanted)]
-                    decision = decide(scenarios, plan.level)[0]
-                    yield {**row, "knows": "exposures, holdout group", **describe(decision, scenarios)}
+                if known is not None:
+                    informed = by_exposure[*pair, metric]
+                    yield {**row, "knows": "exposures", **describe(informed.decision, informed.scenarios)}
 
     def list_models(self, log: us.Log, options: Mapping[str, Any]) -> dict[str, Any]:
         """The recommenders by name; in a time split also those that leave-one-out gives no verdict on."""

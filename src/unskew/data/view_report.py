@@ -104,6 +104,11 @@ class ViewReport:
     recommender_tests: tuple[RecommenderTest, ...] = ()
 
     @property
+    def is_by_exposure(self) -> bool:
+        """Whether it decides about what was shown alone."""
+        return self.view in ("organic", "adjusted", "kept")
+
+    @property
     def drops_enough(self) -> bool:
         """Whether the view drops more than almost nothing."""
         return self.dropped_pairs > ALMOST_NOTHING * self.pairs

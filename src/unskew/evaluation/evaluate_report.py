@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Unpack
 
 from unskew.checks import require_instance, require_repeats
@@ -282,6 +282,9 @@ def _add_verdicts(
             raw = [score for score in logged.scores if score.weighting == "raw"]
         report = replace(report, scores=Results([*report.scores, *raw], report.scores.frames))
     production = None if knowledge is None else knowledge.production
+    organic = None
+    if knowledge is not None and report.view_report is not None and report.view_report.is_by_exposure:
+        organic = partial(_take_organic, knowledge, plain)
     ranks_there: Any = scored
     plan = (VerdictPlan if scored is None else SparkVerdictPlan)(
         log=plain,
@@ -296,10 +299,17 @@ def _add_verdicts(
         production=None if production is None or is_auto(production) else recommender(production),
         protocol=report.protocol,
         command=command or "unskew evaluate LOG",
+        organic=organic,
         quick=quick,
         level=request.level,
     )
     return replace(report, level=request.level, verdict_plan=plan)
+
+
+def _take_organic(knowledge: Knowledge, log: Log) -> Log:
+    """The log without what was shown."""
+    [left] = knowledge.take(log, view="organic", test=False)
+    return left
 
 
 @dataclass(frozen=True, kw_only=True)

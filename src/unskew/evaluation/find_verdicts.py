@@ -87,6 +87,8 @@ class VerdictPlan:
         The command line up to now, to which next steps add options.
     excesses
         What recommendations may have caused, if that was estimated before.
+    organic
+        Gives the log without what was shown, if exposures are known.
     quick
         Whether to look at the log and at one stand-in only, which decides nothing.
     level
@@ -106,6 +108,7 @@ class VerdictPlan:
     protocol: str = "leave-one-out"
     command: str = "unskew evaluate LOG"
     excesses: Excesses | None = None
+    organic: Callable[[], Log] | None = None
     quick: bool = False
     level: float = 0.95
 
@@ -130,7 +133,15 @@ class VerdictPlan:
                 if all(scored[name].constant for name in pair):
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
-        excesses = self.excesses or self._find_excesses(scored)
+        excesses = self.excesses or (Excesses({}, {}) if self._knows_ends else self._find_excesses(scored))
+        if self.organic is not None and self._view is not None and self._view.view != "organic":
+            log = self.organic()
+            ranked = self.rank(log, _list_names(pairs))
+            share = (len(self.log) - len(log)) / max(self._count_since(), 1)
+            for pair in pairs:
+                for metric in self.metrics:
+                    scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
+                    scenarios[*pair, metric.name].append(replace(scenario, induced_share=_assume(min(share, 1.0))))
         for view in self._list_views(excesses):
             concerned = [pair for pair in pairs if self._is_about(view, pair)]
             if not concerned:
@@ -156,6 +167,14 @@ class VerdictPlan:
         """What the user's knowledge allows; None without any, or if it is the log as it is."""
         view = None if self.report is None else self.report.view_report
         return None if view is None or view.view == "all" else view
+
+    @property
+    def _knows_ends(self) -> bool:
+        """Whether the log as it is and the log without what was shown are the ends of the range.
+
+        Not if the test of the view shows that more was recommended than the exposure log has.
+        """
+        return self.organic is not None and self._view is not None and not self._view.test.startswith("failed")
 
     def _find_excesses(self, scored: Mapping[str, HeldOutRanks]) -> Excesses:
         if self.start is None or self._is_reversed:
@@ -249,7 +268,8 @@ class VerdictPlan:
         if problem:
             decision, reason = "undecided", problem
         else:
-            reason = describe_reason(scenarios, decision, self.start, excesses.find_most(pair))
+            most = None if self._knows_ends else excesses.find_most(pair)
+            reason = describe_reason(scenarios, decision, self.start, most)
             reason += self._describe_distrust(scenarios)
         trusted = any(scenario.trusted for scenario in scenarios)
         assumption = self._describe_assumption(trusted)

@@ -249,16 +249,25 @@ def _find_p_value(verdict: Verdict) -> float:
     return max((p for p in p_values if not math.isnan(p)), default=1.0) if is_sure else 1.0
 
 
-def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any, most: float) -> str:
+def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any, most: float | None) -> str:
     """Why scenarios lead to a decision, in a sentence without its full stop.
 
-    `most` is the share of the interactions since a date that the best stand-in for production explains.
+    `most` is the share of the interactions since a date that the best stand-in for production explains; None if
+    exposures tell what recommendations may have caused.
     """
     trusted = [scenario for scenario in scenarios if scenario.trusted]
     if trusted and trusted[0].name == AS_LOGGED:
         return "Fixed lists are compared, which item weights make comparable"
     if trusted:
         return f"This rests on {trusted[0].name}, which passed its test on this log"
+    if most is None:
+        if decision == "undecided":
+            return (
+                "It depends on how much of what users were shown they would have found anyway: none of it to all"
+            )
+        return (
+            "This holds if users would have found none of what they were shown anyway, and if they would have all"
+        )
     if most == 0:
         return f"No stand-in for production explains any of the interactions since {since}"
     largest = max((s.induced_share.value for s in scenarios if s.induced_share), default=most)
