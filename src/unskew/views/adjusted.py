@@ -115,14 +115,15 @@ def plan_adjusted(
     last = log.span[1].item() if until is None else min(log.moment(until).tick, log.span[1].item())
     study = _Study(log, showings, list(models.values()), last)
     learned = study.learn()
-    hazard = fit_poisson(learned.unshown, learned.cases, learned.exposure)
-    accepted = fit_poisson(learned.shown, learned.accepted, np.ones(len(learned.shown)))
-    later = fit_poisson(learned.shown, learned.later, np.ones(len(learned.shown)))
-    share = _find_anyway(hazard, later, learned.marked, learned.left) / np.maximum(
-        np.minimum(accepted.predict(learned.marked), 1.0), _TINY
-    )
-    anyway = _find_anyway(hazard, later, learned.shown, learned.shown_left).sum()
-    keep = _scale(np.clip(share, 0.0, 1.0), float(anyway / max(learned.accepted.sum(), _TINY)))
+    everybody = np.ones(len(log.users))
+    rates = learned.fit(everybody)
+    keep = learned.find_keep(rates)
+
+    def resample(rng: np.random.Generator) -> Floats:
+        users = len(everybody)
+        times = rng.multinomial(users, np.full(users, 1 / users)).astype(np.float64)
+        return learned.find_keep(learned.fit(times, rates), times)
+
     edges = np.quantile(keep, np.linspace(0, 1, _BINS + 1)[1:-1]) if len(keep) else np.empty(0)
     besides = log.exposed & (log.time <= last)
     besides[learned.entry] = False
@@ -146,13 +147,22 @@ def plan_adjusted(
         notes=tuple(notes),
         besides=besides,
         again=again,
+        resample=resample,
     )
 
 
-def _find_anyway(hazard: PoissonRates, later: PoissonRates, features: Floats, left: Floats) -> Floats:
-    """The probability that a shown pair would be an interaction by the end, beyond what became one unexposed."""
-    probability: Floats = -np.expm1(-hazard.predict(features) * left) - later.predict(features)
-    return probability
+@dataclass(frozen=True)
+class _Rates:
+    """The hazard of pairs not shown yet; and how many shown pairs became interactions, exposed or others later."""
+
+    hazard: PoissonRates
+    accepted: PoissonRates
+    later: PoissonRates
+
+    def find_anyway(self, features: Floats, left: Floats) -> Floats:
+        """The probability that a shown pair would be an interaction, beyond those that became one unexposed."""
+        probability: Floats = -np.expm1(-self.hazard.predict(features) * left) - self.later.predict(features)
+        return probability
 
 
 def _scale(keep: Floats, share: float) -> Floats:
@@ -180,6 +190,8 @@ class _Learned:
         Exposed interactions: their place in the log, and the time from the first showing to the end.
     shown_left
         The same time for the pairs that were shown.
+    unshown_user, shown_user
+        Whose pairs they are.
     """
 
     unshown: Floats
@@ -192,6 +204,29 @@ class _Learned:
     entry: Codes
     left: Floats
     shown_left: Floats
+    unshown_user: Codes
+    shown_user: Codes
+
+    def fit(self, times: Floats, start: _Rates | None = None) -> _Rates:
+        """Learn from all users, each as many times as given."""
+        unshown, shown = times[self.unshown_user], times[self.shown_user]
+
+        def learn(features: Floats, events: Floats, time: Floats, name: str) -> PoissonRates:
+            return fit_poisson(features, events, time, start=None if start is None else getattr(start, name))
+
+        return _Rates(
+            learn(self.unshown, self.cases * unshown, self.exposure * unshown, "hazard"),
+            learn(self.shown, self.accepted * shown, shown, "accepted"),
+            learn(self.shown, self.later * shown, shown, "later"),
+        )
+
+    def find_keep(self, rates: _Rates, times: Floats | None = None) -> Floats:
+        """With which probability each exposed interaction is kept."""
+        chance = np.maximum(np.minimum(rates.accepted.predict(self.marked), 1.0), _TINY)
+        share = rates.find_anyway(self.marked, self.left) / chance
+        once = np.ones(len(self.shown)) if times is None else times[self.shown_user]
+        anyway = (once * rates.find_anyway(self.shown, self.shown_left)).sum()
+        return _scale(np.clip(share, 0.0, 1.0), float(anyway / max((once * self.accepted).sum(), _TINY)))
 
 
 class _Study:
@@ -239,7 +274,7 @@ class _Study:
             sizes = now.sizes()
             parts.append(self._learn_window(now, sizes, window, samples, cases, shown, marked, shown_at))
             unshown_top, top = unshown_top + parts[-1][-2], top + parts[-1][-1]
-        columns = [np.concatenate([part[k] for part in parts]) for k in range(10)] if parts else []
+        columns = [np.concatenate([part[k] for part in parts]) for k in range(12)] if parts else []
         if not parts or columns[1].sum() < _LEAST:
             raise InputError(
                 f"fewer than {_LEAST} interactions since the first exposure were not shown before",
@@ -323,6 +358,8 @@ class _Study:
             marked[at],
             (self.last + 1 - shown_at[at]) / self.span,
             (self.last + 1 - self.shown.time[pairs]) / self.span,
+            np.concatenate([self.user[entries], risk // self.n_items]),
+            shown_pairs // self.n_items,
             *tops,
         )
 

@@ -149,6 +149,11 @@ class InducedShare:
         return self.value - (self.value - self.low) * corrected / z > 0
 
     @property
+    def standard_error(self) -> float:
+        """As the interval has it."""
+        return (self.high - self.low) / (2 * critical_value(self.level))
+
+    @property
     def is_precise(self) -> bool:
         """Whether it rests on enough interactions, and is known to within `LIMIT`."""
         return self.pairs >= LEAST_PAIRS and self.high - self.low < 2 * LIMIT

@@ -37,11 +37,13 @@ class PoissonRates:
         return rates
 
 
-def fit_poisson(features: Floats, events: Floats, time: Floats) -> PoissonRates:
+def fit_poisson(
+    features: Floats, events: Floats, time: Floats, *, start: PoissonRates | None = None
+) -> PoissonRates:
     """Find rates by Newton's method, with a small penalty on the coefficients.
 
     The penalised log likelihood is ``sum(events * log(rate) - time * rate) - sum(coefficients ** 2) / 2``, the
-    intercept free. Without events the rate is 0.
+    intercept free. Without events the rate is 0. `start` are rates of similar data, from which it is not far.
     """
     mean, scale = features.mean(axis=0), features.std(axis=0)
     scale = np.where(scale > 0, scale, 1.0)
@@ -52,6 +54,8 @@ def fit_poisson(features: Floats, events: Floats, time: Floats) -> PoissonRates:
         coefficients[0] = -np.inf
         return PoissonRates(mean, scale, coefficients)
     coefficients[0] = np.log(total / time.sum())
+    if start is not None and np.isfinite(start.coefficients[0]):
+        coefficients = start.coefficients
     penalty = np.full(len(coefficients), _PENALTY)
     penalty[0] = 0.0
     for _ in range(_ROUNDS):

@@ -303,7 +303,7 @@ class _Known:
         plan = plan_thinned if view == "thinned" else plan_kept
         production = AUTO if self.production is None else self.production
         plan_of_draws = plan(self.log, production, candidates=self.candidates.values(), **more)
-        return [plan_of_draws.draw(seed, draw) for draw in range(draws)]
+        return plan_of_draws.draw_several(seed, draws)
 
     def _adjust(self, seed: int, draws: int) -> list[Log]:
         """Draws of the adjusted view."""
@@ -312,7 +312,7 @@ class _Known:
         if self.production is not None and not is_auto(self.production):
             models.append(self.production)
         plan = plan_adjusted(self.log, self.showings, candidates=models, until=self.until)
-        return [plan.draw(seed, draw) for draw in range(draws)]
+        return plan.draw_several(seed, draws)
 
     def assume(self, view: str) -> str:
         """What has to be true for scores of a view to be free of what recommendations did; nothing for the log."""

@@ -6,7 +6,7 @@ number of draws cost little: see `Thinning.draw`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,9 +22,11 @@ from unskew.views.keep_draws import draw_kept
 from unskew.views.placebo import InducedShare, measure_induced_share
 from unskew.views.production_choice import Production
 from unskew.views.ranked_contrast import count_ranked
-from unskew.views.rates import Rates, find_keep, list_strata
+from unskew.views.rates import Rates, find_keep, find_rates, list_strata
 from unskew.views.reporting import describe_view
 from unskew.views.strata import RANK_OF, RANK_STRATA, name_strata
+
+_STREAM = 0x5A3E  # of random numbers
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,9 @@ class Thinning:
         Entries that are dropped in any case, if any.
     again
         Which repeats of the log may stand in for what is dropped.
+    resample
+        Gives probabilities as other users would have led to them, by a generator of random numbers; None if they
+        are taken as given.
     """
 
     log: Log
@@ -67,6 +72,17 @@ class Thinning:
     advice: tuple[str, ...] = ()
     besides: Mask | None = None
     again: Mask | None = None
+    resample: Callable[[np.random.Generator], Floats] | None = None
+
+    def draw_several(self, seed: int, draws: int) -> list[Log]:
+        """Draws of the view, each with probabilities from another sample of users if there are several.
+
+        So what differs between them includes the error of the probabilities.
+        """
+        if draws == 1 or self.resample is None:
+            return [self.draw(seed, draw) for draw in range(draws)]
+        several = [self.resample(np.random.default_rng([seed, _STREAM, draw])) for draw in range(draws)]
+        return [replace(self, keep=keep).draw(seed, draw) for draw, keep in enumerate(several)]
 
     def draw(self, seed: int = 0, draw: int = 0) -> Log:
         """One draw of the view: the same for the same two numbers."""
@@ -114,6 +130,7 @@ def plan_thinning(
     ranked = count_ranked(contrast, production.ranks)
     rates, places = ranked.rates, contrast.suspect_places
     cell = ranked.pairs.cell[places]
+    known = contrast.taken.known[places]
     keep = find_keep(rates)[cell]
     if is_scenario:  # which assumes a share: nothing is to be tested
         induced = measure_induced_share(contrast, production, repeats=0, with_placebo=False)
@@ -122,8 +139,18 @@ def plan_thinning(
     notes = [*production.notes(), f"what is usual comes from {contrast.describe_quiet()}", *notes]
     if contrast.quiet is not None:
         if not is_scenario:
-            keep = _limit(keep, induced, contrast.taken.known[places])
+            keep = _limit(keep, induced.value if induced.is_sign else 0.0, known)
         notes.append(_describe_test(induced))
+
+    def resample(rng: np.random.Generator) -> Floats:
+        blocks = ranked.tally.blocks
+        times = rng.multinomial(blocks, np.full(blocks, 1 / blocks)).astype(np.float64)
+        again_kept = find_keep(find_rates(ranked.tally, times))[cell]
+        if contrast.quiet is None:
+            return again_kept
+        share = rng.normal(induced.value, induced.standard_error) if induced.is_sign else 0.0
+        return _limit(again_kept, share, known)
+
     return Thinning(
         log=contrast.log,
         entry=contrast.taken.entry[places],
@@ -139,15 +166,16 @@ def plan_thinning(
         advice=tuple(advice),
         besides=besides,
         again=again,
+        resample=None if is_scenario else resample,
     )
 
 
-def _limit(keep: Floats, induced: InducedShare, known: Mask) -> Floats:
-    """The same probabilities, with not more dropped than recommendations caused; nothing if that may be none."""
+def _limit(keep: Floats, induced: float, known: Mask) -> Floats:
+    """The same probabilities, with not more dropped than the share that recommendations caused."""
     planned = float((1 - keep)[known].mean()) if known.any() else 0.0
-    if not induced.is_sign or planned <= 0:
+    if induced <= 0 or planned <= 0:
         return np.ones_like(keep)
-    return 1 - min(1.0, induced.value / planned) * (1 - keep)
+    return 1 - min(1.0, induced / planned) * (1 - keep)
 
 
 def _is_tested(contrast: Contrast, induced: InducedShare) -> bool:
