@@ -37,7 +37,7 @@ def pack_csv(table: pa.Table) -> bytes:
 
 def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not."""
-    text = _decode(content).lstrip("\r\n")
+    text = decode(content).lstrip("\r\n")
     separator = max(",\t;|", key=text.split("\n")[0].count)
     for spaces in (False, True):  # that some write after a separator, before a quote
         reader = csv.reader(
@@ -61,7 +61,7 @@ def show(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _decode(content: bytes) -> str:
+def decode(content: bytes) -> str:
     """Text in UTF-8; in UTF-16 or UTF-32 if it begins with their mark or has zeros in it; else as on Windows."""
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content
     wide = ("utf-32", "utf-16", "utf-16-le", "utf-16-be")

@@ -17,7 +17,7 @@ import numpy as np
 
 import unskew as us
 from fuzz.child_process import Ending, run_in_child
-from fuzz.kill_points import Writer, list_writers, prepare_writers, read_state
+from fuzz.kill_points import Writer, list_writers, read_state
 from fuzz.random_options import find_leftover
 from fuzz.verdicts import Verdict, find_fault
 
@@ -27,7 +27,6 @@ _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14,
 
 def run_surrounding_case(work: Path, rng: Random) -> Verdict:
     """A writer on a full disk, or two of them on one file."""
-    prepare_writers()
     writer = rng.choice(list_writers())
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)

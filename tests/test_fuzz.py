@@ -128,7 +128,7 @@ endings = {name: child_process.run_in_child(way) for name, way in ways.items()}
 found = {name: find_fault(ending) for name, ending in endings.items()}
 found["wrong"] = judge("", endings["answer"], lambda answer: "" if answer == 2 else "not 2", "same").outcome
 for writer in (write_in_place, litter):
-    verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]))
+    verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]).resolve())
     found[writer.__name__] = sorted({verdict.outcome for verdict in verdicts if verdict.is_finding})
 print(json.dumps(found))
 """
@@ -150,3 +150,68 @@ def test_the_campaign_would_notice(tmp_path: Path) -> None:
         "write_in_place": ["neither old nor new"],
         "litter": ["left behind"],
     }
+
+
+PLANTS = """
+import json, sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+import numpy as np
+from fuzz.child_process import warm_up
+from fuzz.damaged_files import Store, run_file_case
+from fuzz.kill_points import list_writers, run_kills
+from unskew import files, table_files
+from unskew.data import saved_log
+from unskew.reading import encoder
+
+encode, damage_error = encoder.encode_rows, table_files.damage_error
+
+def drop_a_row(*arguments):
+    log = encode(*arguments)
+    return replace(log, start=np.minimum(log.start, len(log) - 1), item=log.item[:-1], time=log.time[:-1])
+
+def say_nothing(*_):
+    return None
+
+def forget_the_remedy(path, what, remedy):
+    return damage_error(path, what, "")
+
+@contextmanager
+def write_in_place(path):
+    yield path
+
+def count_file_cases(covers):
+    store = Store(work / covers)
+    store.specimens = [specimen for specimen in store.specimens if specimen.covers == covers]
+    cases = (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
+    return find_first(cases)
+
+def count_kills():
+    writers = [writer for writer in list_writers() if writer.written == "m.parquet"]
+    return find_first(run_kills(writers[0], work / "kills"))
+
+def find_first(verdicts):
+    findings = ([number, v.outcome] for number, v in enumerate(verdicts, start=1) if v.is_finding)
+    return next(findings, None)
+
+work = Path(sys.argv[2]).resolve()
+warm_up()
+found = {}
+with patch.object(encoder, "encode_rows", drop_a_row):
+    found["a row is dropped"] = count_file_cases("Arrow")
+with patch.object(table_files, "_verify", say_nothing):
+    found["the checksum of a table is not verified"] = count_file_cases("marginal")
+with patch.object(saved_log, "_verify", say_nothing):
+    found["the checksum of a log is not verified"] = count_file_cases("saved log")
+with patch.object(saved_log, "_check_rows", say_nothing):
+    found["a bound is not checked"] = count_file_cases("saved log")
+with patch.object(table_files, "damage_error", forget_the_remedy):
+    found["a message has no remedy"] = count_file_cases("weights")
+with patch.object(table_files, "replace_file", write_in_place):
+    found["a file is written in place"] = count_kills()
+print(json.dumps(found))
+"""

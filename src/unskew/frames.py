@@ -159,7 +159,7 @@ def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) ->
     arrays = [table.column(name).combine_chunks() for name in (id_column, number_column)]
     for name, array in zip((id_column, number_column), arrays, strict=True):
         if array.null_count:
-            raise ColumnError(f"{what}: column {name!r} has {count(array.null_count, 'null')}")
+            raise ColumnError(f"{what}: column {name!r} has {count(array.null_count, 'null')}", remedy="drop these rows, or fill them")
     return arrays[0], arrays[1]
 
 
