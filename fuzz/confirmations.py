@@ -90,11 +90,11 @@ def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
     texts = [
         name for name, values in columns.items() if name != "item" and any(isinstance(v, str) for v in values)
     ]
-    if len(texts) != 1:
+    if len(texts) > 1:
         raise ValueError("these few lines know one column of names only")
     names: dict[str, set[str]] = {}
-    for i, name in zip(columns["item"], columns[texts[0]], strict=True):
-        names.setdefault(_read_number(i), set()).update({show_id(i)} if name is None else {name, name or show_id(i)})
+    for i, name in zip(columns["item"], columns[texts[0]], strict=True) if texts else ():
+        names.setdefault(_read_number(i), set()).update({name, name or show_id(i)} - {None})
     known = {i for _, i, _ in log}
     wrong = {i: found.get(i) for i in known if found.get(i) not in names.get(i, {i})}
     return f"names: unskew found {wrong}, a plain reader {[names.get(i) for i in wrong]}" if wrong else ""

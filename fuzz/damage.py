@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from fuzz.byte_mutations import BYTE_MUTATIONS, splice
 from fuzz.json_mutations import change_json
 from fuzz.specimens import Specimen
-from fuzz.table_mutations import TABLE_MUTATIONS
+from fuzz.table_mutations import ARRAY_MUTATIONS, TABLE_MUTATIONS
 from fuzz.text_mutations import TEXT_MUTATIONS
 from unskew.checksums import sum_array
 from unskew.frames import join_chunks
@@ -114,13 +114,9 @@ def _damage_saved_log(specimen: Specimen, content: bytes, other: bytes, rng: Ran
         how, about = "change what is said", change_json(about, rng)
     else:
         name = rng.choice(list(arrays))
-        mutation = rng.choice(TABLE_MUTATIONS)
+        mutation = rng.choice(ARRAY_MUTATIONS)
         how = f"{mutation.__name__} of {name}"
-        changed = mutation(pa.table({"a": arrays[name]}), rng)
-        if changed.num_columns:
-            arrays[name] = join_chunks(changed.column(0))
-        else:
-            del arrays[name]
+        arrays[name] = join_chunks(mutation(pa.table({"a": arrays[name]}), rng).column(0))
     metadata = dict(batch.schema.metadata) | {_LOG_ABOUT: about.encode()}
     sealed = rng.random() < 0.5
     if sealed:
@@ -177,6 +173,6 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "table": (_damage_bytes, _damage_table),
     "text": (_damage_bytes, _damage_text),
     "own table": (_damage_bytes, _damage_own_table),
-    "saved log": (_damage_bytes, _damage_saved_log),
+    "saved log": (_damage_bytes, _damage_saved_log, _damage_saved_log),
     "json": (_damage_bytes, _damage_text, _damage_json),
 }

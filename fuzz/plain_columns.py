@@ -36,20 +36,27 @@ def pack_csv(table: pa.Table) -> bytes:
 
 
 def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
-    """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not."""
+    """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not.
+
+    A quote that is never closed is taken for what it is, and so are all others then. An empty cell is None.
+    """
     text = decode(content).lstrip("\r\n")
     separator = max(",\t;|", key=text.split("\n")[0].count)
-    for spaces in (False, True):  # that some write after a separator, before a quote
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=spaces
-        )
-        header, *rows = (row for row in reader if row)
-        if all(len(row) == len(header) for row in rows):
-            break
+    ways: list[Any] = [
+        {},
+        {"skipinitialspace": True},
+        {"quoting": csv.QUOTE_NONE},
+    ]
+    for way in ways:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True, **way)
+        with contextlib.suppress(csv.Error):
+            header, *rows = (row for row in reader if row)
+            if all(len(row) == len(header) for row in rows):
+                break
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    return {name.strip(): list(values) for name, values in zip(header, columns, strict=True)}
+    return {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:

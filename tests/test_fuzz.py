@@ -164,7 +164,7 @@ import numpy as np
 from fuzz.child_process import warm_up
 from fuzz.damaged_files import Store, run_file_case
 from fuzz.kill_points import list_writers, run_kills
-from unskew import files, table_files
+from unskew import table_files
 from unskew.data import saved_log
 from unskew.reading import encoder
 
@@ -174,44 +174,57 @@ def drop_a_row(*arguments):
     log = encode(*arguments)
     return replace(log, start=np.minimum(log.start, len(log) - 1), item=log.item[:-1], time=log.time[:-1])
 
-def say_nothing(*_):
+def accept(*_):
     return None
 
-def forget_the_remedy(path, what, remedy):
+def forget(path, what, remedy):
     return damage_error(path, what, "")
 
 @contextmanager
 def write_in_place(path):
     yield path
 
-def count_file_cases(covers):
+def damage_files(covers):
     store = Store(work / covers)
     store.specimens = [specimen for specimen in store.specimens if specimen.covers == covers]
-    cases = (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
-    return find_first(cases)
+    return (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
 
-def count_kills():
-    writers = [writer for writer in list_writers() if writer.written == "m.parquet"]
-    return find_first(run_kills(writers[0], work / "kills"))
+def kill_marginal():
+    (writer,) = [writer for writer in list_writers() if writer.written == "m.parquet"]
+    return run_kills(writer, work / "kills")
 
 def find_first(verdicts):
-    findings = ([number, v.outcome] for number, v in enumerate(verdicts, start=1) if v.is_finding)
-    return next(findings, None)
+    return next(([n, v.outcome] for n, v in enumerate(verdicts, start=1) if v.is_finding), None)
 
 work = Path(sys.argv[2]).resolve()
 warm_up()
+plants = {
+    "a row is dropped": (encoder, "encode_rows", drop_a_row, lambda: damage_files("Arrow")),
+    "the checksum of a table is not verified": (table_files, "_verify", accept, lambda: damage_files("timeline")),
+    "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
+    "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
+    "a message has no remedy": (table_files, "damage_error", forget, lambda: damage_files("weights")),
+    "a file is written in place": (table_files, "replace_file", write_in_place, kill_marginal),
+}
 found = {}
-with patch.object(encoder, "encode_rows", drop_a_row):
-    found["a row is dropped"] = count_file_cases("Arrow")
-with patch.object(table_files, "_verify", say_nothing):
-    found["the checksum of a table is not verified"] = count_file_cases("marginal")
-with patch.object(saved_log, "_verify", say_nothing):
-    found["the checksum of a log is not verified"] = count_file_cases("saved log")
-with patch.object(saved_log, "_check_rows", say_nothing):
-    found["a bound is not checked"] = count_file_cases("saved log")
-with patch.object(table_files, "damage_error", forget_the_remedy):
-    found["a message has no remedy"] = count_file_cases("weights")
-with patch.object(table_files, "replace_file", write_in_place):
-    found["a file is written in place"] = count_kills()
+for name, (module, function, bug, run) in plants.items():
+    with patch.object(module, function, bug):
+        found[name] = find_first(run())
 print(json.dumps(found))
 """
+
+
+def test_the_campaign_finds_each_planted_bug_within_so_many_cases(tmp_path: Path) -> None:
+    done = run_python(["-c", PLANTS], tmp_path)
+    assert done.returncode == 0, done.stderr
+    cases = {
+        "a row is dropped": (5, "wrong figure"),
+        "the checksum of a table is not verified": (40, "wrong figure"),
+        "the checksum of a log is not verified": (60, "wrong figure"),
+        "a bound is not checked": (120, "foreign AssertionError"),
+        "a message has no remedy": (20, "an error without a remedy"),
+        "a file is written in place": (5, "neither old nor new"),
+    }
+    found = json.loads(done.stdout)
+    assert {name: outcome for name, (_, outcome) in found.items()} == {name: o for name, (_, o) in cases.items()}
+    assert all(found[name][0] <= most for name, (most, _) in cases.items()), found
