@@ -70,16 +70,12 @@ def run_in_child(
         process = os.fork()
         if not process:
             done.close()
-            if before is not None:
-                listener = ask_before_writing()
-                socket.send_fds(waiting, [b"."], [listener])
-                os.close(listener)
-            _be_the_child(function, out, err, answer, file_bytes)
+            _be_the_child(function, out, err, answer, file_bytes, None if before is None else waiting)
         waiting.close()
         if before is not None:
-            (listener,) = socket.recv_fds(done, 1, 1)[1]
-            answer_calls(listener, before, _WALL_SECONDS)
-            os.close(listener)
+            for listener in socket.recv_fds(done, 1, 1)[1]:  # none if the system has no such thing
+                answer_calls(listener, before, _WALL_SECONDS)
+                os.close(listener)
         hangs = not select.select([done], [], [], _WALL_SECONDS)[0]  # the socket is closed when the child ends
         done.close()
         if hangs:
@@ -139,7 +135,12 @@ def _import_all() -> None:
 
 
 def _be_the_child(
-    function: Callable[[], Any], out: IO[bytes], err: IO[bytes], answer: IO[bytes], file_bytes: int | None
+    function: Callable[[], Any],
+    out: IO[bytes],
+    err: IO[bytes],
+    answer: IO[bytes],
+    file_bytes: int | None,
+    watcher: socket.socket | None,
 ) -> None:
     code = 1
     try:
@@ -147,6 +148,8 @@ def _be_the_child(
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)
         _limit(file_bytes)
+        if watcher is not None:
+            _be_watched(watcher)
         try:
             found = _call(function)
             code = 0
@@ -166,6 +169,12 @@ def _be_the_child(
             sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _be_watched(watcher: socket.socket) -> None:
+    listener = ask_before_writing()
+    socket.send_fds(watcher, [b"."], [listener])
+    os.close(listener)
 
 
 def _find_remedy(error: BaseException | None) -> str | None:

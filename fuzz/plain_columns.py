@@ -56,7 +56,9 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    return {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
+    return {
+        name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True) if name
+    }
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:

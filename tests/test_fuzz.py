@@ -15,6 +15,7 @@ import pytest
 from fuzz.command_lines import draw_command_line
 from fuzz.file_formats import WAYS
 from fuzz.json_mutations import change_json
+from fuzz.kill_points import list_writers
 from fuzz.plain_log import describe_rows, find_difference
 from fuzz.specimens import list_specimens
 
@@ -52,6 +53,13 @@ def test_every_format_and_every_kind_of_file_has_a_specimen() -> None:
     assert {one.name for one in FORMATS} <= covered
     assert set(table_files._KINDS) <= covered
     assert {way.format for way in WAYS} <= {one.name for one in FORMATS}
+
+
+def test_every_command_that_writes_is_killed() -> None:
+    writing = {
+        name for name, command in main.commands.items() for p in command.params if p.name in ("output", "write")
+    }
+    assert {*writing, "simulate", "Log.save"} == {writer.name for writer in list_writers()}
 
 
 def test_every_command_is_drawn() -> None:
@@ -99,6 +107,9 @@ def babble():
     raise us.InputError("two")
 
 def refuse():
+    raise us.InputError("no good", remedy="bring another")
+
+def shrug():
     raise us.InputError("no good")
 
 def loop():
@@ -122,6 +133,7 @@ ways = {
     "babble": babble,
     "loop": loop,
     "refuse": refuse,
+    "shrug": shrug,
     "answer": lambda: 1,
 }
 endings = {name: child_process.run_in_child(way) for name, way in ways.items()}
@@ -145,6 +157,7 @@ def test_the_campaign_would_notice(tmp_path: Path) -> None:
         "babble": "not one line of error",
         "loop": "hang",
         "refuse": "",
+        "shrug": "an error without a remedy",
         "answer": "",
         "wrong": "wrong figure",
         "write_in_place": ["neither old nor new"],
