@@ -51,14 +51,14 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True, **way)
         with contextlib.suppress(csv.Error):
             header, *rows = (row for row in reader if row)
+            rows = [row if any(row[len(header) :]) else row[: len(header)] for row in rows]
             if all(len(row) == len(header) for row in rows):
                 break
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    return {
-        name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True) if name
-    }
+    named = {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
+    return {name: values for name, values in named.items() if name or any(values)}
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:
