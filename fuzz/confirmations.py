@@ -16,6 +16,8 @@ from fuzz.small_log import TIMES, list_pairs
 
 def _name_columns(columns: Columns, names: tuple[str, ...]) -> Columns:
     """The columns under these names; what is called otherwise takes the names that are left, in order."""
+    if set(names) <= set(columns):
+        return {name: columns[name] for name in names}
     if len(columns) != len(names):
         raise ValueError(f"these few lines know the columns {', '.join(names)} only")
     others = iter(name for name in columns if name not in names)
@@ -86,17 +88,18 @@ def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
 
 
 def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
-    """The name that stands beside an item; the item itself where there is none."""
-    texts = [
-        name for name, values in columns.items() if name != "item" and any(isinstance(v, str) for v in values)
-    ]
-    if len(texts) > 1:
-        raise ValueError("these few lines know one column of names only")
+    """A text that stands beside an item; the item itself where there is none."""
+    items = columns["item"] if "item" in columns else next(iter(columns.values()))
+    others = [values for values in columns.values() if values is not items]
     names: dict[str, set[str]] = {}
-    for i, name in zip(columns["item"], columns[texts[0]], strict=True) if texts else ():
-        names.setdefault(_read_number(i), set()).update({name, name or show_id(i)} - {None})
+    for i, *texts in zip(items, *others, strict=True):
+        beside = names.setdefault(_read_number(i), set())
+        for text in texts:
+            beside.update({text, text or show_id(i)} if isinstance(text, str) else {show_id(i)})
+        if items is not columns.get("item"):  # it may not be clear that this is the item
+            beside.add(show_id(i))
     known = {i for _, i, _ in log}
-    wrong = {i: found.get(i) for i in known if found.get(i) not in names.get(i, {i})}
+    wrong = {i: found.get(i) for i in known if found.get(i) not in (names.get(i) or {i})}
     return f"names: unskew found {wrong}, a plain reader {[names.get(i) for i in wrong]}" if wrong else ""
 
 

@@ -16,9 +16,9 @@ Columns = dict[str, list[Any]]
 
 def list_columns(table: pa.Table) -> Columns:
     table.validate(full=True)
-    if len(set(table.column_names)) < table.num_columns:
+    pairs = list(zip(table.column_names, table.columns, strict=True))
+    if any(name == other and not column.equals(twin) for name, column in pairs for other, twin in pairs):
         raise ValueError("two columns have one name")
-    pairs = zip(table.column_names, table.columns, strict=True)
     return {name: _without_lengths(column).to_pylist() for name, column in pairs}
 
 
