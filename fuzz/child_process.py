@@ -12,6 +12,7 @@ import os
 import resource
 import select
 import signal
+import socket
 import sys
 import tempfile
 import traceback
@@ -22,6 +23,7 @@ from typing import IO, Any
 
 import unskew as us
 from fuzz.small_log import load_reading_loops, read_small_log
+from fuzz.system_calls import Before, answer_calls, ask_before_writing
 
 CPU_SECONDS = 120
 """Of a processor, so that a busy machine is not taken for a hang; no case needs a tenth of it."""
@@ -41,7 +43,7 @@ class Ending:
     signal
         The name of the signal that ended it, or ``hang``; empty if none did.
     answer
-        What the function returned, through JSON.
+        What the function returned, through JSON; the remedy if unskew refused.
     out, err
         What it wrote.
     """
@@ -53,23 +55,29 @@ class Ending:
     err: str
 
 
-def run_in_child(function: Callable[[], Any], *, file_bytes: int | None = None) -> Ending:
+def run_in_child(
+    function: Callable[[], Any], *, file_bytes: int | None = None, before: Before | None = None
+) -> Ending:
     """Call a function in a child process and tell how that ended.
 
     An `UnskewError` ends it as a command would end: one line, exit code 2. `file_bytes` limits the size of files
-    that it writes, as a full disk would.
+    that it writes, as a full disk would. `before` is called here before each of its system calls that write.
     """
     sys.stdout.flush()
     sys.stderr.flush()
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, tempfile.TemporaryFile() as answer:
-        done, waiting = os.pipe()
+        done, waiting = socket.socketpair()
         process = os.fork()
         if not process:
-            os.close(done)
-            _be_the_child(function, out, err, answer, file_bytes)
-        os.close(waiting)
-        hangs = not select.select([done], [], [], _WALL_SECONDS)[0]  # the pipe is closed when the child ends
-        os.close(done)
+            done.close()
+            _be_the_child(function, out, err, answer, file_bytes, None if before is None else waiting)
+        waiting.close()
+        if before is not None:
+            for listener in socket.recv_fds(done, 1, 1)[1]:  # none if the system has no such thing
+                answer_calls(listener, before, _WALL_SECONDS)
+                os.close(listener)
+        hangs = not select.select([done], [], [], _WALL_SECONDS)[0]  # the socket is closed when the child ends
+        done.close()
         if hangs:
             os.kill(process, signal.SIGKILL)
         status = os.waitpid(process, 0)[1]
@@ -127,7 +135,12 @@ def _import_all() -> None:
 
 
 def _be_the_child(
-    function: Callable[[], Any], out: IO[bytes], err: IO[bytes], answer: IO[bytes], file_bytes: int | None
+    function: Callable[[], Any],
+    out: IO[bytes],
+    err: IO[bytes],
+    answer: IO[bytes],
+    file_bytes: int | None,
+    watcher: socket.socket | None,
 ) -> None:
     code = 1
     try:
@@ -135,16 +148,19 @@ def _be_the_child(
         os.dup2(out.fileno(), 1)
         os.dup2(err.fileno(), 2)
         _limit(file_bytes)
+        if watcher is not None:
+            _be_watched(watcher)
         try:
             found = _call(function)
-            answer.write(json.dumps(found).encode())
-            answer.flush()
             code = 0
         except us.UnskewError as error:
             print(f"error: {error}", file=sys.stderr)
-            code = 2
+            code, found = 2, error.remedy
         except SystemExit as ended:
             code = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 1
+            found = _find_remedy(ended)
+        answer.write(json.dumps(found).encode())
+        answer.flush()
         sys.stdout.flush()
         sys.stderr.flush()
     except BaseException:
@@ -153,6 +169,19 @@ def _be_the_child(
             sys.stderr.flush()
     finally:
         os._exit(code)
+
+
+def _be_watched(watcher: socket.socket) -> None:
+    listener = ask_before_writing()
+    socket.send_fds(watcher, [b"."], [listener])
+    os.close(listener)
+
+
+def _find_remedy(error: BaseException | None) -> str | None:
+    """The remedy of the error with which a command ended; None if there was none, or if click refused."""
+    while error is not None and not isinstance(error, us.UnskewError):
+        error = error.__context__
+    return None if error is None else error.remedy
 
 
 def _call(function: Callable[[], Any]) -> Any:

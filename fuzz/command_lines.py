@@ -129,7 +129,7 @@ def draw_command_line(rng: Random) -> list[str]:
     """A command with some of its options, most of them sane."""
     name = rng.choice(sorted(main.commands))
     command = main.commands[name]
-    params = [param for param in command.params if param.name not in ("help", "debug")]
+    params = [param for param in command.params if param.name not in ("help", "help_all", "debug")]
     others = [param for param in params if not _is_needed(name, param)]
     more = rng.sample(others, min(len(others), rng.choice((0, 1, 1, 2, 3, 5))))
     chosen = [param for param in params if _is_needed(name, param) or param in more]

@@ -11,11 +11,13 @@ from typing import Any
 
 from fuzz.plain_columns import Columns
 from fuzz.plain_log import describe_rows, find_difference, mix_items, show_id
-from fuzz.small_log import list_pairs
+from fuzz.small_log import TIMES, list_pairs
 
 
 def _name_columns(columns: Columns, names: tuple[str, ...]) -> Columns:
     """The columns under these names; what is called otherwise takes the names that are left, in order."""
+    if set(names) <= set(columns):
+        return {name: columns[name] for name in names}
     if len(columns) != len(names):
         raise ValueError(f"these few lines know the columns {', '.join(names)} only")
     others = iter(name for name in columns if name not in names)
@@ -30,14 +32,15 @@ def confirm_log(
     columns: Columns, found: Any, *, user: str = "user", item: str = "item", time: str = "time"
 ) -> str:
     """Compare the figures of a log."""
-    return find_difference(found, describe_rows(columns, user, item, time))
+    stripped = {name.strip(): values for name, values in columns.items()}
+    return find_difference(found, describe_rows(stripped, user, item, time))
 
 
 def confirm_configuration(options: dict[str, Any], found: Any) -> str:
     """The distance between the item mixes of the two dates that the file names."""
-    if set(options) != {"log", "reference", "at"}:
+    if {"log", "reference"} != set(options) - {"at"}:
         raise ValueError("these few lines know three options only")
-    dates = [int(options[name]) for name in ("reference", "at")]
+    dates = [int(options["reference"]), int(options.get("at", max(TIMES)))]
     mixes = [mix_items([(u, i) for u, i, t in list_pairs() if t <= date]) for date in dates]
     distance = sum(abs(mixes[0].get(i, 0) - mixes[1].get(i, 0)) for i in {*mixes[0], *mixes[1]}) / 2
     if [found["reference"], found["at"]] != dates or abs(found["bound"] - distance) > 1e-9:
@@ -50,7 +53,7 @@ def confirm_configuration(options: dict[str, Any], found: Any) -> str:
 def confirm_exposures(columns: Columns, found: Any, log: Rows) -> str:
     """A pair is exposed if the same user was shown the same item at its time or before."""
     named = _name_columns(columns, ("user", "item", "time"))
-    shown = [(show_id(u), show_id(i), int(t)) for u, i, t in zip(*named.values(), strict=True)]
+    shown = [(_read_number(u), _read_number(i), int(t)) for u, i, t in zip(*named.values(), strict=True)]
     plain = sorted([u, i] for u, i, t in log if any(s[:2] == (u, i) and s[2] <= t for s in shown))
     return "" if found == plain else f"exposed pairs: unskew found {found}, a plain reader {plain}"
 
@@ -85,20 +88,22 @@ def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
 
 
 def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
-    """The name that stands beside an item; the item itself where there is none."""
-    texts = [
-        name for name, values in columns.items() if name != "item" and any(isinstance(v, str) for v in values)
-    ]
-    if len(columns) != 2 or len(texts) != 1:
-        raise ValueError("these few lines know one column of names only")
+    """A text that stands beside an item; the item itself where there is none."""
+    items = columns["item"] if "item" in columns else next(iter(columns.values()))
+    others = [values for values in columns.values() if values is not items]
     names: dict[str, set[str]] = {}
-    for i, name in zip(columns["item"], columns[texts[0]], strict=True):
-        names.setdefault(show_id(i), set()).update({show_id(i)} if name is None else {name, name or show_id(i)})
+    for i, *texts in zip(items, *others, strict=True):
+        beside = names.setdefault(_read_number(i), set())
+        for text in texts:
+            beside.update({text, text or show_id(i)} if isinstance(text, str) else {show_id(i)})
+        if items is not columns.get("item"):  # it may not be clear that this is the item
+            beside.add(show_id(i))
     known = {i for _, i, _ in log}
-    wrong = {i: found.get(i) for i in known if found.get(i) not in names.get(i, {i})}
+    wrong = {i: found.get(i) for i in known if found.get(i) not in (names.get(i) or {i})}
     return f"names: unskew found {wrong}, a plain reader {[names.get(i) for i in wrong]}" if wrong else ""
 
 
 def _read_number(value: Any) -> str:
-    """An id as text; a text as the number that it is, since the ids of this log are numbers: 06 is 6."""
-    return str(int(value)) if isinstance(value, str) and re.fullmatch("-?[0-9]+", value) else show_id(value)
+    """An id as text; a text as the number that it is, since the ids of this log are numbers: 06 and 6.0 are 6."""
+    whole = re.fullmatch(r"(-?[0-9]+)(\.0*)?", value) if isinstance(value, str) else None
+    return str(int(whole[1])) if whole else show_id(value)

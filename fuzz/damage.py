@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from fuzz.byte_mutations import BYTE_MUTATIONS, splice
 from fuzz.json_mutations import change_json
 from fuzz.specimens import Specimen
-from fuzz.table_mutations import TABLE_MUTATIONS
+from fuzz.table_mutations import ARRAY_MUTATIONS, TABLE_MUTATIONS
 from fuzz.text_mutations import TEXT_MUTATIONS
 from unskew.checksums import sum_array
 from unskew.frames import join_chunks
@@ -106,7 +106,7 @@ def _damage_own_table(specimen: Specimen, content: bytes, other: bytes, rng: Ran
 
 
 def _damage_saved_log(specimen: Specimen, content: bytes, other: bytes, rng: Random) -> Damage:
-    """Other arrays, or something else said about them, with checksums that fit."""
+    """Other arrays, or something else said about them, with checksums that fit or with the old ones."""
     batch = pa.ipc.open_file(io.BytesIO(content)).get_batch(0)
     arrays = {name: batch.column(name).values for name in batch.schema.names}
     about = batch.schema.metadata[_LOG_ABOUT].decode()
@@ -114,25 +114,28 @@ def _damage_saved_log(specimen: Specimen, content: bytes, other: bytes, rng: Ran
         how, about = "change what is said", change_json(about, rng)
     else:
         name = rng.choice(list(arrays))
-        mutation = rng.choice(TABLE_MUTATIONS)
+        mutation = rng.choice(ARRAY_MUTATIONS)
         how = f"{mutation.__name__} of {name}"
-        changed = mutation(pa.table({"a": arrays[name]}), rng)
-        if changed.num_columns:
-            arrays[name] = join_chunks(changed.column(0))
-        else:
-            del arrays[name]
-    return Damage(seal_log(arrays, about), how + " and seal", sealed=True)
+        arrays[name] = join_chunks(mutation(pa.table({"a": arrays[name]}), rng).column(0))
+    metadata = dict(batch.schema.metadata) | {_LOG_ABOUT: about.encode()}
+    sealed = rng.random() < 0.5
+    if sealed:
+        metadata = _seal_log(arrays, about)
+    return Damage(_pack_log(arrays, metadata), how + " and seal" * sealed, sealed)
 
 
-def seal_log(arrays: dict[str, pa.Array], about: str) -> bytes:
-    """A saved log that holds these arrays, with checksums that fit them."""
+def _seal_log(arrays: dict[str, pa.Array], about: str) -> dict[bytes, bytes]:
+    """What a saved log says that holds these arrays, with checksums that fit them."""
     try:
         told = json.loads(about)
         told["checksums"] = {name: sum_array(array) for name, array in arrays.items()}
         about = json.dumps(told)
     except (ValueError, TypeError, RecursionError, pa.ArrowException):
         pass  # then it is damaged in that, too
-    metadata = {_LOG_ABOUT: about.encode(), _LOG_SUM: str(zlib.crc32(about.encode())).encode()}
+    return {_LOG_ABOUT: about.encode(), _LOG_SUM: str(zlib.crc32(about.encode())).encode()}
+
+
+def _pack_log(arrays: dict[str, pa.Array], metadata: dict[bytes, bytes]) -> bytes:
     batch = pack_row(arrays).replace_schema_metadata(metadata)
     sink = io.BytesIO()
     with pa.ipc.new_file(sink, batch.schema) as writer:
@@ -170,6 +173,6 @@ _WAYS: dict[str, tuple[_Way, ...]] = {
     "table": (_damage_bytes, _damage_table),
     "text": (_damage_bytes, _damage_text),
     "own table": (_damage_bytes, _damage_own_table),
-    "saved log": (_damage_bytes, _damage_saved_log),
+    "saved log": (_damage_bytes, _damage_saved_log, _damage_saved_log),
     "json": (_damage_bytes, _damage_text, _damage_json),
 }

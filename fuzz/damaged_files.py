@@ -94,7 +94,7 @@ def _confirm(specimen: Specimen, damage: Damage, ending: Ending) -> Verdict:
     confirm, unpack, names = specimen.confirm, specimen.way.unpack, specimen.columns
     asked = run_in_child(lambda: confirm(unpack(damage.content, names), ending.answer))
     if asked.answer is None:
-        return Verdict(specimen.covers, "unconfirmed", False, (asked.signal or asked.err)[-300:])
+        return Verdict(specimen.covers, "unconfirmed", True, (asked.signal or asked.err)[-1000:])
     if asked.answer:
         return Verdict(specimen.covers, "wrong figure", True, asked.answer)
     return Verdict(specimen.covers, "confirmed")

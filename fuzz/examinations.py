@@ -29,6 +29,7 @@ def examine_log(path: Path, **columns: Any) -> Figures:
 
 def describe_log(log: us.Log) -> Figures:
     """The same of a log that was read."""
+    _require_whole(log)
     now = log.at(log.last)
     then = log.at(log.axis.show(np.sort(log.time)[len(log) // 2]))
     mix = {show_id(item): p for item, p in now.marginal().to_dict().items()}
@@ -61,6 +62,17 @@ def _try(compute: Any) -> Any:
         return None
 
 
+def _require_whole(log: us.Log) -> None:
+    """No loop may be led out of bounds, and no snapshot cut in the wrong place."""
+    users, items, times = log.entry_users().tolist(), log.item.tolist(), log.time.tolist()
+    if max(items) >= len(log.items):
+        raise AssertionError(f"a pair has item {max(items)} of {len(log.items)}")
+    if sorted(zip(users, times, strict=True)) != list(zip(users, times, strict=True)):
+        raise AssertionError("the times of a user are not in order")
+    if log.removed is None and len({*zip(users, items, strict=True)}) < len(items):
+        raise AssertionError("a user has an item twice")
+
+
 def _require_share(value: float, what: str) -> None:
     if not 0 <= value <= 1 + 1e-12:
         raise AssertionError(f"{what} is {value}")
@@ -88,6 +100,8 @@ def examine_weights(folder: Path) -> Any:
 def examine_marginal(folder: Path) -> Any:
     """Weights fitted to a saved marginal; without its date, which any table with the same columns may lack."""
     reference = us.Marginal.load(folder / "marginal.parquet")
+    for probability in reference.to_dict().values():
+        _require_share(probability, "a probability")
     found = us.fit_weights(read_small_log().at(90), reference).to_dict()
     return drop_volatile({name: value for name, value in found.items() if name != "reference"})
 

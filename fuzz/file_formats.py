@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from fuzz import more_formats as more
-from fuzz.plain_columns import Columns, list_columns, list_rows, pack_csv, show, unpack_csv
+from fuzz.plain_columns import Columns, decode, list_columns, list_rows, pack_csv, show, unpack_csv
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def _pack_json(table: pa.Table) -> bytes:
 
 
 def _unpack_json(content: bytes, names: Sequence[str] | None = None) -> Columns:
-    text = content.decode("utf-8-sig")
+    text = decode(content)
     try:
         rows = [json.loads(line, object_pairs_hook=_require_once) for line in text.splitlines() if line.strip()]
     except ValueError:

@@ -1,21 +1,21 @@
-"""Kills: a writer is killed before each of its steps on the disk.
+"""Kills: every command that writes is stopped before each system call that writes, and in the middle of it.
 
-What it leaves is the old or the new, never half; and the next run ends well and leaves nothing about. A step is
-whatever Python tells its audit hooks of: a file that is opened to be written, renamed or removed, a folder that is
-made. The process kills itself just before the n-th, so that every state between two steps is seen.
+What lies on the disk then is what a kill at this moment leaves: it has to be the old or the new, never half of
+either. Then the command runs again on what was left: it ends well, writes the same and leaves nothing about.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import io
 import json
 import os
 import shutil
-import signal
-import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -23,27 +23,34 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import unskew as us
-from fuzz.child_process import Ending, run_in_child
-from fuzz.examinations import YARDSTICK, drop_volatile
+from fuzz.child_process import Ending, run_command, run_in_child
+from fuzz.examinations import drop_volatile
 from fuzz.random_options import find_leftover
-from fuzz.small_log import read_small_log
+from fuzz.small_log import make_small_table, read_small_log
+from fuzz.system_calls import Call
 from fuzz.verdicts import Verdict
-from unskew.drawing.page import write_page
-from unskew.known_truths import yardstick_page
+from unskew.drawing import page
 from unskew.reproduction.experiment import PAGE, WORLD, Reproduction
 from unskew.table_files import write_parquet
 
-_STEPS = (
-    "os.rename",
-    "os.remove",
-    "os.rmdir",
-    "os.mkdir",
-    "os.link",
-    "os.symlink",
-    "os.truncate",
-    "os.chmod",
-    "open",
-)
+_LOG = "small-log.parquet"
+_COMMANDS = {
+    "w.parquet": "weights LOG --reference 40|60 --at 90 -o w.parquet",
+    "m.parquet": "marginal LOG --at 50|90 -o m.parquet",
+    "m.csv": "marginal LOG --at 50|90 -o m.csv",
+    "s.parquet": "sample LOG --at 50|90 -n 20 -o s.parquet",
+    "report.html": "report LOG --reference 40|60 --at 90 -r popular -o report.html",
+    "timeline": "timeline LOG --reference 40 --from 40 --every 20 --to 60|80 -r popular --items 1,2"
+    " -o timeline/t.parquet --probabilities timeline/p.parquet",
+    "bursts.svg": "drift LOG --user user|item --item item|user --detect -o bursts.svg",
+    "world": "simulate world --users 40 --items 20 --seed 1|2",
+    "yardstick": "yardstick quiet --seeds 1|2 --users 60 --items 30 -r popular --method item~weights"
+    " --truth-seeds 1 -o yardstick",
+    "unskew.toml": "doctor LOG --user user|item --item item|user --write",
+}
+"""Every command that writes, by what it writes: once the old with what stands before a bar, then the new."""
+
+_RESUMED = ("timeline", "yardstick")
 
 
 @dataclass(frozen=True)
@@ -55,62 +62,113 @@ class Writer:
     write
         Writes into a folder: one state for each number, of which the first is old and the second is new.
     written
-        What it writes there, as a pattern; everything that it matches belongs together.
+        What it writes there: a file, or a folder in which everything belongs together.
+    resumes
+        Whether it goes on from what it wrote; it may then leave any part of the new that it can go on from.
     """
 
     name: str
     write: Callable[[Path, int], Any]
     written: str
+    resumes: bool = False
 
 
 def list_writers() -> list[Writer]:
     """Whatever unskew writes."""
     return [
+        *(
+            Writer(line.split()[0], partial(_run, written), written, written in _RESUMED)
+            for written, line in _COMMANDS.items()
+        ),
         Writer("Log.save", lambda folder, k: _cut_log(k).save(folder / "log.arrow"), "log.arrow"),
-        Writer("Marginal.save", lambda folder, k: _at(k).marginal().save(folder / "m.parquet"), "m.parquet"),
-        Writer("Marginal.save as CSV", lambda folder, k: _at(k).marginal().save(folder / "m.csv"), "m.csv"),
-        Writer("ItemWeights.save", lambda folder, k: _fit(k).save(folder / "w.parquet"), "w.parquet"),
-        Writer("TestSet.save", lambda folder, k: _sample(k).save(folder / "s.parquet"), "s.parquet"),
-        Writer("Timeline.save", _write_timeline, "t.parquet"),
-        Writer("World.save", _write_world, "world"),
-        Writer("a yardstick", _write_yardstick, "yardstick"),
-        Writer("a reproduction", _write_reproduction, "paper"),
+        Writer("reproduce", partial(_write_reproduction, [_simulate(0), _simulate(1)]), "paper"),
     ]
 
 
+def _run(written: str, folder: Path, k: int) -> None:
+    """Run a command; what it refuses is raised, since there may be no room to print it."""
+    if not (folder.parent / _LOG).exists():
+        pq.write_table(make_small_table(), folder.parent / _LOG)
+    if written == "timeline":
+        (folder / written).mkdir(exist_ok=True)
+    words = [word.replace("~", " ") for word in _COMMANDS[written].replace("LOG", f"../{_LOG}").split()]
+    words = [word.split("|")[k] if "|" in word else word for word in words]
+    if written in _RESUMED and any((folder / written).glob("*")):
+        words.append("--resume")
+    vars(page)["_bundle"] = lambda: "library"  # in this process: the library of charts takes seconds to load
+    vars(time)["perf_counter"] = lambda: 0.0  # which files say as well
+    os.chdir(folder)
+    out, err = io.StringIO(), io.StringIO()
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            run_command(words)
+    except SystemExit as ended:
+        if ended.code:
+            raise us.UnskewError(err.getvalue().strip().rpartition("error: ")[2]) from None
+
+
 def run_kills(writer: Writer, work: Path) -> list[Verdict]:
-    """Kill a writer before each of its steps; a verdict for each."""
-    prepare_writers()
-    new, old = (_write_whole(writer, work, k) for k in (1, 0))
-    before = work.with_name(f"{work.name}-before")
-    shutil.rmtree(before, ignore_errors=True)
-    shutil.copytree(work, before, symlinks=True)
-    verdicts: list[Verdict] = []
-    while True:
-        shutil.rmtree(work)
-        shutil.copytree(before, work, symlinks=True)
-        step = len(verdicts) + 1
-        ending = run_in_child(lambda step=step: _write_until(writer, work, step))  # type: ignore[misc]
-        if ending.signal != "SIGKILL":
-            _require_done(ending, writer)
-            return verdicts
-        verdicts.append(_judge(writer, work, old, new, step))
+    """Stop a writer before each of its calls; a verdict for each, and for each of the runs after it."""
+    final = _write_whole(writer, work, 1)
+    _write_whole(writer, work, 0)
+    old = _hide_temporary(_read_files(work))
+    moments: list[tuple[str, dict[str, bytes]]] = []
+
+    def look(call: Call) -> None:
+        if not call.path.is_relative_to(work):
+            return
+        files, about = _read_files(work), f"{writer.name}, call {len(moments) + 1}: "
+        moments.append((f"{about}{call.name} of {call.path.name}", files))
+        if call.half is not None:
+            name = str(call.path.relative_to(work))
+            before, place = files.get(name, b""), call.place
+            whole = before[:place].ljust(place, b"\0") + call.half + before[place + len(call.half) :]
+            moments.append((f"{about}half a {call.name} of {call.path.name}", {**files, name: whole}))
+
+    _require_done(run_in_child(lambda: writer.write(work, 1), before=look), writer)
+    new = _hide_temporary(_read_files(work))
+    verdicts, left = [], dict[str, tuple[str, dict[str, bytes]]]()
+    for about, files in moments:
+        seen = _hide_temporary(files)
+        state = "old" if seen == old else "new" if seen == new else "part" if writer.resumes else ""
+        verdicts.append(Verdict("kills", state or "neither old nor new", not state, about))
+        if state:
+            left.setdefault(repr((sorted(seen.items()), sorted(files))), (about, files))
+    return [*verdicts, *(_run_again(writer, work, final, *one) for one in left.values())]
 
 
-def _judge(writer: Writer, work: Path, old: str, new: str, step: int) -> Verdict:
-    group, about = "kills", f"{writer.name}, killed before step {step}"
-    found = read_state(work / writer.written)
-    if found not in (old, new):
-        return Verdict(group, "neither old nor new", True, about)
+def _run_again(writer: Writer, work: Path, final: str, about: str, files: dict[str, bytes]) -> Verdict:
+    """Run a writer on what a kill left; kills that leave the same names and the same whole files are one."""
+    shutil.rmtree(work)
+    work.mkdir()
+    for name, content in sorted(files.items()):
+        if name.endswith("/"):
+            (work / name).mkdir()
+        else:
+            (work / name).write_bytes(content)
+    group, about = "runs after a kill", f"{about}, then again"
     ending = run_in_child(lambda: writer.write(work, 1))
-    if ending.code:
-        return Verdict(group, "the next run fails", True, f"{about}: {ending.signal} {ending.err[-2000:]}")
-    if read_state(work / writer.written) != new:
-        return Verdict(group, "the next run does not write", True, about)
-    left = find_leftover(work)
-    if left:
-        return Verdict(group, "left behind", True, f"{about}: {left}")
-    return Verdict(group, "old" if found == old else "new", detail=about)
+    if ending.code != 0:
+        return Verdict(group, "fails", True, f"{about}: {ending.signal} {ending.err[-2000:]}")
+    if read_state(work / writer.written) != final:
+        return Verdict(group, "another result", True, about)
+    leftover = find_leftover(work)
+    return Verdict(group, "left behind" if leftover else "done", bool(leftover), f"{about}: {leftover}")
+
+
+def _read_files(folder: Path) -> dict[str, bytes]:
+    """All files in a folder, and the folders in it, whose names end in a slash."""
+    paths = {str(path.relative_to(folder)): path for path in folder.rglob("*")}
+    return {f"{name}/" if path.is_dir() else name: _read(path) for name, path in paths.items()}
+
+
+def _read(path: Path) -> bytes:
+    return b"" if path.is_dir() else path.read_bytes()
+
+
+def _hide_temporary(files: dict[str, bytes]) -> dict[str, bytes]:
+    """Without temporary files, which nobody reads."""
+    return {name: content for name, content in files.items() if not name.startswith(".") and "/." not in name}
 
 
 def _write_whole(writer: Writer, work: Path, number: int) -> str:
@@ -122,39 +180,8 @@ def _write_whole(writer: Writer, work: Path, number: int) -> str:
 
 
 def _require_done(ending: Ending, writer: Writer) -> None:
-    if ending.code:
+    if ending.code != 0:
         raise RuntimeError(f"{writer.name} does not write: {ending.signal} {ending.err}")
-
-
-def _write_until(writer: Writer, work: Path, step: int) -> None:
-    kill_before(step, work)
-    writer.write(work, 1)
-
-
-def kill_before(step: int, folder: Path) -> None:
-    """Have this process kill itself before its n-th step inside of a folder."""
-    count = 0
-
-    def watch(event: str, arguments: tuple[Any, ...]) -> None:
-        nonlocal count
-        if event not in _STEPS or not _is_inside(arguments, folder):
-            return
-        if event == "open" and not _writes(arguments):
-            return
-        count += 1
-        if count == step:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(watch)
-
-
-def _is_inside(arguments: tuple[Any, ...], folder: Path) -> bool:
-    return any(isinstance(one, str | bytes | os.PathLike) and str(folder) in os.fsdecode(one) for one in arguments)
-
-
-def _writes(arguments: tuple[Any, ...]) -> bool:
-    flags = arguments[2]
-    return isinstance(flags, int) and bool(flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT))
 
 
 def read_state(path: Path) -> str:
@@ -178,53 +205,13 @@ def read_state(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _at(k: int) -> us.Snapshot:
-    return read_small_log().at((50, 90)[k])
-
-
 def _cut_log(k: int) -> us.Log:
-    log = read_small_log()
-    return log if k else us.read_log({"user": [1, 2], "item": [1, 1], "time": [1, 2]})
-
-
-def _fit(k: int) -> us.ItemWeights:
-    return us.fit_weights(read_small_log().at(90), read_small_log().at((40, 60)[k]))
-
-
-def _sample(k: int) -> us.TestSet:
-    return us.sample_pairs(_at(k), sample=20, seed=1)
-
-
-def _write_timeline(folder: Path, k: int) -> None:
-    options: dict[str, Any] = {"reference": 40, "start": 40, "every": 20, "end": (60, 80)[k]}
-    us.timeline(read_small_log(), "popular", **options).save(folder / "t.parquet")
-
-
-@cache
-def _simulate(k: int) -> us.World:
-    return us.simulate("paper", users=40, items=20, seed=k)
-
-
-@cache
-def _measure(k: int) -> us.Yardstick:
-    return us.yardstick(["quiet"], **{**YARDSTICK, "seeds": [k]})
-
-
-def prepare_writers() -> None:
-    """Compute what is written once, for all children."""
-    for k in (0, 1):
-        _simulate(k)
-        _measure(k)
-
-
-def _write_yardstick(folder: Path, k: int) -> None:
-    vars(yardstick_page)["write_yardstick_page"] = lambda path, _: write_page(path, f"page {k}", "", [])
-    yardstick_page.save_yardstick(_measure(k), folder / "yardstick")
+    return read_small_log() if k else us.read_log({"user": [1, 2], "item": [1, 1], "time": [1, 2]})
 
 
 @dataclass(frozen=True)
 class _Undrawn(Reproduction):
-    """A reproduction whose figures are not drawn, which would take most of the time."""
+    """A reproduction whose figures are neither computed nor drawn, which takes minutes."""
 
     number: int = 0
 
@@ -232,13 +219,14 @@ class _Undrawn(Reproduction):
         self.world.save(folder / WORLD)
         write_parquet(folder / "claims-by-seed.parquet", pa.table({"seed": [self.number]}), "claims", {})
         (folder / "claims.json").write_text(f"[{self.number}]")
-        write_page(folder / PAGE, f"page {self.number}", "", [])
+        page.write_page(folder / PAGE, f"page {self.number}", "", [])
 
 
-def _write_reproduction(folder: Path, k: int) -> None:
+@cache
+def _simulate(k: int) -> us.World:
+    return us.simulate("paper", users=40, items=20, seed=k)
+
+
+def _write_reproduction(worlds: list[us.World], folder: Path, k: int) -> None:
     nothing: Any = [None]
-    _Undrawn(_simulate(k), [], nothing, [], number=k).save(folder / "paper")
-
-
-def _write_world(folder: Path, k: int) -> None:
-    _simulate(k).save(folder / "world")
+    _Undrawn(worlds[k], [], nothing, [], number=k).save(folder / "paper")

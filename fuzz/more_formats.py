@@ -91,6 +91,7 @@ def unpack_sqlite(content: bytes, names: Sequence[str] | None = None) -> Columns
 
 def _select_sqlite(path: Path) -> Columns:
     with closing(sqlite3.connect(path)) as database:
+        database.text_factory = lambda raw: raw.decode(errors="backslashreplace")
         if database.execute("PRAGMA integrity_check").fetchall() != [("ok",)]:
             raise ValueError("SQLite says that it is damaged")
         (name,) = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]

@@ -16,9 +16,9 @@ Columns = dict[str, list[Any]]
 
 def list_columns(table: pa.Table) -> Columns:
     table.validate(full=True)
-    if len(set(table.column_names)) < table.num_columns:
+    pairs = list(zip(table.column_names, table.columns, strict=True))
+    if any(name == other and not column.equals(twin) for name, column in pairs for other, twin in pairs):
         raise ValueError("two columns have one name")
-    pairs = zip(table.column_names, table.columns, strict=True)
     return {name: _without_lengths(column).to_pylist() for name, column in pairs}
 
 
@@ -36,20 +36,29 @@ def pack_csv(table: pa.Table) -> bytes:
 
 
 def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
-    """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not."""
-    text = _decode(content).lstrip("\r\n")
+    """By the rules of RFC 4180, with the separator of the first line; strict where Python's reader is not.
+
+    A quote that is never closed is taken for what it is, and so are all others then. An empty cell is None.
+    """
+    text = decode(content).lstrip("\r\n")
     separator = max(",\t;|", key=text.split("\n")[0].count)
-    for spaces in (False, True):  # that some write after a separator, before a quote
-        reader = csv.reader(
-            io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=spaces
-        )
-        header, *rows = (row for row in reader if row)
-        if all(len(row) == len(header) for row in rows):
-            break
+    ways: list[Any] = [
+        {},
+        {"skipinitialspace": True},
+        {"quoting": csv.QUOTE_NONE},
+    ]
+    for way in ways:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True, **way)
+        with contextlib.suppress(csv.Error):
+            header, *rows = (row for row in reader if row)
+            rows = [row if any(row[len(header) :]) else row[: len(header)] for row in rows]
+            if all(len(row) == len(header) for row in rows):
+                break
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    return {name.strip(): list(values) for name, values in zip(header, columns, strict=True)}
+    named = {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
+    return {name: values for name, values in named.items() if name or any(values)}
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:
@@ -61,7 +70,7 @@ def show(value: Any) -> str:
     return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
 
 
-def _decode(content: bytes) -> str:
+def decode(content: bytes) -> str:
     """Text in UTF-8; in UTF-16 or UTF-32 if it begins with their mark or has zeros in it; else as on Windows."""
     marked = content.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in content
     wide = ("utf-32", "utf-16", "utf-16-le", "utf-16-be")

@@ -88,7 +88,7 @@ def _is_close(one: dict[str, float], other: dict[str, float]) -> bool:
 
 
 def _is_missing(value: Any) -> bool:
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    return value is None or (isinstance(value, float) and math.isnan(value))
 
 
 def _read_times(values: list[Any]) -> list[Any] | None:

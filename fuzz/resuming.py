@@ -1,11 +1,13 @@
-"""Resuming: long work is killed at random steps, again and again, and goes on each time.
+"""Resuming: long work is killed before random system calls, again and again, and goes on each time.
 
 In the end it holds the same bytes as if nothing had happened.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -16,9 +18,9 @@ import pyarrow.parquet as pq
 import unskew as us
 from fuzz.child_process import run_in_child
 from fuzz.examinations import YARDSTICK
-from fuzz.kill_points import kill_before
 from fuzz.random_options import find_leftover
 from fuzz.small_log import read_small_log
+from fuzz.system_calls import Before, Call
 from fuzz.verdicts import Verdict
 
 _MOST_KILLS = 4
@@ -35,10 +37,10 @@ def run_resume_case(work: Path, rng: Random) -> Verdict:
     whole = run_in_child(lambda: write(folders[0]))
     if whole.code:
         raise RuntimeError(f"the {name} does not run: {whole.signal} {whole.err}")
-    steps = [rng.randint(1, 12) for _ in range(rng.randint(1, _MOST_KILLS))]
-    about = f"{name}, killed before steps {steps}"
+    steps = [rng.randint(1, 200) for _ in range(rng.randint(1, _MOST_KILLS))]
+    about = f"{name}, killed before calls {steps}"
     for step in steps:
-        ending = run_in_child(lambda step=step: _write_until(write, folders[1], step))  # type: ignore[misc]
+        ending = run_in_child(lambda: write(folders[1]), before=_kill_before(step, folders[1]))
         if ending.code not in (None, 0) or ending.signal not in ("", "SIGKILL"):
             return Verdict("resume", "does not go on", True, f"{about}: {ending.signal} {ending.err[-2000:]}")
     last = run_in_child(lambda: write(folders[1]))
@@ -50,9 +52,17 @@ def run_resume_case(work: Path, rng: Random) -> Verdict:
     )
 
 
-def _write_until(write: Callable[[Path], None], folder: Path, step: int) -> None:
-    kill_before(step, folder)
-    write(folder)
+def _kill_before(step: int, folder: Path) -> Before:
+    """Kill a process before its n-th call that writes inside of a folder."""
+    count = 0
+
+    def look(call: Call) -> None:
+        nonlocal count
+        count += call.path.is_relative_to(folder)
+        if count == step:
+            os.kill(call.process, signal.SIGKILL)
+
+    return look
 
 
 def _write_timeline(folder: Path) -> None:

@@ -17,7 +17,7 @@ import numpy as np
 
 import unskew as us
 from fuzz.child_process import Ending, run_in_child
-from fuzz.kill_points import Writer, list_writers, prepare_writers, read_state
+from fuzz.kill_points import Writer, list_writers, read_state
 from fuzz.random_options import find_leftover
 from fuzz.verdicts import Verdict, find_fault
 
@@ -27,7 +27,6 @@ _READ_ONLY, _REMOUNT, _BIND, _RECURSIVE, _PRIVATE = 1, 1 << 5, 1 << 12, 1 << 14,
 
 def run_surrounding_case(work: Path, rng: Random) -> Verdict:
     """A writer on a full disk, or two of them on one file."""
-    prepare_writers()
     writer = rng.choice(list_writers())
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
@@ -54,7 +53,9 @@ def _judge_failure(group: str, writer: Writer, work: Path, old: str, ending: End
         return Verdict(group, fault, True, f"{about}: {ending.err[-2000:]}")
     if ending.code == 0:
         return Verdict(group, "written", detail=about)
-    if read_state(work / writer.written) != old:
+    if writer.resumes:  # a part of the new may be there, from which it goes on
+        _require_done(run_in_child(lambda: writer.write(work, 1)))
+    elif read_state(work / writer.written) != old:
         return Verdict(group, "the old is lost", True, about)
     left = find_leftover(work)
     return Verdict(group, "left behind" if left else "refused", bool(left), f"{about}: {left}")
@@ -83,7 +84,7 @@ def _write_on_small_disk(writer: Writer, work: Path, pages: int) -> Any:
     try:
         writer.write(work, 1)
     except us.UnskewError:
-        lost = "" if read_state(work / writer.written) == old else "the old is lost"
+        lost = "" if writer.resumes or read_state(work / writer.written) == old else "the old is lost"
         return [lost or find_leftover(work), "refused"]
     return ["", "written"]
 

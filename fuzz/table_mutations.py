@@ -59,13 +59,15 @@ def retype_column(table: pa.Table, rng: Random) -> pa.Table:
 
 
 def change_value(table: pa.Table, rng: Random) -> pa.Table:
-    """One to three values of a column are others."""
+    """One to three values of a column are others: odd ones, or just beyond its numbers."""
     if not len(table):
         return table
     k = rng.randrange(table.num_columns)
     values = table.column(k).to_pylist()
+    numbers = [value for value in values if isinstance(value, int | float)]
+    beyond = (max(numbers) + 1, min(numbers) - 1, numbers[0]) if numbers else _VALUES
     for _ in range(rng.randint(1, 3)):
-        values[rng.randrange(len(values))] = rng.choice(_VALUES)
+        values[rng.randrange(len(values))] = rng.choice(rng.choice((_VALUES, beyond)))
     return table.set_column(k, table.column_names[k], convert(values, table.field(k).type))
 
 
@@ -108,16 +110,21 @@ def _convert_one(value: Any, kind: pa.DataType) -> Any:
     return None
 
 
-TABLE_MUTATIONS: tuple[TableMutation, ...] = (
-    rename_column,
-    drop_column,
-    repeat_column,
-    swap_columns,
-    retype_column,
+ARRAY_MUTATIONS: tuple[TableMutation, ...] = (
     retype_column,
     change_value,
     change_value,
     drop_rows,
     repeat_rows,
     shuffle_rows,
+)
+"""Those that change a table of one column whose name does not matter."""
+
+TABLE_MUTATIONS: tuple[TableMutation, ...] = (
+    rename_column,
+    drop_column,
+    repeat_column,
+    swap_columns,
+    retype_column,
+    *ARRAY_MUTATIONS,
 )

@@ -10,7 +10,13 @@ from typing import Any
 from fuzz.child_process import Ending
 
 _LONGEST = 3000  # characters of an error line: a few values of 200 each, paths and advice
-_NOTES = ("warning: ", "merged ", "[", "dropped ", "note: ")
+_CLEAR = re.compile(
+    r"^error: (cannot (read|write) |there is no file |give |\S+ is not TOML: )"
+    r"|\b(must|needs)\b|; it has |[Tt]here are |the log runs from |has no rows$|is empty$"
+    r"|are needed|cannot be read: "
+)
+"""Errors that need no remedy: the fault of a file or of its syntax, with its place, or what is allowed instead."""
+
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]")
 
 
@@ -62,12 +68,12 @@ def find_fault(ending: Ending) -> str:
     if ending.code not in (0, 2):
         return f"exit code {ending.code}"
     if ending.code == 2:
-        return _find_fault_of_message(ending.err)
+        return _find_fault_of_message(ending.err, ending.answer)
     return ""
 
 
-def _find_fault_of_message(err: str) -> str:
-    """An error is one line, or what click says about usage."""
+def _find_fault_of_message(err: str, remedy: str | None) -> str:
+    """An error is one line with its remedy, or what click says about usage."""
     lines = [line for line in err.split("\n") if line.strip()]
     errors = [line for line in lines if line.startswith(("error: ", "Error: "))]
     if len(errors) != 1 or lines[-1] != errors[0]:
@@ -76,4 +82,6 @@ def _find_fault_of_message(err: str) -> str:
         return "control characters in an error"
     if len(errors[0]) > _LONGEST:
         return "an endless error"
+    if remedy == "" and not _CLEAR.search(errors[0]):
+        return "an error without a remedy"
     return ""

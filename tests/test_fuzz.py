@@ -15,6 +15,7 @@ import pytest
 from fuzz.command_lines import draw_command_line
 from fuzz.file_formats import WAYS
 from fuzz.json_mutations import change_json
+from fuzz.kill_points import list_writers
 from fuzz.plain_log import describe_rows, find_difference
 from fuzz.specimens import list_specimens
 
@@ -52,6 +53,13 @@ def test_every_format_and_every_kind_of_file_has_a_specimen() -> None:
     assert {one.name for one in FORMATS} <= covered
     assert set(table_files._KINDS) <= covered
     assert {way.format for way in WAYS} <= {one.name for one in FORMATS}
+
+
+def test_every_command_that_writes_is_killed() -> None:
+    writing = {
+        name for name, command in main.commands.items() for p in command.params if p.name in ("output", "write")
+    }
+    assert {*writing, "simulate", "Log.save"} == {writer.name for writer in list_writers()}
 
 
 def test_every_command_is_drawn() -> None:
@@ -99,6 +107,9 @@ def babble():
     raise us.InputError("two")
 
 def refuse():
+    raise us.InputError("no good", remedy="bring another")
+
+def shrug():
     raise us.InputError("no good")
 
 def loop():
@@ -122,13 +133,14 @@ ways = {
     "babble": babble,
     "loop": loop,
     "refuse": refuse,
+    "shrug": shrug,
     "answer": lambda: 1,
 }
 endings = {name: child_process.run_in_child(way) for name, way in ways.items()}
 found = {name: find_fault(ending) for name, ending in endings.items()}
 found["wrong"] = judge("", endings["answer"], lambda answer: "" if answer == 2 else "not 2", "same").outcome
 for writer in (write_in_place, litter):
-    verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]))
+    verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]).resolve())
     found[writer.__name__] = sorted({verdict.outcome for verdict in verdicts if verdict.is_finding})
 print(json.dumps(found))
 """
@@ -145,8 +157,87 @@ def test_the_campaign_would_notice(tmp_path: Path) -> None:
         "babble": "not one line of error",
         "loop": "hang",
         "refuse": "",
+        "shrug": "an error without a remedy",
         "answer": "",
         "wrong": "wrong figure",
         "write_in_place": ["neither old nor new"],
         "litter": ["left behind"],
     }
+
+
+PLANTS = """
+import json, sys
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from unittest.mock import patch
+
+import numpy as np
+from fuzz.child_process import warm_up
+from fuzz.damaged_files import Store, run_file_case
+from fuzz.kill_points import list_writers, run_kills
+from unskew import table_files
+from unskew.data import saved_log
+from unskew.reading import encoder
+
+encode, damage_error = encoder.encode_rows, table_files.damage_error
+
+def drop_a_row(*arguments):
+    log = encode(*arguments)
+    return replace(log, start=np.minimum(log.start, len(log) - 1), item=log.item[:-1], time=log.time[:-1])
+
+def accept(*_):
+    return None
+
+def forget(path, what, remedy):
+    return damage_error(path, what, "")
+
+@contextmanager
+def write_in_place(path):
+    yield path
+
+def damage_files(covers):
+    store = Store(work / covers)
+    store.specimens = [specimen for specimen in store.specimens if specimen.covers == covers]
+    return (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
+
+def kill_marginal():
+    (writer,) = [writer for writer in list_writers() if writer.written == "m.parquet"]
+    return run_kills(writer, work / "kills")
+
+def find_first(verdicts):
+    return next(([n, v.outcome] for n, v in enumerate(verdicts, start=1) if v.is_finding), None)
+
+work = Path(sys.argv[2]).resolve()
+warm_up()
+plants = {
+    "a row is dropped": (encoder, "encode_rows", drop_a_row, lambda: damage_files("Arrow")),
+    "the checksum of a table is not verified": (table_files, "_verify", accept, lambda: damage_files("timeline")),
+    "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
+    "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
+    "a message has no remedy": (table_files, "damage_error", forget, lambda: damage_files("weights")),
+    "a file is written in place": (table_files, "replace_file", write_in_place, kill_marginal),
+}
+found = {}
+for name, (module, function, bug, run) in plants.items():
+    with patch.object(module, function, bug):
+        found[name] = find_first(run())
+print(json.dumps(found))
+"""
+
+
+def test_the_campaign_finds_each_planted_bug_within_so_many_cases(tmp_path: Path) -> None:
+    done = run_python(["-c", PLANTS], tmp_path)
+    assert done.returncode == 0, done.stderr
+    cases = {
+        "a row is dropped": (5, "wrong figure"),
+        "the checksum of a table is not verified": (40, "wrong figure"),
+        "the checksum of a log is not verified": (60, "wrong figure"),
+        "a bound is not checked": (120, "foreign AssertionError"),
+        "a message has no remedy": (20, "an error without a remedy"),
+        "a file is written in place": (5, "neither old nor new"),
+    }
+    found = json.loads(done.stdout)
+    assert {name: outcome for name, (_, outcome) in found.items()} == {name: o for name, (_, o) in cases.items()}
+    assert all(found[name][0] <= most for name, (most, _) in cases.items()), found

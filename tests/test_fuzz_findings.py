@@ -104,6 +104,35 @@ def test_a_sqlite_file_that_would_be_read_in_part_is_refused(tmp_path: Path) -> 
         us.read_log(path)
 
 
+def test_ids_of_a_sqlite_file_that_are_not_utf8_stay_apart(tmp_path: Path) -> None:
+    with contextlib.closing(sqlite3.connect(tmp_path / "log.sqlite")) as database:
+        database.execute("CREATE TABLE log (user, item, time)")
+        database.executemany("INSERT INTO log VALUES (CAST(? AS TEXT), 1, 2)", [(b"a\xf3",), (b"a\xf4",), (b"a",)])
+        database.commit()
+    assert sorted(us.read_log(tmp_path / "log.sqlite").users.to_list()) == ["a", r"a\xf3", r"a\xf4"]
+
+
+def test_lists_with_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    log = us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [1, 2, 3]})
+    path = write(
+        tmp_path / "lists.parquet", pa.table([[1], [2], [1], [1]], names=["user", "item", "rank", "item"])
+    )
+    with pytest.raises(ColumnError, match="has two columns 'item': rename one"):
+        us.evaluate(f"table:{path}", log.at(3))
+
+
+@pytest.mark.parametrize("name", ["marginal.parquet", "log.arrow"])
+def test_a_file_of_ours_that_is_cut_off_says_what_to_do(name: str, tmp_path: Path) -> None:
+    log = us.read_log(ROWS)
+    log.save(tmp_path / "log.arrow")
+    log.at(4).marginal().save(tmp_path / "marginal.parquet")
+    path = tmp_path / name
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FileError) as caught:
+        (us.Marginal if name.startswith("m") else us.Log).load(path)
+    assert caught.value.remedy
+
+
 def test_a_damaged_workbook_is_refused_or_read_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "log.xlsx"
     book = openpyxl.Workbook()

@@ -150,7 +150,7 @@ def read_json(path: Path) -> Any:
             raise ValueError(f"it is larger than {_MOST_JSON // 2**20} MB")
         return parse_json(path.read_bytes())
     except (ValueError, OSError) as error:
-        raise FileError(f"{path} cannot be read as JSON: {first_line(error)}") from None
+        raise FileError(f"{path} cannot be read as JSON: {first_line(error)}", remedy="make it again") from None
 
 
 def damage_error(path: str | Path, what: object, remedy: str) -> FileError:

@@ -159,7 +159,10 @@ def numbers_by_id(source: Any, id_column: str, number_column: str, what: str) ->
     arrays = [table.column(name).combine_chunks() for name in (id_column, number_column)]
     for name, array in zip((id_column, number_column), arrays, strict=True):
         if array.null_count:
-            raise ColumnError(f"{what}: column {name!r} has {count(array.null_count, 'null')}")
+            raise ColumnError(
+                f"{what}: column {name!r} has {count(array.null_count, 'null')}",
+                remedy="drop these rows, or fill them",
+            )
     return arrays[0], arrays[1]
 
 
@@ -172,7 +175,9 @@ def _translate_errors() -> Iterator[None]:
         raise
     except Exception as error:
         said = " ".join(str(error).split("\n")[:2]).strip()
-        raise InputError(f"the table cannot be read: {said}") from error
+        raise InputError(
+            f"the table cannot be read: {said}", remedy="give one that PyArrow can convert"
+        ) from error
 
 
 def _explain(error: BaseException) -> str:

@@ -119,7 +119,9 @@ def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     try:
         table = _read_limited(path)
     except Exception as error:  # whatever damaged bytes lead Arrow to
-        raise FileError(f"{path} is not a Parquet file that can be read: {tell_damage(error)}") from error
+        raise FileError(
+            f"{path} is not a Parquet file that can be read: {tell_damage(error)}", remedy=_MAKE_AGAIN
+        ) from error
     about = read_metadata(table.schema)
     version, sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
     foreign = isinstance(version, int) and version not in (_FORMAT, _WITHOUT_CHECKSUMS)  # which is said elsewhere
@@ -183,7 +185,7 @@ def read_metadata(schema: pa.Schema) -> dict[str, Any]:
     try:
         result = parse_json(raw)
     except ValueError as error:
-        raise FileError(f"what unskew wrote about this file is damaged: {error}") from None
+        raise FileError(f"what unskew wrote about this file is damaged: {error}", remedy=_MAKE_AGAIN) from None
     return result if isinstance(result, dict) else {}
 
 
@@ -227,7 +229,9 @@ def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
         batch.validate(full=True)
         return {name: batch.column(name)[0].values for name in batch.schema.names}
     except Exception as error:  # as above
-        raise FileError(f"the arrays in the metadata of this file are damaged: {tell_damage(error)}") from error
+        raise FileError(
+            f"the arrays in the metadata of this file are damaged: {tell_damage(error)}", remedy=_MAKE_AGAIN
+        ) from error
 
 
 def pack_row(arrays: Arrays) -> pa.RecordBatch:

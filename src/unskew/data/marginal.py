@@ -59,7 +59,10 @@ class Marginal:
         if len(self.items.unique()) < len(self.items):
             twice = self.items.value_counts()
             k = int(np.argmax(twice.field("counts").to_numpy()))
-            raise InputError(f"the marginal names item {twice.field('values')[k].as_py()!r} more than once")
+            raise InputError(
+                f"the marginal names item {twice.field('values')[k].as_py()!r} more than once",
+                remedy="add up its probabilities",
+            )
         total = float(p.sum())
         if abs(total - 1) > 1e-6:
             raise InputError(f"the probabilities of the marginal sum to {total:.6g}; they must sum to 1")

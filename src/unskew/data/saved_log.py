@@ -97,7 +97,7 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
             batch = read_batch(file, most=path.stat().st_size)
         batch.validate(full=True)
     except Exception as error:  # as above
-        raise FileError(f"{path} cannot be read: {tell_damage(error)}") from error
+        raise FileError(f"{path} cannot be read: {tell_damage(error)}", remedy=_SAVE_AGAIN) from error
     with report_damage(path, _SAVE_AGAIN):
         about = parse_json(batch.schema.metadata[_KEY])
         if about.get("format") != _WITHOUT_CHECKSUMS:

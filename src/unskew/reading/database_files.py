@@ -77,7 +77,7 @@ def _connect(file: InputFile) -> sqlite3.Connection:
         f"file:{quote(str(file.path.absolute()))}?mode=ro", uri=True, check_same_thread=False
     )
     database.execute("PRAGMA trusted_schema = OFF")
-    database.text_factory = lambda raw: raw.decode(errors="replace")
+    database.text_factory = lambda raw: raw.decode(errors="backslashreplace")  # two ids stay two
     return database
 
 

@@ -17,7 +17,7 @@ from unskew.data.columns import Labels, Reading
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.repeats import Repeats
-from unskew.errors import ColumnError, EmptyError
+from unskew.errors import ColumnError, EmptyError, option
 from unskew.frames import join_chunks
 from unskew.reading.typed_rows import TypedRows
 
@@ -71,7 +71,8 @@ class SqlEncoder:
         for row in bad.to_pylist():
             raise ColumnError(
                 f"column {self.rows.removed!r}: item {row['i']!r} left the profile of user {row['u']!r} at "
-                f"{show(row['r'])}, before it was added at {show(row['t'])}"
+                f"{show(row['r'])}, before it was added at {show(row['t'])}",
+                remedy=f"correct these times, or leave out {option('removed')}",
             )
 
     def _encode(self) -> None:

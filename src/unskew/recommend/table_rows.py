@@ -18,7 +18,13 @@ from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
 from unskew.errors import ColumnError, InputError
 from unskew.frames import join_chunks
-from unskew.reading.column_types import create_plain_view, id_expression, number_expression, time_column
+from unskew.reading.column_types import (
+    create_plain_view,
+    id_expression,
+    number_expression,
+    refuse_twins,
+    time_column,
+)
 from unskew.reading.sources import Source, open_source
 from unskew.reading.sql import find_types, quote_name
 from unskew.recommend.table_columns import choose_columns, how_to_name
@@ -122,6 +128,9 @@ def find_date(path: Path) -> str | None:
 
 def _read(source: Source, chosen: Mapping[str, str]) -> Rows:
     names = {_SHORT[role]: column for role, column in chosen.items()}
+    for part in source.parts:
+        for name in names.values():
+            refuse_twins(part, name)
     narrow = source.narrow(list(names.values()))
     selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in names.items())
     what = "TABLE" if narrow.parse_once else "VIEW"
