@@ -10,7 +10,7 @@ import pyarrow as pa
 from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
 from unskew.reading.input_file import InputFile
-from unskew.reading.sql import quote_paths
+from unskew.reading.sql import quote_paths, run_interruptibly
 from unskew.text import tell_damage
 
 
@@ -30,7 +30,7 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
         )
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
-        table.validate(full=True)  # DuckDB would follow a damaged offset anywhere
+        run_interruptibly(lambda: table.validate(full=True))  # DuckDB would follow a damaged offset anywhere
         return table
     except UnicodeDecodeError:
         raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import glob
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -57,11 +59,41 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
     return float(number) * _BYTES[unit]
 
 
+def run_interruptibly(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> None:
+    """Do some work in a thread, so that an interrupt is heard at once while a library is busy.
+
+    Then `stop` is called, and the thread gets a moment to end: it is not waited for if the library does not listen.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+    except KeyboardInterrupt:
+        stop()
+        thread.join(0.5)
+        raise
+    if raised:
+        raise raised[0]
+
+
 @contextlib.contextmanager
 def translate_errors(name: str) -> Iterator[None]:
     """Turn an error of DuckDB or Arrow into one line about the file called `name`."""
     try:
         yield
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
+            raise KeyboardInterrupt from None
+        raise
     except duckdb.OutOfMemoryException as error:
         raise FileError(
             f"cannot read {name}: there is too little memory for it",
