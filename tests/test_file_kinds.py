@@ -50,8 +50,8 @@ NAMES = ["user", "item", "rating", "time"]
 def expected(rows: list[tuple[Any, ...]], at: int) -> dict[Any, set[Any]]:
     """Who holds what at a time, from rows of user, item, rating and time."""
     found: dict[Any, set[Any]] = {}
-    for user, item, _, time in rows:
-        if time <= at:
+    for user, item, _, tick in rows:
+        if tick <= at:
             found.setdefault(user, set()).add(item)
     return found
 
@@ -333,19 +333,22 @@ def test_an_interrupt_is_heard_while_a_library_works(
         sent.append(time.monotonic())
         os.kill(os.getpid(), signal.SIGINT)
 
+    def multiply() -> None:
+        with open_source({"user": [1]}) as source:
+            source.connection.execute("SELECT sum(a.range % (b.range + 1)) FROM range(9999999) a, range(99999) b")
+
+    work = {
+        "SQLite": lambda: us.read_log(path),
+        "DuckDB": multiply,
+        "one that does not listen": lambda: run_interruptibly(
+            lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 10_000_000)
+        ),
+    }[library]
     timer = threading.Timer(1, interrupt)
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
-            if library == "SQLite":
-                us.read_log(path)
-            elif library == "DuckDB":
-                with open_source({"user": [1]}) as source:
-                    source.connection.execute(
-                        "SELECT sum(a.range % (b.range + 1)) FROM range(9999999) a, range(99999) b"
-                    )
-            else:
-                run_interruptibly(lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 10_000_000))
+            work()
         assert time.monotonic() - sent[0] < 1
     finally:
         timer.cancel()

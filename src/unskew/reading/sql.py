@@ -62,7 +62,7 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
 def run_interruptibly(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> None:
     """Do some work in a thread, so that an interrupt is heard at once while a library is busy.
 
-    Then `stop` is called, and the thread gets a moment to end: it is not waited for if the library does not listen.
+    Then `stop` is called, and the thread gets a moment to end: a library that does not listen is left.
     """
     raised: list[BaseException] = []
 
@@ -101,6 +101,10 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
+    except OSError as error:  # of DuckDB, through a stream of Arrow, unless the system gave it a number
+        if error.errno is not None:
+            raise
+        raise FileError(f"cannot read {name}: {first_line(error)}") from error
     except pa.ArrowException as error:
         raise FileError(f"cannot read {name}: {first_line(error)}") from error
 
