@@ -337,7 +337,7 @@ def test_an_interrupt_is_heard_while_a_library_works(
         with open_source({"user": [1]}) as source:
             source.connection.execute("SELECT sum(a.range % (b.range + 1)) FROM range(9999999) a, range(99999) b")
 
-    work = {
+    work: Callable[[], object] = {
         "SQLite": lambda: us.read_log(path),
         "DuckDB": multiply,
         "one that does not listen": lambda: run_interruptibly(

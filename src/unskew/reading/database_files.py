@@ -44,7 +44,7 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     try:
         with closing(_connect(file)) as database:
             copy = functools.partial(_copy_table, database, file, connection, name)
-            run_interruptibly(copy, stop=lambda: (database.interrupt(), connection.interrupt()))
+            run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
     except sqlite3.Error as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     return name

@@ -59,10 +59,10 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
     return float(number) * _BYTES[unit]
 
 
-def run_interruptibly(work: Callable[[], object], stop: Callable[[], object] = lambda: None) -> None:
+def run_interruptibly(work: Callable[[], object], stops: Sequence[Callable[[], None]] = ()) -> None:
     """Do some work in a thread, so that an interrupt is heard at once while a library is busy.
 
-    Then `stop` is called, and the thread gets a moment to end: a library that does not listen is left.
+    Then `stops` are called, and the thread gets a moment to end: a library that does not listen is left.
     """
     raised: list[BaseException] = []
 
@@ -78,7 +78,8 @@ def run_interruptibly(work: Callable[[], object], stop: Callable[[], object] = l
         while thread.is_alive():
             thread.join(0.1)
     except KeyboardInterrupt:
-        stop()
+        for stop in stops:
+            stop()
         thread.join(0.5)
         raise
     if raised:
