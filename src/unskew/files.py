@@ -42,7 +42,7 @@ def replace_file(path: Path) -> Iterator[Path]:
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         write_through(temporary)
-        if os.name == "nt":  # which renames no open file
+        if os.name == "nt" and handle is not None:  # which renames no open file
             os.close(handle)
             handle = None
         temporary.replace(target)
