@@ -18,9 +18,7 @@ CAUSES = "Recommendations may have moved it, and so may seasons and news: all ar
 """What to say of an item mix that drifted."""
 
 
-_STEERING = re.compile(
-    "[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]"
-)  # terminals
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # terminals
 
 
 def print_json(value: dict[str, Any]) -> None:

@@ -91,9 +91,7 @@ def translate_errors(name: str) -> Iterator[None]:
     """Turn an error of DuckDB or Arrow into one line about the file called `name`."""
     try:
         yield
-    except RuntimeError as error:
-        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
-            raise KeyboardInterrupt from None
+    except FileError:
         raise
     except duckdb.OutOfMemoryException as error:
         raise FileError(
@@ -102,12 +100,16 @@ def translate_errors(name: str) -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
+    except pa.ArrowException as error:
+        raise FileError(f"cannot read {name}: {first_line(error)}") from error
     except OSError as error:  # of DuckDB, through a stream of Arrow, unless the system gave it a number
         if error.errno is not None:
             raise
         raise FileError(f"cannot read {name}: {first_line(error)}") from error
-    except pa.ArrowException as error:
-        raise FileError(f"cannot read {name}: {first_line(error)}") from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _explain(error: duckdb.Error) -> str:
