@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,9 +74,12 @@ def no_place(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Path]:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     monkeypatch.syspath_prepend(str(tmp_path))
     (tmp_path / "cached_kernel.py").write_text("from unskew.arrays.compiling import compiled\n\n" + _ADD)
+    monkeypatch.setattr(compiling, "_REFUSED", [])
     compiling._private_folder.cache_clear()
+    compiling.is_private.cache_clear()
     yield tmp_path
     compiling._private_folder.cache_clear()
+    compiling.is_private.cache_clear()
 
 
 _ADD = """@compiled
@@ -101,6 +105,48 @@ def test_a_private_folder_that_others_may_write_to_is_not_used(no_place: Path) -
     with pytest.warns(UnskewWarning, match="every run compiles them again"):
         assert load_kernel()(1, 2) == 3
     assert not list(folder.iterdir())
+
+
+class _Trap:
+    """What runs as soon as it is unpickled."""
+
+    def __init__(self, sign: Path) -> None:
+        self.sign = sign
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self.sign,)
+
+
+@pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of POSIX")
+@pytest.mark.parametrize("way", ["folder", "folder above", "file", "owner", "beside the module"])
+def test_compiled_loops_that_others_could_have_written_are_not_run(
+    no_place: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    if way == "owner" and os.getuid():
+        pytest.skip("only root can give files away")
+    shared = no_place / "shared"
+    shared.mkdir()
+    if way == "beside the module":
+        places = [caching.UserProvidedCacheLocator, caching.InTreeCacheLocator]
+        monkeypatch.setattr(caching.CacheImpl, "_locator_classes", places)
+    else:
+        monkeypatch.setattr("numba.config.CACHE_DIR", str(shared))
+    assert load_kernel()(1, 2) == 3
+    [index] = [file for file in no_place.rglob("*.nbi") if "unskew-compiled" not in str(file)]
+    index.write_bytes(pickle.dumps(_Trap(no_place / "ran")))
+    changed = {"folder above": shared, "file": index, "owner": index}.get(way, index.parent)
+    if way == "owner":
+        os.chown(index, 65534, 65534)
+    else:
+        changed.chmod(changed.stat().st_mode | 0o002)
+    compiling.is_private.cache_clear()
+    with pytest.warns(UnskewWarning, match="another user could have written them") as warned:
+        assert load_kernel()(1, 2) == 3
+    assert len(warned) == 1
+    assert not (no_place / "ran").exists()
+    again = load_kernel()  # which says no more
+    assert again(1, 2) == 3
+    assert sum(again.stats.cache_hits.values()) == 1
 
 
 def test_that_loops_cannot_be_kept_is_said_once(no_place: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -319,7 +320,100 @@ margin = ["column:price", "agreement:table:x.csv"]
     assert read_configuration(Path("conf/unskew.toml"), CONFIGURED).values["drift"]["reference"] == "2024-03-01"
 
 
+def foreign_paths(folder: Path) -> dict[str, str]:
+    """Paths that lead out of the folder, each in another way."""
+    outside = folder.parent / f"{folder.name}-outside"
+    outside.mkdir(exist_ok=True)
+    (folder / "link").symlink_to(outside, target_is_directory=True)
+    (folder / "leaf.parquet").symlink_to(outside / "leaf.parquet")
+    (folder / "loop").symlink_to("loop")
+    return {
+        "home": "~/x.parquet",
+        "absolute": str(outside / "x.parquet"),
+        "above": f"../{outside.name}/x.parquet",
+        "link": "link/x.parquet",
+        "leaf": "leaf.parquet",
+        "loop": "loop/x.parquet",
+        "address": "s3://bucket/x.parquet",
+    }
+
+
+PATHS = [
+    (command, key)
+    for command in CONFIGURED
+    for key, param in own_keys(CONFIGURED[command]).items()
+    if isinstance(param.type, click.Path)
+]
+
+
+@pytest.mark.parametrize("way", ["home", "absolute", "above", "link", "leaf", "loop", "address"])
+def test_a_file_that_nobody_named_reaches_nothing_outside_its_folder(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    outside = folder.parent / f"{folder.name}-outside"
+    path = foreign_paths(folder)[way]
+    monkeypatch.setenv("HOME", str(outside))
+    for command, key in PATHS:
+        error = run(command, toml=f"[{command}]\n{key} = '{path}'\n", code=2).stderr
+        assert error.startswith(f"error: unskew.toml: {command}.{key} is '")
+        assert "but must be a relative path below the folder of the file" in error
+        assert len(error.splitlines()) == 1
+    for key, spec in (("recommenders", "v2=table:{}"), ("baseline", "table:{}"), ("log", "{}")):
+        assert "a relative path below" in run("evaluate", toml=f"{key} = '{spec.format(path)}'\n", code=2).stderr
+    assert list(outside.iterdir()) == []
+
+
+def test_a_file_that_somebody_named_writes_where_it_says(run: Run, folder: Path) -> None:
+    path = foreign_paths(folder)["absolute"]
+    run("weights", "--config", "unskew.toml", toml=f"{BASE}[weights]\noutput = '{path}'\n")
+    assert pq.read_table(path).num_rows == 3
+
+
+@pytest.mark.parametrize("name", ["notes.parquet", "notes.csv", "notes"])
+def test_a_file_that_nobody_named_replaces_only_what_unskew_wrote(run: Run, folder: Path, name: str) -> None:
+    toml = f"{BASE}[weights]\noutput = '{name}'\n"
+    (folder / name).write_text("my own")
+    error = run("weights", toml=toml, code=2).stderr
+    assert f"unskew.toml (weights.output) would replace {name}, which does not say that unskew wrote it" in error
+    assert (folder / name).read_text() == "my own"
+    run("weights", "-o", name)  # who names it may replace it
+    assert (folder / name).read_bytes() != b"my own"
+    (folder / name).unlink()
+    run("weights")
+    if not name.endswith(".csv"):  # which has no room to say whose it is
+        run("weights")
+
+
+def test_doctor_names_no_log_to_which_the_file_may_not_lead(run: Run, folder: Path) -> None:
+    outside = folder.parent / f"{folder.name}-outside.csv"
+    outside.write_text(LOG)
+    run("doctor", str(outside), "--write")
+    assert "log" not in tomllib.loads((folder / "unskew.toml").read_text())
+    run("drift", str(outside), "--reference", "0", "--at", "9")
+    run("doctor", str(folder / "log.csv"), "--write")
+    run("drift", "--reference", "0", "--at", "9")
+
+
 # ---- slips
+
+
+@pytest.mark.parametrize(
+    "toml",
+    [
+        'log = "a\\u0000b"\n',
+        'at = "a\\u0000b"\n',
+        'baseline = "table:a\\u0000b"\n',
+        f"at = 1{'0' * 5000}\n",
+        f"at = 0x1{'0' * 5000}\n",
+        f"[fit]\ntol = 1{'0' * 400}\n",
+        f"[protocol]\nfolds = 1{'0' * 400}\n",
+    ],
+)
+def test_values_that_nothing_can_take_are_refused_in_one_line(run: Run, toml: str) -> None:
+    for command in ("drift", "evaluate"):
+        error = run(command, "log.csv", toml=toml, code=2).stderr
+        assert error.startswith("error: unskew.toml")
+        assert len(error.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

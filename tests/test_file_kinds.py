@@ -7,10 +7,15 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import hashlib
 import io
 import lzma
+import os
+import signal
 import sqlite3
 import sys
+import threading
+import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +31,10 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import held
 from unskew.errors import ReadingNotice, UnskewError
+from unskew.reading import database_files
 from unskew.reading.file_options import FileOptions
+from unskew.reading.sources import open_source
+from unskew.reading.sql import run_interruptibly
 from unskew.reading.text_sniffing import find_header, find_separator, sniff_text
 
 ROWS = [
@@ -42,8 +50,8 @@ NAMES = ["user", "item", "rating", "time"]
 def expected(rows: list[tuple[Any, ...]], at: int) -> dict[Any, set[Any]]:
     """Who holds what at a time, from rows of user, item, rating and time."""
     found: dict[Any, set[Any]] = {}
-    for user, item, _, time in rows:
-        if time <= at:
+    for user, item, _, tick in rows:
+        if tick <= at:
             found.setdefault(user, set()).add(item)
     return found
 
@@ -287,6 +295,63 @@ def test_a_table_of_duckdb_is_read_and_its_views_are_not(tmp_path: Path) -> None
     check(us.read_log(tmp_path / "log.db"))
     (tmp_path / "log.db").write_bytes((tmp_path / "log.db").read_bytes()[:5000])
     refuse(tmp_path / "log.db", r"cannot read .*log\.db")
+
+
+def test_a_view_of_sqlite_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.db"
+    with sqlite3.connect(path) as database:
+        numbers = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT n FROM r"
+        database.execute(f"CREATE VIEW endless AS SELECT n AS user, n AS item, n AS time FROM ({numbers})")
+    database.close()
+    refuse(path, "has no tables")
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE events (user, item, rating, time)")
+        database.executemany("INSERT INTO events VALUES (?, ?, ?, ?)", ROWS)
+    database.close()
+    check(us.read_log(path))
+    refuse(path, "none is called 'endless'", table="endless")
+
+
+_ENDLESS = "WITH RECURSIVE r(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r) SELECT count(*) FROM r"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize("library", ["SQLite", "DuckDB", "one that does not listen"])
+def test_an_interrupt_is_heard_while_a_library_works(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str
+) -> None:
+    path = tmp_path / "log.db"
+    with sqlite3.connect(path) as database:
+        database.execute("CREATE TABLE t (user, item, time)")
+    database.close()
+    monkeypatch.setattr(
+        database_files, "_refuse_damage", lambda database, _: database.execute(_ENDLESS).fetchall()
+    )
+    sent: list[float] = []
+
+    def interrupt() -> None:
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    def multiply() -> None:
+        with open_source({"user": [1]}) as source:
+            source.connection.execute("SELECT sum(a.range % (b.range + 1)) FROM range(9999999) a, range(99999) b")
+
+    work: Callable[[], object] = {
+        "SQLite": lambda: us.read_log(path),
+        "DuckDB": multiply,
+        "one that does not listen": lambda: run_interruptibly(
+            lambda: hashlib.pbkdf2_hmac("sha256", b"", b"", 10_000_000)
+        ),
+    }[library]
+    timer = threading.Timer(1, interrupt)
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            work()
+        assert time.monotonic() - sent[0] < 1
+    finally:
+        timer.cancel()
 
 
 def write_excel(path: Path, *, header: bool = True, sheets: int = 1) -> Path:

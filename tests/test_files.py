@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import check_readable, check_writable, replace_file
+from unskew.files import check_readable, check_writable, replace_file, sweep
 from unskew.table_files import read_parquet, require_entries, write_parquet, write_table
 
 
@@ -207,18 +208,49 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_killed_run_left_is_removed_by_the_next(tmp_path: Path) -> None:
-    path = tmp_path / "a.parquet"
-    with replace_file(path) as temporary:
-        temporary.write_text("whole")
-        mine = temporary.name
-    killed = subprocess.run(
-        [sys.executable, "-c", "import os; print(os.getpid())"], capture_output=True, check=True
-    )
-    dead = mine.replace(f".{os.getpid()}.", f".{int(killed.stdout)}.")
-    alive = mine.replace(f".{os.getpid()}.", f".{os.getppid()}.")
-    for name in (dead, alive, ".other.parquet.1.tmp"):
-        (tmp_path / name).write_text("half")
-    with replace_file(path) as temporary:
-        temporary.write_text("whole")
-    assert names(tmp_path) == sorted([alive, ".other.parquet.1.tmp", "a.parquet"])
+_HOLDS = """
+import sys
+from pathlib import Path
+from unskew.files import replace_file
+with replace_file(Path(sys.argv[1])) as temporary:
+    temporary.write_text("new")
+    print(temporary.name, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.parametrize(
+    "namespace", [[], ["unshare", "--pid", "--fork", "--kill-child"]], ids=["here", "container"]
+)
+def test_what_a_killed_run_left_is_removed_by_the_next_and_what_a_live_one_has_is_not(
+    tmp_path: Path, namespace: list[str]
+) -> None:
+    if namespace and (not shutil.which("unshare") or subprocess.run([*namespace, "true"], check=False).returncode):
+        pytest.skip("no namespaces of processes here")
+    target = tmp_path / "a.parquet"
+    command = [*namespace, sys.executable, "-c", _HOLDS, str(target)]
+    run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert run.stdout is not None
+        held = run.stdout.readline().strip()
+        (tmp_path / ".a.parquet.notes.tmp").write_text("of somebody else")
+        sweep(target)
+        assert names(tmp_path) == sorted([held, ".a.parquet.notes.tmp"])
+    finally:
+        run.kill()
+        run.communicate()
+    if namespace:
+        return  # its child may live a moment longer
+    sweep(target)
+    assert names(tmp_path) == [".a.parquet.notes.tmp"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="modes of POSIX")
+def test_a_temporary_file_is_as_private_as_the_file_that_it_replaces(tmp_path: Path) -> None:
+    target = tmp_path / "a.parquet"
+    target.write_text("old")
+    target.chmod(0o600)
+    with replace_file(target) as temporary:
+        temporary.write_text("new")
+        assert temporary.stat().st_mode & 0o777 == 0o600
+    assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o600)

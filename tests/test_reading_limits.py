@@ -110,8 +110,7 @@ def test_too_little_memory_is_said_in_one_line() -> None:
 def test_the_folder_of_a_killed_run_is_removed_by_the_next(tmp_path: Path, log: Path) -> None:
     with reading_limits(None, tmp_path).settings() as settings:
         left = Path(settings["temp_directory"])
-        parts = left.name.split(".")
-        dead = left.with_name(".".join([*parts[:3], "999999999", *parts[4:]]))
+        dead = left.with_name(f"{left.name[:-20]}{'0' * 16}.tmp")  # which nobody has locked
         dead.mkdir()
         (dead / "spilled").write_text("x")
         us.read_log(log, temp_dir=tmp_path)

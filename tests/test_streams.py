@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -177,3 +178,30 @@ def test_what_a_message_quotes_of_a_long_list_is_short() -> None:
     with pytest.raises(InputError) as caught:
         us.simulate(users=["x"] * 10_000)  # type: ignore[arg-type]
     assert len(str(caught.value)) < 400
+
+
+def test_json_has_nothing_in_it_that_steers_a_terminal(tmp_path: Path) -> None:
+    item = "a\x9b2Jb\u202ec\u2028d\x7f"
+    (tmp_path / "log.csv").write_text(f'user,item,time\n1,"{item}",0\n1,b,0\n2,b,9\n', encoding="utf-8")
+    command = [sys.executable, "-m", "unskew", "drift", "log.csv", "--reference", "0", "--at", "9", "--json"]
+    done = subprocess.run(
+        command, cwd=tmp_path, capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": "utf-8"}
+    )
+    text = done.stdout.decode()
+    assert item in [row["item"] for row in json.loads(text)["top"]]
+    assert not set(item) & set(text) - set("abcd2J")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_run_that_is_terminated_leaves_no_spill_files(tmp_path: Path) -> None:
+    rows = "".join(f"{k},{k % 999},{k}\n" for k in range(1_500_000))
+    (tmp_path / "log.csv").write_text(f"user,item,time\n{rows}")
+    spill = tmp_path / "spill"
+    spill.mkdir()
+    command = [sys.executable, "-m", "unskew", "drift", "log.csv", "--reference", "9", "--temp-dir", str(spill)]
+    run = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not any(spill.iterdir()) and run.poll() is None:
+        time.sleep(0.01)
+    run.terminate()
+    assert run.wait(30) in (130, 143)
+    assert not any(spill.iterdir())

@@ -8,11 +8,9 @@ import glob
 import hashlib
 import json
 import os
-import platform
 import secrets
 import shutil
 import stat
-import zlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +23,6 @@ ARROW_MAGIC = b"ARROW1"
 
 _MOST_DEEP = 20  # levels of what we write
 _MOST_JSON = 2**28  # bytes that a JSON file of ours may have
-_HOST = f"{zlib.crc32(platform.node().encode()):08x}"  # processes are numbered on each machine anew
 
 
 @contextlib.contextmanager
@@ -38,12 +35,16 @@ def replace_file(path: Path) -> Iterator[Path]:
     check_writable(path)
     target = path.resolve()  # a link stays a link
     sweep(target)
-    temporary = name_temporary(target)
+    temporary, handle = None, None
     try:
+        temporary, handle = claim_temporary(target)
         yield temporary
         if target.exists():
             temporary.chmod(stat.S_IMODE(target.stat().st_mode))
         write_through(temporary)
+        if os.name == "nt" and handle is not None:  # which renames no open file
+            os.close(handle)
+            handle = None
         temporary.replace(target)
         with contextlib.suppress(OSError):  # not every file system lets a folder be synchronised
             write_through(target.parent)
@@ -52,8 +53,11 @@ def replace_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise FileError(f"cannot write {path}: {error.strerror or error}") from error
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 def write_through(path: Path) -> None:
@@ -65,32 +69,68 @@ def write_through(path: Path) -> None:
         os.close(handle)
 
 
-def name_temporary(target: Path) -> Path:
-    """A path beside `target` that no other run uses, by which `sweep` knows whose it is."""
-    return target.with_name(f".{target.name}.{_HOST}.{os.getpid()}.{secrets.token_hex(4)}.tmp")
+def claim_temporary(target: Path, *, folder_mode: int | None = None) -> tuple[Path, int | None]:
+    """Make a file beside `target`, or a folder of that mode, and lock it until the handle is closed.
+
+    The lock tells `sweep` that the run is alive, in another container too, where its process has another number.
+    The file can be read by nobody who cannot read the one that it will replace.
+    """
+    while True:
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}.tmp")
+        if folder_mode is not None:
+            temporary.mkdir(mode=folder_mode)
+            if os.name == "nt":  # which opens no folder; `sweep` leaves them
+                return temporary, None
+            handle = os.open(temporary, os.O_RDONLY)
+        else:
+            mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
+            handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        if _lock(handle) is not False and temporary.exists():  # else another run took it for one that was left
+            return temporary, handle
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether the lock of an open file could be had; None if the file system has none.
+
+    On Windows nobody can remove a file that is open, so that it needs no other lock.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):
+        return None
+    return True
 
 
 def sweep(target: Path) -> None:
-    """Remove temporary files and folders for this target whose process on this machine was killed."""
+    """Remove temporary files and folders for this target that no run has locked: it was killed."""
     with contextlib.suppress(OSError):
-        for left in target.parent.glob(f".{glob.escape(target.name)}.{_HOST}.*.tmp"):
-            process = left.name.removeprefix(f".{target.name}.{_HOST}.").partition(".")[0]
-            if not process.isdecimal() or _is_alive(int(process)):
-                continue
-            if left.is_dir() and not left.is_symlink():
-                shutil.rmtree(left, ignore_errors=True)
-            else:
-                left.unlink(missing_ok=True)
+        for left in target.parent.glob(f".{glob.escape(target.name)}.{'[0-9a-f]' * 16}.tmp"):
+            with contextlib.suppress(OSError):
+                _remove_unlocked(left)
 
 
-def _is_alive(process: int) -> bool:
+def _remove_unlocked(left: Path) -> None:
+    is_folder = left.is_dir()
+    if left.is_symlink() or (os.name == "nt" and is_folder):
+        return
+    if os.name == "nt":
+        left.unlink()
+        return
+    handle = os.open(left, os.O_RDONLY | os.O_NONBLOCK)
     try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it belongs to somebody else
-        return True
-    return True
+        if not _lock(handle):
+            return
+        if is_folder:
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
 
 
 def check_writable(path: Path) -> None:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from unskew.errors import FileError
-from unskew.files import name_temporary, report_lookup, sweep, write_through
+from unskew.files import claim_temporary, report_lookup, sweep, write_through
 
 Owns = Callable[[str], bool]
 """Whether a path in a folder, such as ``world/log.parquet``, belongs to what is replaced."""
@@ -30,15 +30,16 @@ _HERE = -100  # AT_FDCWD: paths are meant as they are
 def temporary_folder(beside: Path, *, mode: int = 0o777) -> Iterator[Path]:
     """A folder of a name of its own beside a path, removed in the end; first what killed runs left of the kind."""
     sweep(beside)
-    folder = name_temporary(beside)
     try:
-        folder.mkdir(mode=mode)
+        folder, handle = claim_temporary(beside, folder_mode=mode)
     except OSError as error:
         raise FileError(f"cannot make a folder in {beside.parent}: {error.strerror or error}") from None
     try:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        if handle is not None:
+            os.close(handle)
 
 
 @contextlib.contextmanager

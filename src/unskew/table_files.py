@@ -106,6 +106,14 @@ def is_csv(path: Path) -> bool:
     return path.suffix.lower() == ".csv"
 
 
+def is_table(path: Path) -> bool:
+    """Whether a file is a table that `write_parquet` wrote."""
+    try:
+        return _KEY in (pq.read_schema(path).metadata or {})
+    except Exception:  # whatever other bytes lead Arrow to
+        return False
+
+
 def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
     """A table and its metadata; the metadata are empty for a file that unskew did not write."""
     check_readable(path)

@@ -70,20 +70,69 @@ def _keep_on_disk(kernel: Any) -> Kernel:
 
 
 def _make_cache(function: Kernel) -> _KernelCache | None:
-    """A cache where Numba has a place for it, else in a private folder, else none."""
+    """A cache where Numba has a place for it that nobody else can write, else in a private folder, else none."""
     with contextlib.suppress(RuntimeError, OSError):  # neither beside the file nor in the home of the user
-        return _KernelCache(function)  # type: ignore[no-untyped-call]
+        cache = _KernelCache(function)  # type: ignore[no-untyped-call]
+        if is_private(cache.cache_path):
+            return cache
+        if not _REFUSED:
+            warnings.warn(
+                f"compiled loops in {cache.cache_path} are not used, since another user could have written them: "
+                "they are kept in a private folder",
+                UnskewWarning,
+                stacklevel=2,
+            )
+        _REFUSED.append(cache.cache_path)
     folder = _private_folder()
     if folder is None:
         return None
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, str(folder)
     try:
-        return _KernelCache(function)  # type: ignore[no-untyped-call]
+        cache = _KernelCache(function)  # type: ignore[no-untyped-call]
+        return cache if is_private(cache.cache_path) else None
     except (RuntimeError, OSError):
         return None
     finally:
         config.CACHE_DIR = before
+
+
+_REFUSED: list[str] = []  # so that it is said once
+
+
+@functools.cache
+def is_private(folder: str) -> bool:
+    """Whether a folder of compiled loops, they themselves and all folders above can be written by nobody but this
+    user and root. Windows has no such modes; there folders of a user are private.
+    """
+    if not hasattr(os, "getuid"):
+        return True
+    path = Path(folder).absolute()
+    loops = (file for file in path.iterdir() if file.suffix in (".nbi", ".nbc"))
+    return all(map(_is_kept, {path, *path.parents, path.resolve(), *path.resolve().parents, *loops}))
+
+
+def _is_kept(path: Path) -> bool:
+    """Whether a path belongs to this user or root and nobody else can write it, or replace what is in it."""
+    status = path.lstat()
+    if status.st_uid not in (0, os.getuid()):
+        return False
+    if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:  # where each keeps what is theirs
+        return True
+    shared = status.st_mode & 0o020 and not _is_own_group(status.st_gid)
+    return not shared and not status.st_mode & 0o002
+
+
+def _is_own_group(number: int) -> bool:
+    """Whether a group has this user alone, as every user has one on many systems."""
+    import grp
+    import pwd
+
+    try:
+        name, group = pwd.getpwuid(os.getuid()).pw_name, grp.getgrgid(number)
+    except KeyError:
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
 
 
 @functools.cache
@@ -98,7 +147,7 @@ def _private_folder() -> Path | None:
         folder.mkdir(mode=0o700, exist_ok=True)
         found = folder.lstat()
         own = stat.S_ISDIR(found.st_mode) and found.st_uid == user and not found.st_mode & 0o077
-        if own and os.access(folder, os.W_OK | os.X_OK):
+        if own and is_private(str(folder)) and os.access(folder, os.W_OK | os.X_OK):
             return folder
     except OSError:
         pass

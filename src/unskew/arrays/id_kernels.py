@@ -27,6 +27,16 @@ _FAR, _NEAR = 32, 12  # rows ahead: of what says where something is, and of what
 
 
 @compiled
+def fills_page(page):
+    """Whether texts, each after its length in four bytes, fill a page of a Parquet file to its last byte."""
+    at, size = np.int64(0), len(page)
+    while at + 4 <= size:
+        length = np.int64(page[at]) | np.int64(page[at + 1]) << 8 | np.int64(page[at + 2]) << 16
+        at += 4 + (length | np.int64(page[at + 3]) << 24)
+    return at == size
+
+
+@compiled
 def read_word(words, at, left):
     """Eight bytes from byte `at` on, with zeros beyond the next `left`; `words` has a word more than is needed."""
     k = at >> 3

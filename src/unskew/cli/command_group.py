@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import re
 import shlex
+import signal
 import sys
 import traceback
 import warnings
@@ -85,6 +87,8 @@ class CommandGroup(click.Group):
     def main(self, *args: Any, **more: Any) -> Any:
         """Run the group; see to it first that it can say something."""
         prepare_streams()
+        with contextlib.suppress(ValueError):  # in another thread
+            signal.signal(signal.SIGTERM, _end_in_order)
         try:
             return super().main(*args, **more)
         except OSError as error:  # of --help and --version
@@ -146,6 +150,11 @@ class CommandGroup(click.Group):
             _end(ctx, reporter, f"unexpected {told} (--debug shows where)", 1)
         finally:
             reporter.close()
+
+
+def _end_in_order(number: int, _: Any) -> None:
+    """Let go of temporary files, as on an interrupt."""
+    raise SystemExit(128 + number)
 
 
 _ENDLESS = re.compile(r"'[^']{200,}'|\S{200,}")  # a value that click would quote whole

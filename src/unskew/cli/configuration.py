@@ -7,6 +7,7 @@ unless the person at the command line allows that.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from typing import Any
 
 import click
 
-from unskew.cli.configuration_keys import SHARED_KEYS, SPECS, displace, own_keys, shared_option
+from unskew.cli.configuration_keys import OUTPUTS, SHARED_KEYS, SPECS, displace, own_keys, shared_option
 from unskew.cli.configuration_values import WrongValue, convert_value, describe
 from unskew.errors import FileError, InputError
 from unskew.text import did_you_mean, first_line
@@ -37,11 +38,15 @@ class Configuration:
         The value of each option that it sets, by command.
     keys
         Where in the file each of these stands.
+    named
+        Whether somebody named the file. One that was there by itself reaches nothing outside its folder, and its
+        outputs replace nothing but what unskew wrote.
     """
 
     file: Path
     values: dict[str, dict[str, Any]]
     keys: dict[str, dict[str, str]]
+    named: bool = True
 
     def options_of(self, command: str, given: Iterable[str] = (), *, allow_code: bool = False) -> dict[str, Any]:
         """What the file says about a command, but for what is given on the command line or cannot stand beside it.
@@ -49,6 +54,9 @@ class Configuration:
         Refuses specs that would import code unless that is allowed; nothing is imported here.
         """
         values = displace(self.values[command], given)
+        for name in () if self.named else OUTPUTS:
+            if name in values:
+                _refuse_foreign(Path(values[name]), f"{self.file} ({self.keys[command][name]})")
         for name in SPECS:
             specs = values.get(name, [])
             for spec in specs if isinstance(specs, list) else [specs]:
@@ -68,6 +76,18 @@ def _check_spec(spec: str, name: str, allow_code: bool, where: str) -> None:
         require_allowed(spec, allow_code=allow_code, where=where)
 
 
+def _refuse_foreign(output: Path, where: str) -> None:
+    """Refuse to replace a file unless it says that unskew wrote it."""
+    from unskew.drawing.page import is_page
+    from unskew.table_files import is_table
+
+    if os.path.lexists(output) and not (is_page(output) or is_table(output)):
+        raise InputError(
+            f"{where} would replace {output}, which does not say that unskew wrote it",
+            remedy="remove it, or name the output or the configuration file (--config) on the command line",
+        )
+
+
 def find_configuration(folder: Path) -> Path | None:
     """The file in a folder: ``unskew.toml``, else a ``pyproject.toml`` that has a table for unskew."""
     own, project = folder / NAME, folder / _PROJECT
@@ -78,12 +98,12 @@ def find_configuration(folder: Path) -> Path | None:
     try:
         text = project.read_text(encoding="utf-8")
         return project if "unskew" in tomllib.loads(text).get("tool", {}) else None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         # a project that is broken for others is none of ours, unless it speaks of us
         return project if b"tool.unskew" in _read_bytes(project) else None
 
 
-def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Configuration:
+def read_configuration(file: Path, commands: Mapping[str, click.Command], *, named: bool = True) -> Configuration:
     """Read a file and check all of it against the options of the commands.
 
     Parameters
@@ -92,6 +112,8 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Con
         What is called ``pyproject.toml`` has a table ``[tool.unskew]``; of any other name, all of it is meant.
     commands
         Those that take their options from a file, by name.
+    named
+        See `Configuration`.
     """
     table: Any = _parse(file)
     if file.name == _PROJECT:
@@ -99,10 +121,10 @@ def read_configuration(file: Path, commands: Mapping[str, click.Command]) -> Con
         table = tool.get("unskew") if isinstance(tool, dict) else None
         if table is None:
             raise InputError(f"{file} has no table [tool.unskew]", remedy=f"add it, or write {NAME}")
-    reader = _Reader(file, commands)
+    reader = _Reader(file, commands, named)
     reader.read(table)
     values = {name: {**displace(reader.shared[name], own), **own} for name, own in reader.own.items()}
-    return Configuration(file, values, reader.keys)
+    return Configuration(file, values, reader.keys, named)
 
 
 def _read_bytes(file: Path) -> bytes:
@@ -114,8 +136,10 @@ def _read_bytes(file: Path) -> bytes:
 
 def _parse(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(_read_bytes(file).decode())
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        table = tomllib.loads(_read_bytes(file).decode())
+        repr(table)  # as messages show it, which a whole number of thousands of digits cannot be
+        return table
+    except ValueError as error:
         raise InputError(f"{file} is not TOML: {first_line(error)}") from None
     except RecursionError:
         raise InputError(f"{file} is not TOML that can be read: it is nested too deeply") from None
@@ -124,8 +148,8 @@ def _parse(file: Path) -> dict[str, Any]:
 class _Reader:
     """Goes through the tables of a file."""
 
-    def __init__(self, file: Path, commands: Mapping[str, click.Command]) -> None:
-        self.file, self.commands = file, commands
+    def __init__(self, file: Path, commands: Mapping[str, click.Command], named: bool) -> None:
+        self.file, self.commands, self.named = file, commands, named
         self.shared: dict[str, dict[str, Any]] = {name: {} for name in commands}
         self.own: dict[str, dict[str, Any]] = {name: {} for name in commands}
         self.keys: dict[str, dict[str, str]] = {name: {} for name in commands}
@@ -175,7 +199,7 @@ class _Reader:
 
     def _convert(self, path: str, param: click.Parameter, value: Any) -> Any:
         try:
-            return convert_value(param, value, self.file.parent)
+            return convert_value(param, value, self.file.parent, confined=not self.named)
         except WrongValue as error:
             raise InputError(
                 f"{self.file}: {self.prefix}{path} is {describe(value)}, but must be {error}"

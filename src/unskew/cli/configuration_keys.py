@@ -85,6 +85,9 @@ writes such a file.
 Settings of Spark can name code, and a cluster runs it.
 """
 
+OUTPUTS = ("output", "probabilities")
+"""Options that name files to write."""
+
 SPECS = ("recommenders", "baseline", "production", "margins")
 """Options that name recommenders, and so could run code."""
 

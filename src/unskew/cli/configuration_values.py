@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import re
+import sys
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,8 +20,11 @@ class WrongValue(Exception):
     """A value is not what the option takes; the message says what that would be."""
 
 
-def convert_value(param: click.Parameter, value: Any, folder: Path) -> Any:
-    """The value as the option takes it; several for one that may be given several times."""
+def convert_value(param: click.Parameter, value: Any, folder: Path, *, confined: bool = False) -> Any:
+    """The value as the option takes it; several for one that may be given several times.
+
+    If `confined`, its paths must lead below the folder.
+    """
     if isinstance(param, click.Option) and param.is_flag:
         if not isinstance(value, bool):
             raise WrongValue("true or false")
@@ -31,30 +34,30 @@ def convert_value(param: click.Parameter, value: Any, folder: Path) -> Any:
         if not several:
             raise WrongValue("at least one value; leave the key out for none")
         try:
-            return [_convert_one(param, one, folder) for one in several]
+            return [_convert_one(param, one, folder, confined) for one in several]
         except WrongValue as error:
             raise WrongValue(f"{error}, or a list of such") from None
-    return _convert_one(param, value, folder)
+    return _convert_one(param, value, folder, confined)
 
 
-def _convert_one(param: click.Parameter, value: Any, folder: Path) -> Any:
+def _convert_one(param: click.Parameter, value: Any, folder: Path, confined: bool) -> Any:
     kind = param.type
     if isinstance(kind, click.Choice):
         if value not in kind.choices:
             raise WrongValue(f"one of {', '.join(map(repr, kind.choices))}")
         return value
     if isinstance(kind, click.types.IntParamType):
-        if isinstance(value, bool) or not isinstance(value, int):
+        if isinstance(value, bool) or not isinstance(value, int) or value.bit_length() > 63:
             raise WrongValue("a whole number")
     elif isinstance(kind, click.types.FloatParamType):
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             raise WrongValue("a number")
     elif param.name in SPECS:
-        return _place_spec(_require_text(value, "a text such as 'popular'"), folder)
+        return _place_spec(_require_text(value, "a text such as 'popular'"), folder, confined)
     elif isinstance(kind, click.Path):
         if param.name == "reference":
-            return _place_reference(_write(value), folder)
-        return place(_require_text(value, "the path of a file, as a text"), folder)
+            return _place_reference(_write(value), folder, confined)
+        return place(_require_text(value, "the path of a file, as a text"), folder, confined)
     else:
         return _write(value)
     try:
@@ -64,14 +67,14 @@ def _convert_one(param: click.Parameter, value: Any, folder: Path) -> Any:
 
 
 def _require_text(value: Any, wanted: str) -> str:
-    if not isinstance(value, str) or not value:
+    if not isinstance(value, str) or not value or "\0" in value:
         raise WrongValue(wanted)
     return value
 
 
 def _write(value: Any) -> str:
     """A text; of a date or a number, which TOML has without quotes, how it is written on a command line."""
-    if isinstance(value, str) and value:
+    if isinstance(value, str) and value and "\0" not in value:
         return value
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
@@ -80,25 +83,38 @@ def _write(value: Any) -> str:
     raise WrongValue("a text, a date or a number")
 
 
-def place(path: str, folder: Path) -> str:
+def is_below(path: str, folder: Path) -> bool:
+    """Whether a path is relative and leads below a folder, through links too."""
+    if path.startswith("~") or "://" in path or Path(path).is_absolute():
+        return False
+    try:
+        return (folder / path).resolve().is_relative_to(folder.resolve())
+    except (OSError, RuntimeError):  # a link that leads to itself
+        return False
+
+
+def place(path: str, folder: Path, confined: bool = False) -> str:
     """A path that is given relative to a folder, as seen from here."""
     if path == "-":  # standard input
         return path
+    if confined and not is_below(path, folder):
+        raise WrongValue("a relative path below the folder of the file, unless --config names the file")
     own = str(Path(path).expanduser()) if path.startswith("~") else path
     placed = own if folder == Path() else os.path.join(folder, own)  # noqa: PTH118 (which keeps a slash at the end)
     return f"./{placed}" if placed.startswith("-") else placed  # and no option
 
 
-def _place_reference(given: str, folder: Path) -> str:
+def _place_reference(given: str, folder: Path, confined: bool) -> str:
     """A date stays as it is, a file is where the configuration is."""
     from unskew.files import is_file
     from unskew.reading.formats import PARQUET, find_ending
 
-    placed = place(given, folder)
-    return placed if find_ending(Path(given)) in PARQUET.endings or is_file(placed) else given
+    if find_ending(Path(given)) in PARQUET.endings or is_file(place(given, folder)):
+        return place(given, folder, confined)
+    return given
 
 
-def _place_spec(spec: str, folder: Path) -> str:
+def _place_spec(spec: str, folder: Path, confined: bool) -> str:
     """A spec whose file, if it has one, is where the configuration is."""
     from unskew.recommend.parameters import split_name
 
@@ -107,15 +123,15 @@ def _place_spec(spec: str, folder: Path) -> str:
     except InputError:
         raise WrongValue("a recommender such as 'popular', or with a name 'v2=knn?neighbours=20'") from None
     if name is not None:
-        return f"{name}={_place_spec(text, folder)}"
+        return f"{name}={_place_spec(text, folder, confined)}"
     if text.startswith("agreement:"):  # a margin
-        return "agreement:" + _place_spec(text.removeprefix("agreement:"), folder)
+        return "agreement:" + _place_spec(text.removeprefix("agreement:"), folder, confined)
     if text.startswith("column:"):  # another
         return text
     if text.startswith("table:"):
-        return "table:" + place(text.removeprefix("table:"), folder)
+        return "table:" + place(text.removeprefix("table:"), folder, confined)
     own = re.match(r"([^?:]*\.py)(:.*)?$", text, re.DOTALL)
-    return f"{place(own[1], folder)}{own[2] or ''}" if own else text
+    return f"{place(own[1], folder, confined)}{own[2] or ''}" if own else text
 
 
 def describe(value: Any) -> str:

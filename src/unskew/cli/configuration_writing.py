@@ -15,6 +15,7 @@ from typing import Any
 
 from unskew.cli.configuration import NAME, find_configuration
 from unskew.cli.configuration_keys import SHARED_KEYS
+from unskew.cli.configuration_values import is_below
 from unskew.errors import FileError, InputError
 from unskew.files import check_writable, replace_file
 
@@ -42,10 +43,14 @@ def check_configuration(folder: Path) -> None:
 
 
 def write_configuration(folder: Path, logs: Sequence[str], options: Mapping[str, Any]) -> Path:
-    """Write where a log is (nowhere for standard input), and the options with which it is read, by Python name."""
+    """Write where a log is, and the options with which it is read, by Python name.
+
+    Standard input and a log outside the folder are not named: a file that nobody names may not lead there.
+    """
     file = folder / NAME
     check_configuration(folder)
-    text = format_configuration(logs, options)
+    below = [_seek_below(log, folder) for log in logs]
+    text = format_configuration(["-"] if None in below else [log for log in below if log is not None], options)
     try:
         content = f"{_HEAD.format(zlib.crc32(text.encode()))}\n{text}".encode()
     except UnicodeEncodeError:
@@ -55,6 +60,13 @@ def write_configuration(folder: Path, logs: Sequence[str], options: Mapping[str,
     with replace_file(file) as temporary:
         temporary.write_bytes(content)
     return file
+
+
+def _seek_below(log: str, folder: Path) -> str | None:
+    """A log relative to the folder; None if it is outside."""
+    if Path(log).is_absolute() and Path(log).is_relative_to(folder.absolute()):
+        log = str(Path(log).relative_to(folder.absolute()))
+    return log if is_below(f"./{log}" if log.startswith("~") else log, folder) else None
 
 
 def format_configuration(logs: Sequence[str], options: Mapping[str, Any]) -> str:

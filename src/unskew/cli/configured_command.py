@@ -83,7 +83,7 @@ class ConfiguredCommand(GroupedCommand):
         file = None if no_config else Path(config) if config is not None else find_configuration(Path())
         if file is None:
             return None
-        return read_configuration(file, _configured(ctx, self))
+        return read_configuration(file, _configured(ctx, self), named=config is not None)
 
 
 def _configured(ctx: click.Context, command: click.Command) -> dict[str, click.Command]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -17,12 +18,16 @@ CAUSES = "Recommendations may have moved it, and so may seasons and news: all ar
 """What to say of an item mix that drifted."""
 
 
+_STEERING = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # terminals
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One JSON object on standard output; a number that JSON does not have becomes null."""
     progress().close()
     with writing():
         plain = not is_utf8(sys.stdout.encoding)
-        click.echo(json.dumps(to_json_value(value), ensure_ascii=plain, default=str, allow_nan=False))
+        text = json.dumps(to_json_value(value), ensure_ascii=plain, default=str, allow_nan=False)
+        click.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
 
 
 def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:

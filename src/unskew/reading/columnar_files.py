@@ -1,17 +1,31 @@
-"""Parquet and Arrow files: their columns have types, so that there is nothing to find out."""
+"""Parquet and Arrow files: their columns have types, so that there is nothing to find out.
+
+DuckDB reads past the end of a damaged page of a Parquet file, and takes what it finds there for part of a text. So
+pages of texts are checked before: their checksums, if they have them, and whether texts end where their page does.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+import zlib
+from collections.abc import Hashable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
 from unskew.reading.input_file import InputFile
-from unskew.reading.sql import quote_paths
+from unskew.reading.sql import quote_paths, run_interruptibly
 from unskew.text import tell_damage
+
+_FEW = 100_000  # rows that Arrow reads before a loop is loaded
+_CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "GZIP": "gzip", "BROTLI": "brotli", "UNCOMPRESSED": ""}
+_PLAIN, _BY_DICTIONARY = 0, (2, 8)  # encodings
+_DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
 
 
 def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> str:
@@ -19,6 +33,102 @@ def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: H
     return (
         f"read_parquet({quote_paths([file.path for file in files])}, union_by_name=true, hive_partitioning=false)"
     )
+
+
+def check_pages(path: Path, name: str, columns: Sequence[str]) -> None:
+    """Refuse a Parquet file whose pages are damaged in some columns, as far as that can be told.
+
+    Arrow checks a page as it reads it, which takes as long as reading. It does so for few rows, and for what is
+    packed or encoded in rare ways; of many rows only the lengths of texts are looked at.
+    """
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for group in range(file.num_row_groups):
+                chunks = map(file.metadata.row_group(group).column, range(file.metadata.num_columns))
+                for chunk in chunks:
+                    if chunk.path_in_schema not in columns:
+                        continue
+                    few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
+                    if few or (text and not _are_whole(path, file.schema, chunk)):
+                        file.read_row_group(group, columns=[chunk.path_in_schema], use_threads=False)
+    except FileError:
+        raise
+    except Exception as error:  # whatever damaged bytes lead Arrow to
+        raise FileError(f"cannot read {name}: {tell_damage(error)}") from error
+
+
+def _are_whole(path: Path, schema: Any, chunk: Any) -> bool:
+    """Whether all texts of a chunk end where their page does; False as well if that cannot be told."""
+    from unskew.arrays.id_kernels import fills_page
+
+    [column] = [c for c in map(schema.column, range(len(schema.names))) if c.path == chunk.path_in_schema]
+    if column.max_repetition_level or chunk.compression not in _CODECS:
+        return False
+    codec = pa.Codec(_CODECS[chunk.compression]) if _CODECS[chunk.compression] else None
+    for header, body in _list_pages(path, chunk):
+        if 4 in header and zlib.crc32(body) != header[4] & 0xFFFFFFFF:
+            return False
+        details = header.get({_DATA: 5, _DICTIONARY: 7, _DATA_2: 8}.get(header[1], 0), {})
+        encoding = details.get(4 if header[1] == _DATA_2 else 2)
+        if header[1] != _DICTIONARY and encoding in _BY_DICTIONARY:
+            continue
+        if encoding != _PLAIN and not (header[1] == _DICTIONARY and encoding in _BY_DICTIONARY):
+            return False
+        before = details.get(5, 0) + details.get(6, 0) if header[1] == _DATA_2 else 0  # levels, never packed
+        packed, size = body[before:], header[2] - before
+        page = np.frombuffer(codec.decompress(packed, size) if codec else packed, dtype=np.uint8)
+        if header[1] == _DATA and column.max_definition_level:
+            page = page[4 + int.from_bytes(page[:4].tobytes(), "little") :]
+        if not fills_page(page):
+            return False
+    return True
+
+
+def _list_pages(path: Path, chunk: Any) -> Iterator[tuple[dict[int, Any], memoryview]]:
+    """The header and the bytes of each page of a chunk."""
+    start = min(at for at in (chunk.dictionary_page_offset, chunk.data_page_offset) if at)
+    data = memoryview(pa.memory_map(str(path)).read_buffer()).cast("B")  # of which only what is looked at is read
+    at, end = start, start + chunk.total_compressed_size
+    while at < end:
+        header, at = _read_header(data, at)
+        yield header, data[at : at + header[3]]
+        at += header[3]
+
+
+def _read_header(data: memoryview, at: int) -> tuple[dict[int, Any], int]:
+    """The fields of a structure of Thrift in its compact form, by number, and where it ends."""
+    fields: dict[int, Any] = {}
+    number = 0
+    while data[at]:
+        kind, step = data[at] & 15, data[at] >> 4
+        at += 1
+        if not step:
+            step, at = _read_number(data, at)
+            step = (step >> 1 ^ -(step & 1)) - number
+        number += step
+        if kind in (1, 2):
+            fields[number] = kind == 1
+        elif kind in (4, 5, 6):
+            value, at = _read_number(data, at)
+            fields[number] = value >> 1 ^ -(value & 1)
+        elif kind == 8:
+            length, at = _read_number(data, at)
+            at += length
+        elif kind == 12:
+            fields[number], at = _read_header(data, at)
+        else:
+            raise ValueError("the header of a page is damaged")
+    return fields, at + 1
+
+
+def _read_number(data: memoryview, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while True:
+        value |= (data[at] & 127) << shift
+        shift += 7
+        at += 1
+        if data[at - 1] < 128:
+            return value, at
 
 
 def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> pa.Table:
@@ -30,7 +140,7 @@ def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Has
         )
     try:
         table = pa.ipc.open_file(pa.memory_map(str(file.path))).read_all()
-        table.validate(full=True)  # DuckDB would follow a damaged offset anywhere
+        run_interruptibly(lambda: table.validate(full=True))  # DuckDB would follow a damaged offset anywhere
         return table
     except UnicodeDecodeError:
         raise FileError(f"cannot read {file.name}: the name of a column is not UTF-8") from None

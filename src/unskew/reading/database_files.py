@@ -1,11 +1,12 @@
 """SQLite and DuckDB files: one table of a database.
 
 SQLite is read with Python's own library, row by row into a temporary table, each column in the type that all its
-values have. A DuckDB file is attached, read-only. Its views are not read: they may read other files.
+values have. A DuckDB file is attached, read-only. Views are not read: they may read other files, or never end.
 """
 
 from __future__ import annotations
 
+import functools
 import sqlite3
 import zlib
 from collections.abc import Hashable, Iterator, Sequence
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from unskew.errors import ColumnError, FileError
 from unskew.reading.input_file import InputFile, choose_inside
-from unskew.reading.sql import quote_name, quote_text
+from unskew.reading.sql import quote_name, quote_text, run_interruptibly
 from unskew.text import first_line
 
 SQLITE_MAGIC = b"SQLite format 3\0"
@@ -42,18 +43,25 @@ def open_sqlite(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     name = f"sqlite_{zlib.crc32(f'{file.path}?{file.options.table}'.encode()):08x}"
     try:
         with closing(_connect(file)) as database:
-            _refuse_damage(database, file)
-            table = choose_inside(file, _list_sqlite(database), "table")
-            columns = _find_columns(database, table, file)
-            rows = pa.RecordBatchReader.from_batches(
-                pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
-            )
-            connection.register("sqlite_rows", rows)
-            connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
-            connection.unregister("sqlite_rows")
+            copy = functools.partial(_copy_table, database, file, connection, name)
+            run_interruptibly(copy, stops=(database.interrupt, connection.interrupt))
     except sqlite3.Error as error:
         raise FileError(f"cannot read {file.name}: {first_line(error)}") from None
     return name
+
+
+def _copy_table(
+    database: sqlite3.Connection, file: InputFile, connection: duckdb.DuckDBPyConnection, name: str
+) -> None:
+    _refuse_damage(database, file)
+    table = choose_inside(file, _list_sqlite(database), "table")
+    columns = _find_columns(database, table, file)
+    rows = pa.RecordBatchReader.from_batches(
+        pa.schema([(c.name, c.type) for c in columns]), _read_batches(database, table, columns)
+    )
+    connection.register("sqlite_rows", rows)
+    connection.execute(f"CREATE OR REPLACE TEMP TABLE {name} AS SELECT * FROM sqlite_rows")
+    connection.unregister("sqlite_rows")
 
 
 def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], _: Hashable) -> str:
@@ -72,7 +80,7 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
 
 
 def _connect(file: InputFile) -> sqlite3.Connection:
-    """The database, opened so that nothing is ever written to it and its views run no functions of others."""
+    """The database, opened so that nothing is ever written to it and its schema runs no functions of others."""
     database = sqlite3.connect(
         f"file:{quote(str(file.path.absolute()))}?mode=ro", uri=True, check_same_thread=False
     )
@@ -93,7 +101,7 @@ def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
 
 def _list_sqlite(database: sqlite3.Connection) -> list[str]:
     rows = database.execute(
-        "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
     )
     return [row[0] for row in rows]
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from unskew.errors import FileError, option
 from unskew.files import ARROW_MAGIC
-from unskew.reading.columnar_files import open_arrow, open_parquet
+from unskew.reading.columnar_files import check_pages, open_arrow, open_parquet
 from unskew.reading.csv_files import CsvForm, open_csv
 from unskew.reading.database_files import DUCKDB_MAGIC, DUCKDB_MAGIC_AT, SQLITE_MAGIC, open_duckdb, open_sqlite
 from unskew.reading.excel_files import open_excel
@@ -63,6 +63,8 @@ class Format:
     read_schema
         Reads the Arrow schema, which knows zones and categoricals that DuckDB does not. Not needed where
         `open_files` gives an Arrow table.
+    check_columns
+        Refuses a file, given its path, its name and some columns, if these are damaged and DuckDB does not see it.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Format:
     magic_at: int = 0
     form_of: Callable[[InputFile], Hashable | None] = _any_form
     read_schema: Callable[[Path], pa.Schema] | None = None
+    check_columns: Callable[[Path, str, Sequence[str]], None] | None = None
 
 
 PARQUET = Format(
@@ -86,6 +89,7 @@ PARQUET = Format(
     parse_once=False,
     magic=b"PAR1",
     read_schema=pq.read_schema,
+    check_columns=check_pages,
 )
 CSV = Format(
     name="CSV",

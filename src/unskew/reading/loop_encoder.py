@@ -144,17 +144,22 @@ def read_rows(sql: duckdb.DuckDBPyConnection, table: str, waiting: CodedRows) ->
 
     with ThreadPoolExecutor(1) as for_users, ThreadPoolExecutor(1) as for_items:
         begun: list[_CodedBatch] = []
-        for batch in reader:
-            rows += batch.num_rows
-            nulls += [column.null_count for column in batch.columns]
-            user, item = batch.columns[:2]
-            begun.append(
-                _CodedBatch(for_users.submit(users.add, user), for_items.submit(items.add, item), batch.column(2))
-            )
-            if len(begun) > 1:
-                finish(begun.pop(0))
-        for each in begun:
-            finish(each)
+        try:
+            for batch in reader:
+                rows += batch.num_rows
+                nulls += [column.null_count for column in batch.columns]
+                user, item, time = batch.columns
+                begun.append(
+                    _CodedBatch(for_users.submit(users.add, user), for_items.submit(items.add, item), time)
+                )
+                if len(begun) > 1:
+                    finish(begun.pop(0))
+            for each in begun:
+                finish(each)
+        except BaseException:  # an interrupt does not wait for batches that have not begun
+            for pool in (for_users, for_items):
+                pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return CountedRows(users, items, rows, rows - left, (int(nulls[0]), int(nulls[1]), int(nulls[2])), first, last)
 
 

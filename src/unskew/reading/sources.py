@@ -67,6 +67,8 @@ class Part:
         What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
     said
         What it was taken for, where it does not make that clear by itself: "tab-separated text without a header".
+    path
+        Where its bytes are; None for a frame.
     """
 
     name: str
@@ -77,6 +79,7 @@ class Part:
     schema: pa.Schema | None = None
     folders: Mapping[str, str] = field(default_factory=dict)
     said: str = ""
+    path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -101,8 +104,11 @@ class Source:
     frame: Any = None
 
     def narrow(self, columns: Sequence[str]) -> Source:
-        """The same with these columns alone; a frame is converted only now, and only these of it."""
+        """The same with these columns alone: only they are checked and, of a frame, converted."""
         if self.frame is None:
+            for part in self.parts:
+                if part.format is not None and part.format.check_columns is not None and part.path is not None:
+                    part.format.check_columns(part.path, part.name, columns)
             return self
         table = frames.to_arrow(self.frame, list(columns))
         self.connection.register("frame", _without_categoricals(table))
@@ -366,7 +372,7 @@ def _open_file(
         except Exception as error:  # whatever damaged bytes lead Arrow to
             raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
     said = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
-    part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said)
+    part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said, file.path)
     return part, file
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import glob
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -57,11 +59,40 @@ def find_memory_limit(connection: duckdb.DuckDBPyConnection) -> float:
     return float(number) * _BYTES[unit]
 
 
+def run_interruptibly(work: Callable[[], object], stops: Sequence[Callable[[], None]] = ()) -> None:
+    """Do some work in a thread, so that an interrupt is heard at once while a library is busy.
+
+    Then `stops` are called, and the thread gets a moment to end: a library that does not listen is left.
+    """
+    raised: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            work()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(run,), daemon=True)
+    thread.start()
+    try:
+        while thread.is_alive():
+            thread.join(0.1)
+    except KeyboardInterrupt:
+        for stop in stops:
+            stop()
+        thread.join(0.5)
+        raise
+    if raised:
+        raise raised[0]
+
+
 @contextlib.contextmanager
 def translate_errors(name: str) -> Iterator[None]:
     """Turn an error of DuckDB or Arrow into one line about the file called `name`."""
     try:
         yield
+    except FileError:
+        raise
     except duckdb.OutOfMemoryException as error:
         raise FileError(
             f"cannot read {name}: there is too little memory for it",
@@ -71,6 +102,14 @@ def translate_errors(name: str) -> Iterator[None]:
         raise FileError(f"cannot read {name}: {_explain(error)}") from error
     except pa.ArrowException as error:
         raise FileError(f"cannot read {name}: {first_line(error)}") from error
+    except OSError as error:  # of DuckDB, through a stream of Arrow, unless the system gave it a number
+        if error.errno is not None:
+            raise
+        raise FileError(f"cannot read {name}: {first_line(error)}") from error
+    except RuntimeError as error:
+        if str(error) == "Query interrupted":  # what DuckDB makes of an interrupt
+            raise KeyboardInterrupt from None
+        raise
 
 
 def _explain(error: duckdb.Error) -> str:
