@@ -214,7 +214,7 @@ draws_option = grouped_option(
     type=click.IntRange(min=1),
     metavar="N",
     group=Group.INTERVALS,
-    help="Draws to average over if the view is random (thinned or kept).",
+    help="Draws to average over if the view is random (adjusted, thinned or kept).",
 )
 _CHANGE_OPTIONS = [
     baseline_option,

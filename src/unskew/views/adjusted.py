@@ -35,7 +35,14 @@ from unskew.text import count, percent
 from unskew.views.poisson import PoissonRates, fit_poisson
 from unskew.views.production_choice import CANDIDATES, is_alike, is_auto, is_cheap, list_family
 from unskew.views.production_ranks import DEPTH
-from unskew.views.short_windows import MOST_WINDOWS, ShortWindow, cut_windows, label_before, tick_before
+from unskew.views.short_windows import (
+    MOST_WINDOWS,
+    ShortWindow,
+    cut_windows,
+    label_before,
+    tick_after,
+    tick_before,
+)
 from unskew.views.thinning import Thinning
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")
@@ -237,6 +244,7 @@ class _Study:
         place = np.empty(len(log.items), dtype=np.int64)
         place[log.items.order()] = np.arange(len(log.items))
         self.log, self.models, self.last, self.exposed = log.numbered_by_id, models, last, log.exposed
+        self.stop = tick_after(log, last)
         self.n_items, self.span = len(log.items), max(float(log.span[1] - log.span[0]), 1.0)
         self.user, self.item = self.log.entry_users(), self.log.item.astype(np.int64)
         in_time = showings.time <= last
@@ -308,7 +316,7 @@ class _Study:
     ) -> tuple[Any, ...]:
         """The rows of one window, as the fields of `_Learned`; then pairs at the top, unshown and all."""
         known, counts = np.flatnonzero(sizes > 0), now.counts()
-        end = min(window.end, self.last + 1)
+        end = min(window.end, self.stop)
 
         def select(places: Codes, user: Codes, time: Any) -> Codes:
             chosen: Codes = places[(time >= window.start) & (time < window.end) & (sizes[user] > 0)]
@@ -356,8 +364,8 @@ class _Study:
             (is_later & ~is_exposed).astype(np.float64),
             describe(self.had.own[marked[at]]),
             marked[at],
-            (self.last + 1 - shown_at[at]) / self.span,
-            (self.last + 1 - self.shown.time[pairs]) / self.span,
+            (self.stop - shown_at[at]) / self.span,
+            (self.stop - self.shown.time[pairs]) / self.span,
             np.concatenate([self.user[entries], risk // self.n_items]),
             shown_pairs // self.n_items,
             *tops,

@@ -8,7 +8,7 @@ import numpy as np
 
 from unskew.arrays.types import Floats
 
-_PENALTY = 1.0  # on the squares of standardised coefficients: as much as one event says
+_PENALTY = 20.0  # on the squares of standardised coefficients: as much as twenty events say
 _ROUNDS = 100
 _LARGEST_STEP = 2.0
 _LARGEST = 30.0  # logarithm of a rate
@@ -42,7 +42,7 @@ def fit_poisson(
 ) -> PoissonRates:
     """Find rates by Newton's method, with a small penalty on the coefficients.
 
-    The penalised log likelihood is ``sum(events * log(rate) - time * rate) - sum(coefficients ** 2) / 2``, the
+    The penalised log likelihood is ``sum(events * log(rate) - time * rate) - 10 * sum(coefficients ** 2)``, the
     intercept free. Without events the rate is 0. `start` are rates of similar data, from which it is not far.
     """
     mean, scale = features.mean(axis=0), features.std(axis=0)
