@@ -114,7 +114,7 @@ def find_error(view: us.Log, truth: us.Log) -> float:
     return float(np.abs(errors).mean())
 
 
-@pytest.mark.parametrize("name", ["steady", "pre-empting"])
+@pytest.mark.parametrize("name", ["steady", "content"])
 def test_scores_are_closer_to_the_truth_than_without_all_that_was_shown(name: str) -> None:
     errors = []
     for seed in (41, 42):

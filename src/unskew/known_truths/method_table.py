@@ -120,7 +120,7 @@ def _take_view(
             case.log if marked else replace(case.log, exposed=None),
             exposures=case.exposures if view == "adjusted" else None,
             draws=DRAWS,
-            view=view,
+            view=None if view == "adjusted" else view,  # which may be refused: then it is organic
             campaigns=case.windows if dates else (),
             holdout=case.holdout if group else None,
             production=(production or case.require_production()) if needs_production else None,

@@ -8,11 +8,13 @@ become an interaction until the end T with probability
     p = 1 - exp(-hazard * (T - s))          hazard from a Poisson regression on pairs not shown yet
 
 and did become one with probability q, from a second regression on the pairs that were shown. An exposed
-interaction is kept with probability p / q. This needs that not everybody is shown everything; that is checked.
+interaction is kept with probability p / q. This needs that not everybody is shown everything: if the hazard of
+shown pairs is too uncertain, nothing is adjusted.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -52,10 +54,9 @@ _TOP = 30  # of each list, all of whose pairs count
 _OTHERS = 60  # pairs of each user that stand for all further ones
 _MOST = 50_000  # interactions, and pairs that were shown, to learn from
 _LEAST = 50  # interactions without an exposure from which a hazard can be learned
-_SHOWN_RANKS = 10  # in which not everything may have been shown
-_LEAST_UNSHOWN = 0.05  # of the pairs at these ranks
 _BINS = 20  # of probabilities, within which pairs are drawn evenly
 _CELLS = 4_000_000  # of lists in memory at a time
+_MOST_ERROR = 0.3  # of the logarithm of the hazard of a shown pair
 _TINY = 1e-9
 _YOUNG = 0.01  # of the time that the log covers: profiles that are younger are alike
 _ROUNDS = 100
@@ -124,6 +125,13 @@ def plan_adjusted(
     learned = study.learn()
     everybody = np.ones(len(log.users))
     rates = learned.fit(everybody)
+    error = float(np.median(rates.hazard.find_errors(learned.shown)))
+    if error > _MOST_ERROR:
+        raise InputError(
+            f"too few users interacted with items like those shown without being shown them (what they do by "
+            f"themselves is uncertain by {percent(math.expm1(error), 0)})",
+            remedy="the organic view needs none, and a holdout group tells it",
+        )
     keep = learned.find_keep(rates)
 
     def resample(rng: np.random.Generator) -> Floats:
@@ -269,7 +277,6 @@ class _Study:
         marked = np.flatnonzero(self.exposed & (self.log.time <= self.last))
         shown_at = self.shown.find(self.had.own[marked])
         parts: list[tuple[Any, ...]] = []
-        unshown_top, top = 0, 0
         for number, window in enumerate(windows):
             progress().step(number + 1, len(windows), "what people do without being shown it")
             tick = tick_before(self.log, window.start)
@@ -281,18 +288,11 @@ class _Study:
                     fit(model, now)
             sizes = now.sizes()
             parts.append(self._learn_window(now, sizes, window, samples, cases, shown, marked, shown_at))
-            unshown_top, top = unshown_top + parts[-1][-2], top + parts[-1][-1]
         columns = [np.concatenate([part[k] for part in parts]) for k in range(12)] if parts else []
         if not parts or columns[1].sum() < _LEAST:
             raise InputError(
                 f"fewer than {_LEAST} interactions since the first exposure were not shown before",
                 remedy="the organic view needs none",
-            )
-        if unshown_top < _LEAST_UNSHOWN * top:
-            raise InputError(
-                f"{percent(1 - unshown_top / top, 0)} of what models would recommend to users was shown to them, "
-                "so that nothing tells what they would do by themselves",
-                remedy="a holdout group tells it",
             )
         return _Learned(*columns)
 
@@ -314,7 +314,7 @@ class _Study:
         marked: Codes,
         shown_at: Floats,
     ) -> tuple[Any, ...]:
-        """The rows of one window, as the fields of `_Learned`; then pairs at the top, unshown and all."""
+        """The rows of one window, as the fields of `_Learned`."""
         known, counts = np.flatnonzero(sizes > 0), now.counts()
         end = min(window.end, self.stop)
 
@@ -336,10 +336,7 @@ class _Study:
         is_lacking = self.had.find(risk) >= window.start
         risk, stands_for = risk[is_lacking], stands_for[is_lacking]
         shown_time = self.shown.find(risk)
-        ranks = ranked.find_ranks(risk)
-        is_top = ((ranks > 0) & (ranks <= _SHOWN_RANKS)).any(axis=0)
         unshown = shown_time > window.start
-        tops = int((is_top & unshown).sum()), int(is_top.sum())
         risk, stands_for, shown_time = risk[unshown], stands_for[unshown], shown_time[unshown]
         until = np.minimum(np.minimum(shown_time, self.had.find(risk)), end)
         time = (until - window.start) / self.span * stands_for * len(known) / len(sample)
@@ -368,7 +365,6 @@ class _Study:
             (self.stop - self.shown.time[pairs]) / self.span,
             np.concatenate([self.user[entries], risk // self.n_items]),
             shown_pairs // self.n_items,
-            *tops,
         )
 
 

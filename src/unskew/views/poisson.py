@@ -25,16 +25,25 @@ class PoissonRates:
         Of each feature.
     coefficients
         The intercept first.
+    covariance
+        Of the coefficients, as the curvature of the penalised likelihood has it.
     """
 
     mean: Floats
     scale: Floats
     coefficients: Floats
+    covariance: Floats
 
     def predict(self, features: Floats) -> Floats:
         """The rate for each row of features."""
         rates: Floats = np.exp(_score(_standardise(features, self.mean, self.scale), self.coefficients))
         return rates
+
+    def find_errors(self, features: Floats) -> Floats:
+        """The standard error of the logarithm of the rate for each row of features."""
+        rows = _standardise(features, self.mean, self.scale)
+        errors: Floats = np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))
+        return errors
 
 
 def fit_poisson(
@@ -52,7 +61,7 @@ def fit_poisson(
     total = float(events.sum())
     if total <= 0:
         coefficients[0] = -np.inf
-        return PoissonRates(mean, scale, coefficients)
+        return PoissonRates(mean, scale, coefficients, np.full((len(coefficients),) * 2, np.inf))
     coefficients[0] = np.log(total / time.sum())
     if start is not None and np.isfinite(start.coefficients[0]):
         coefficients = start.coefficients
@@ -67,7 +76,8 @@ def fit_poisson(
         coefficients = coefficients + step * min(1.0, _LARGEST_STEP / max(largest, _CLOSE))
         if largest < _CLOSE:
             break
-    return PoissonRates(mean, scale, coefficients)
+    covariance: Floats = np.linalg.inv(curvature).astype(np.float64)
+    return PoissonRates(mean, scale, coefficients, covariance)
 
 
 def _standardise(features: Floats, mean: Floats, scale: Floats) -> Floats:
