@@ -202,6 +202,8 @@ def test_a_decided_page_asks_for_nothing(plain: Report) -> None:
 @pytest.mark.parametrize(
     ("more", "request_text"),
     [
+        ({"next_steps": (f"{COMMAND} --campaign 330:350 --campaign 430:450",)}, CAMPAIGNS),
+        ({"next_steps": (f"{COMMAND} --campaign 330:350",), "reason": "This was a quick look"}, FULL_CHECK),
         ({"next_steps": (f"{COMMAND} --folds 5",)}, FOLDS),
         ({"next_steps": (f"{COMMAND} --after 2024-08-01",)}, LATER),
         ({"next_steps": ("unskew evaluate log.csv -r knn --reference 300",), "since": None}, REFERENCE),

@@ -115,12 +115,12 @@ def _take_view(
 
     def make(case: Case, compared: Mapping[str, Recommender]) -> list[Log]:
         needs_production = view in ("thinned", "kept")
-        marked = exposures and view != "adjusted"
+        adjusts = view == "adjusted"
         return take_draws(
-            case.log if marked else replace(case.log, exposed=None),
-            exposures=case.exposures if view == "adjusted" else None,
+            case.log if exposures and not adjusts else replace(case.log, exposed=None),
+            exposures=case.exposures if adjusts else None,
             draws=DRAWS,
-            view=view,
+            view=None if adjusts else view,  # by default, so that `organic` replaces what is impossible
             campaigns=case.windows if dates else (),
             holdout=case.holdout if group else None,
             production=(production or case.require_production()) if needs_production else None,
