@@ -57,6 +57,7 @@ from .recommend.knn import ItemKNN as ItemKNN
 from .recommend.matrix_model import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
+from .views.adjusted import adjusted as adjusted
 from .views.excess import Excess as Excess
 from .views.excess import excess as excess
 from .views.kept import kept as kept

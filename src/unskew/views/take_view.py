@@ -103,7 +103,7 @@ def take_view(
     >>> world = us.simulate(users=500, items=200, seed=1)
     >>> log = us.read_log(world.tables["log"])
     >>> us.take_view(log, exposures=world.exposures).view
-    'organic'
+    'adjusted'
     >>> us.take_view(log, campaigns=["330:350", "430:450"]).view_report.reason
     'it is known when something was recommended'
     """
