@@ -338,3 +338,14 @@ def test_the_verdict_is_on_the_first_screen(
             assert page.locator(".facts").nth(0).bounding_box()["y"] < 700
             assert page.locator("text=What would settle it").nth(0).bounding_box()["y"] < 900
         seen.require_quiet()
+
+
+def test_several_verdicts_fit_on_a_phone(plain: Report, browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    verdicts = [_verdict(BETTER, "ease"), _verdict(UNDECIDED, "knn?similarity=cooccurrence&neighbours=50")]
+    replace(plain, verdict_plan=Ready([*verdicts, _verdict(EVEN, "b")])).save(path)
+    with visit(browser, path, width=390) as seen:
+        table = seen.page.locator(".verdict .scroll")
+        assert table.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+        assert "+3.0 to +7.0" in table.inner_text().replace("\N{NO-BREAK SPACE}", " ")
+        seen.require_quiet()
