@@ -214,11 +214,11 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
     ("more", "message"),
     [
         (["--resume"], "--resume continues a file: give it with -o"),
-        (["--probabilities", "p.parquet"], "--probabilities needs --items"),
+        (["--probabilities", "p.parquet"], "--probabilities needs --follow"),
         (["--probabilities", "p.parquet", "--follow", "1"], "the file of the rows: give that with -o"),
         (["--sample", "99999999999"], "at most 100000000"),
         (["--reference", "10000"], "the reference 10000 is after the last date, 95: say where"),
-        (["--follow", "1,999"], "items: the log has no item 999"),
+        (["--follow", "1,999"], "--follow: the log has no item 999"),
         (["--follow", "one"], "--follow is 'one': the items of this log are int64"),
         (["--follow", "1", "--resume", "-o", "t.parquet"], "of their probabilities: give it with --probabilities"),
         (["-o", "no/folder/t.parquet"], "the folder no/folder does not exist"),

@@ -17,7 +17,8 @@ from unskew.cli import main
 
 PRODUCTION = "knn?neighbours=20&similarity=cooccurrence&exact=false"
 KNOWN = {
-    "organic": ["--exposures", "exposures.parquet"],
+    "organic": ["--exposures", "exposures.parquet", "--view", "organic"],
+    "adjusted": ["--exposures", "exposures.parquet"],
     "outside": ["--campaign", "330:350", "--campaign", "430:450"],
     "thinned": ["--holdout", "holdout.parquet", "--production", PRODUCTION],
     "kept": ["--exposures", "exposures.parquet", "--holdout", "holdout.parquet", "--production", PRODUCTION],
@@ -94,14 +95,14 @@ def test_scores_are_those_of_the_view(run: Run, folder: Path) -> None:
     [["--exposures", "exposures.parquet"], ["--exposures", "abc.parquet?user=a&item=b&time=c"]],
 )
 def test_exposures_and_a_column_of_marks_say_the_same(run: Run, options: list[str]) -> None:
-    command = ["evaluate", "log.parquet", "--at", "480", "-r", "knn", "--json"]
+    command = ["evaluate", "log.parquet", "--at", "480", "-r", "knn", "--view", "organic", "--json"]
     marks, table = (json.loads(run(*command, *known).stdout) for known in (["--exposed", "exposed"], options))
     assert marks["scores"] == table["scores"]
     assert marks["view"] == table["view"]
 
 
 def test_exposures_without_a_time_are_dropped_if_asked_for(run: Run) -> None:
-    whole = run("drift", "plain.parquet", *DATED, *KNOWN["organic"], "--json").stdout
+    whole = run("drift", "plain.parquet", *DATED, *KNOWN["adjusted"], "--json").stdout
     gaps = run("drift", "plain.parquet", *DATED, "--exposures", "gaps.parquet", "--drop-nulls", "--json").stdout
     assert gaps == whole
 

@@ -62,7 +62,7 @@ def test_production_is_found() -> None:
     assert found.value == pytest.approx(exposed_share(world, [(330, 350)]), abs=0.12)
     view = us.thinned(world.log, "auto", campaigns="330:350")
     assert view.view_report is not None
-    assert "the stand-in for production is knn?similarity=cosine" in view.view_report.notes[0]
+    assert "the stand-in for production is knn (similarity cosine)" in view.view_report.notes[0]
 
 
 def tally_of(suspect: dict[int, float], usual: dict[int, float], blocks: int = 4) -> Tally:
@@ -124,7 +124,7 @@ def test_intervals_follow_the_seed() -> None:
 
 def test_windows_without_anyone_who_could_be_shown_something_are_refused() -> None:
     log = us.read_log({"user": [1, 2, 3], "item": [1, 2, 3], "time": [1, 2, 9]})
-    with pytest.raises(us.EmptyError, match="by users who had a profile"):
+    with pytest.raises(us.EmptyError, match="users who had a profile when these windows began had no interactions"):
         us.excess(log, "popular", campaigns="9:")
 
 

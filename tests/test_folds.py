@@ -117,7 +117,7 @@ def test_scores_of_different_kinds_are_not_compared() -> None:
     assert not found.comparable
     assert np.isnan([found.difference, found.low, found.high, found.p, found.p_holm]).all()
     assert "not comparable" in str(found)
-    assert "the model still contains it" in str(found)
+    assert "the profile does not contain the pair, but the model does" in str(found)
     like = us.report(LOG, ["popular", "ease?l2=2"], at=9, folds=3).comparisons[0]
     assert like.comparable
     assert like.held_out == ("folds", "folds")

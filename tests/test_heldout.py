@@ -284,5 +284,5 @@ def test_in_a_time_split_the_profile_of_then_is_what_is_seen() -> None:
 
 def test_a_time_split_in_which_only_newcomers_took_something_is_refused() -> None:
     log = log_of([("a", 0, 0), ("b", 1, 5)])
-    with pytest.raises(EmptyError, match="nobody who had a profile at 2 took anything between then and 5"):
+    with pytest.raises(EmptyError, match="no user with a profile at 2 has an interaction between then and 5"):
         SplitRule(2).split(log.at(5))

@@ -391,7 +391,7 @@ def test_it_can_be_read_by_people(log: us.Log) -> None:
     assert shown[1].startswith("  Score(constant:i0,i1, hit@5 at 4, raw: 0.")
     assert "the score " in shown[7]
     assert " from the item mix, " in shown[7]
-    assert shown[-1].startswith("  constant:i0,i1 minus popular, hit@5, weighted: ")
+    assert shown[-1].startswith("  constant:i0,i1 minus popular, hit@5, re-weighted: ")
     assert shown[-1].endswith(" (Holm); p does not account for bias in the log, which exposures would remove)")
     assert all(len(line) < 400 and line.isprintable() for line in shown)
     assert repr(us.report(log, "popular", at=NOW)).startswith("Report(at 9\n  Score(popular, hit@5 at 9, raw: ")
@@ -406,7 +406,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"refit": -1, "reference": BEFORE}, "refit is -1, but must be a whole number of at least 0"),
     ({"refit": 5, "reference": BEFORE, "sample": 50}, "refit needs every pair: leave out sample"),
     ({"by": "land", "sample": 50}, "by needs every pair: leave out sample"),
-    ({"leave_out": 2, "after": 7}, "leave_out takes items out of profiles, but with after none is taken"),
+    ({"leave_out": 2, "after": 7}, "leave_out holds out several items of a profile at a time, but after does not hold out from profiles"),
     ({"leave_out": 0}, "leave_out is 0"),
     ({"sample": 0}, "sample is 0"),
     ({"seed": -1}, "seed is -1"),

@@ -42,10 +42,10 @@ def fill_in(world: us.World, known: dict[str, Any]) -> dict[str, Any]:
         ({"campaigns": "320:"}, "thinned"),
         ({"campaigns": SHORT, "holdout": HOLDOUT}, "outside"),
         ({"holdout": HOLDOUT, "production": PRODUCTION}, "thinned"),
-        ({"exposures": EXPOSURES}, "organic"),
-        ({"exposures": EXPOSURES, "campaigns": SHORT}, "organic"),
-        ({"exposures": EXPOSURES, "production": PRODUCTION}, "organic"),
-        ({"exposures": EXPOSURES, "holdout": HOLDOUT}, "organic"),
+        ({"exposures": EXPOSURES}, "adjusted"),
+        ({"exposures": EXPOSURES, "campaigns": SHORT}, "adjusted"),
+        ({"exposures": EXPOSURES, "production": PRODUCTION}, "adjusted"),
+        ({"exposures": EXPOSURES, "holdout": HOLDOUT}, "adjusted"),
         ({"exposures": EXPOSURES, "holdout": HOLDOUT, "production": PRODUCTION}, "kept"),
     ],
 )
@@ -66,12 +66,13 @@ def test_the_best_view_that_knowledge_allows_is_taken(
     ("known", "view", "missing"),
     [
         ({}, "organic", "exposures: give exposures or exposed"),
+        ({}, "adjusted", "to know who was shown what when, on a local log without removals: give exposures"),
         ({"holdout": HOLDOUT, "production": PRODUCTION}, "kept", "exposures: give exposures or exposed"),
         ({}, "outside", "to know when something was recommended: give campaigns"),
         ({"campaigns": SHORT}, "thinned", "a model of production: give production"),
         ({"production": PRODUCTION}, "thinned", "a holdout group, or to know when"),
         ({"exposures": EXPOSURES, "production": PRODUCTION}, "kept", "a holdout group: give holdout"),
-        ({}, "thined", "must be one of all, organic, outside, thinned, kept"),
+        ({}, "thined", "must be one of all, organic, adjusted, outside, thinned, kept"),
     ],
 )
 def test_a_view_for_which_something_is_missing_is_refused(

@@ -202,6 +202,8 @@ def test_a_decided_page_asks_for_nothing(plain: Report) -> None:
 @pytest.mark.parametrize(
     ("more", "request_text"),
     [
+        ({"next_steps": (f"{COMMAND} --campaign 330:350 --campaign 430:450",)}, CAMPAIGNS),
+        ({"next_steps": (f"{COMMAND} --campaign 330:350",), "reason": "This was a quick look"}, FULL_CHECK),
         ({"next_steps": (f"{COMMAND} --folds 5",)}, FOLDS),
         ({"next_steps": (f"{COMMAND} --after 2024-08-01",)}, LATER),
         ({"next_steps": ("unskew evaluate log.csv -r knn --reference 300",), "since": None}, REFERENCE),
@@ -335,4 +337,15 @@ def test_the_verdict_is_on_the_first_screen(
         if width == 1000:
             assert page.locator(".facts").nth(0).bounding_box()["y"] < 700
             assert page.locator("text=What would settle it").nth(0).bounding_box()["y"] < 900
+        seen.require_quiet()
+
+
+def test_several_verdicts_fit_on_a_phone(plain: Report, browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    verdicts = [_verdict(BETTER, "ease"), _verdict(UNDECIDED, "knn?similarity=cooccurrence&neighbours=50")]
+    replace(plain, verdict_plan=Ready([*verdicts, _verdict(EVEN, "b")])).save(path)
+    with visit(browser, path, width=390) as seen:
+        table = seen.page.locator(".verdict .scroll")
+        assert table.evaluate("e => e.scrollWidth - e.clientWidth") == 0
+        assert "+3.0 to +7.0" in table.inner_text().replace("\N{NO-BREAK SPACE}", " ")
         seen.require_quiet()

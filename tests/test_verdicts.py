@@ -199,7 +199,7 @@ def test_a_verdict_has_what_the_contract_names() -> None:
     assert verdict.conditional
     assert str(REFERENCE) in verdict.assumption
     stand_ins = {scenario.name.partition(" over ")[2] for scenario in verdict.scenarios[1:]}
-    assert stand_ins == {*FEW, "knn"}
+    assert stand_ins == {"popular", "knn (similarity cooccurrence)", "knn"}
     weighted = next(c for c in report.comparisons if c.weighting == "weighted")
     difference = verdict.as_logged.difference
     assert (difference.value, difference.low, difference.high) == (

@@ -115,12 +115,13 @@ def _take_view(
 
     def make(case: Case, compared: Mapping[str, Recommender]) -> list[Log]:
         needs_production = view in ("thinned", "kept")
-        marked = exposures and view != "adjusted"
+        is_adjusted = view == "adjusted"
+        table = case.exposures if is_adjusted and case.shown else None
         return take_draws(
-            case.log if marked else replace(case.log, exposed=None),
-            exposures=case.exposures if view == "adjusted" else None,
+            case.log if exposures and table is None else replace(case.log, exposed=None),
+            exposures=table,
             draws=DRAWS,
-            view=None if view == "adjusted" else view,  # which may be refused: then it is organic
+            view=None if is_adjusted else view,  # by default, so that `organic` replaces what is impossible
             campaigns=case.windows if dates else (),
             holdout=case.holdout if group else None,
             production=(production or case.require_production()) if needs_production else None,

@@ -193,10 +193,10 @@ def _make_requests(verdicts: Sequence[Verdict]) -> list[Section]:
 
 
 def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
-    several = len(verdicts) > 1
+    several, baselines = len(verdicts) > 1, {verdict.baseline for verdict in verdicts}
     ranges = [
         {
-            "name": _name(verdict) if several else "",
+            "name": _name_in_chart(verdict, len(baselines)) if several else "",
             "low": 100 * verdict.low,
             "high": 100 * verdict.high,
             "tone": TONES[verdict.decision],
@@ -219,7 +219,6 @@ def _draw_ranges(verdicts: Sequence[Verdict]) -> Any:
         for scenario in verdict.scenarios
         if not math.isnan(scenario.difference.low)
     ]
-    baselines = {verdict.baseline for verdict in verdicts}
     baseline, candidate = show_name(verdicts[0].baseline, 20), show_name(verdicts[0].recommender, 20)
     left, right = f"← {baseline} ahead", f"{candidate} ahead →"
     if several:
@@ -237,6 +236,11 @@ def _write_scenario(verdict: Verdict, k: int) -> list[str]:
     difference = scenario.difference
     figures = ["–" if math.isnan(v) else _points(v) for v in (difference.value, difference.low, difference.high)]
     return [scenario.name, share, *figures, "yes" if any(scenario is c for c in list_counted(verdict)) else "no"]
+
+
+def _name_in_chart(verdict: Verdict, baselines: int) -> str:
+    """With one baseline, the sides of the chart name it."""
+    return show_name(verdict.recommender, 24) if baselines == 1 else _name(verdict)
 
 
 def _name(verdict: Verdict, *, several: bool = False) -> str:

@@ -173,10 +173,12 @@ def _explain_step(command: str, verdict: Verdict) -> str:
     """What the person who runs a command needs for it."""
     if verdict.since is None and re.search(r" --reference \S+$", command):
         return REFERENCE
+    if "quick look" in verdict.reason:
+        return FULL_CHECK
     endings = {
         r" --exposures shown\.parquet$": EXPOSURES,
         r" --holdout never_shown\.csv( --production auto)?$": HOLDOUT,
-        r" --campaign START:END$": CAMPAIGNS,
+        r" --campaign \S+$": CAMPAIGNS,
         r" --folds \d+$": FOLDS,
         r" --after \S+$|[?&]from=": LATER,
     }

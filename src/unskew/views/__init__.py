@@ -1,6 +1,7 @@
 """Views of a log: a `Log` in, a `Log` out, so that whatever works on a log works on a view of it.
 
 - `organic`: without what was exposed
+- `adjusted`: exposed interactions kept as often as they would have happened anyway, by rates from `poisson`
 - `outside`: without what was taken in windows of time
 - `take_view`: the best view that what is known allows
 - `thinned`: what was taken in windows thinned to what is usual; `kept`: the same of what was exposed

@@ -51,7 +51,7 @@ def find_leftover(
     first = view.axis.show(since)
     times = _list_outside(windows, since, until)
     if sum(time.end - time.start for time in times) <= (1 - _COVERED) * (until - since):
-        return False, f"not tested: the windows leave too little of the time since {first}"
+        return False, f"not tested, because the windows leave too little of the time since {first}"
 
     def measure() -> InducedShare:
         contrast = find_contrast_since(view, times, until)
@@ -82,9 +82,9 @@ def find_leftover_of(
     """
     first = view.axis.show(since)
     if traits_of(model).external:
-        return False, "not tested: its lists are external"
+        return False, "not tested, because its lists are external"
     if not is_cheap(model, view):
-        return False, "not tested: it takes too long to fit it once for each window"
+        return False, "not tested, because it takes too long to fit it once for each window"
 
     def measure() -> InducedShare:
         times = _list_outside(windows, since, until)
@@ -120,7 +120,7 @@ def _try(
     measure: Callable[[], InducedShare], first: Any, *, needs_placebo: bool = True
 ) -> tuple[InducedShare | None, str]:
     """An induced share, or None and why there is none that could be trusted."""
-    nothing = f"not tested: the log has too little time or too few interactions before {first}"
+    nothing = f"not tested, because the log has too little time or too few interactions before {first}"
     try:
         with warnings.catch_warnings():  # what a test warns of was said when the view was made
             warnings.simplefilter("ignore", UnskewWarning)
@@ -128,11 +128,11 @@ def _try(
     except EmptyError:
         return None, nothing
     except UnskewError as error:
-        return None, f"not tested: {first_line(error)}"
+        return None, f"not tested, because {first_line(error)}"
     if math.isnan(share.low) or share.pairs < LEAST_PAIRS or (needs_placebo and share.placebo is None):
         return None, nothing
     if share.placebo is not None and not share.placebo.is_passed:
-        return None, f"not tested: {share.placebo}"
+        return None, str(share.placebo)
     return share, ""
 
 
@@ -140,14 +140,20 @@ def _judge(share: InducedShare, first: Any, usual: str = "the time before") -> t
     """Whether what is left has neither too much nor too little of what was recommended, and that for certain."""
     limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
     if share.is_sign:
-        return False, f"failed: recommendations caused about {limits} of the interactions left since {first}"
+        return (
+            False,
+            f"failed, because recommendations caused about {limits} of the interactions left since {first}",
+        )
     if share.high < 0:
         missing = f"{percent(-share.value, 0)} [{-100 * share.high:.0f}, {-100 * share.low:.0f}]"
-        return False, f"failed: about {missing} of what people did by themselves since {first} was dropped too"
+        return (
+            False,
+            f"failed, because about {missing} of what people did by themselves since {first} was dropped too",
+        )
     is_noisy = share.high >= LIMIT or share.low <= -LIMIT
     if is_noisy or abs(share.value) > _LARGEST:
         problem = f"too noisy to exclude {percent(LIMIT, 0)}" if is_noisy else "too much to be sure"
-        return False, f"not tested: what is left since {first} differs by {limits} from {usual}, {problem}"
+        return False, f"not tested, because what is left since {first} differs by {limits} from {usual}, {problem}"
     return True, f"what is left since {first} differs by {limits} from {usual}"
 
 

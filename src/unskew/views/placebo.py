@@ -93,12 +93,12 @@ class Placebo:
         share = f"{100 * self.value:.0f} % [{100 * self.low:.0f}, {100 * self.high:.0f}]"
         where = f"before the first window ({len(self.values)} placebo campaigns)"
         if self.is_passed:
-            return f"placebo test passed: {share} {where}, subtracted"
+            return f"placebo test passed, with {share} {where}, subtracted"
         if self.pairs < LEAST_PAIRS:
-            return f"placebo test impossible: the models rank only {self.pairs} interactions {where}"
+            return f"placebo test impossible, because the models rank only {self.pairs} interactions {where}"
         if self.low >= LIMIT or self.high <= -LIMIT:
-            return f"placebo test failed: {share} {where}, when nothing was recommended"
-        return f"placebo test too noisy: {share} {where}, which cannot exclude {percent(LIMIT, 0)}"
+            return f"placebo test failed, with {share} {where}, when nothing was recommended"
+        return f"placebo test too noisy, with {share} {where}, which cannot exclude {percent(LIMIT, 0)}"
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON has it."""

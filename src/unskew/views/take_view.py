@@ -103,7 +103,7 @@ def take_view(
     >>> world = us.simulate(users=500, items=200, seed=1)
     >>> log = us.read_log(world.tables["log"])
     >>> us.take_view(log, exposures=world.exposures).view
-    'organic'
+    'adjusted'
     >>> us.take_view(log, campaigns=["330:350", "430:450"]).view_report.reason
     'it is known when something was recommended'
     """
@@ -423,12 +423,12 @@ class _Known:
             yield "a model of production (or 'auto') would allow using the holdout group"
         if view == "outside" and self.production is None:
             yield "a model of production (or 'auto') would allow keeping what people usually do in these windows"
-        if view == "organic" and self.holdout is None:
+        if view in ("organic", "adjusted") and self.holdout is None:
             yield (
                 "a holdout group (users who are never shown anything) and a model of production would tell how "
                 "many of the exposed interactions would have happened anyway"
             )
-        if view == "organic" and self.holdout is not None and self.production is None:
+        if view in ("organic", "adjusted") and self.holdout is not None and self.production is None:
             yield (
                 "the holdout group needs a model of production (or 'auto') to tell how many of the exposed "
                 "interactions would have happened anyway"
