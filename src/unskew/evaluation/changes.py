@@ -441,5 +441,6 @@ def _find_units(one: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str
         units["baseline_weighted"] = Units.of(one.baseline, metric, weights)
     units["reduced"] = units["weighted" if one.baseline is None else "baseline_weighted"]
     if one.reduced is not None and one.is_cut:
-        units["reduced"] = Units.of(one.reduced[0], metric, one.reduced[1])
+        ranks, fitted = one.reduced  # who was there then, the cut log does not know
+        units["reduced"] = Units.of(ranks, metric, fitted.apply(ranks.snapshot, then.snapshot))
     return units

@@ -509,7 +509,7 @@ class _Evaluation:
         if self.weights is None:
             return changes
         for split in self.splits:
-            reduced = [None] if quick else self._reduce(split)
+            reduced = [None] if quick else self.reduced[split.scored.recommender]
             for metric in self.pair_metrics:
                 several = [
                     explain_split(replace(split, reduced=each), self.weights, metric, self.level, again)
@@ -518,25 +518,30 @@ class _Evaluation:
                 changes.append(average_parts(several, CUT_PARTS) if len(several) > 1 else several[0])
         return changes
 
-    def _reduce(self, split: Split) -> Sequence[tuple[HeldOutRanks, ItemWeights] | None]:
-        """What a split is about, scored on profiles cut to the size of then: once for each of the draws."""
+    @cached_property
+    def reduced(self) -> dict[str, Sequence[tuple[HeldOutRanks, ItemWeights] | None]]:
+        """Whom changes are about, scored on profiles cut to the size of then; lists, as they are on whole ones."""
         assert self.weights is not None
-        name = split.scored.recommender
-        model = {**self.models, **(self.baseline or {})}[name]
-        traits = traits_of(model)
-        if traits.constant or traits.external:
-            return [(split.scored, self.weights)]
+        assert self.split_before is not None
+        scored = {split.scored.recommender: split.scored for split in self.splits}
+        models = {name: m for name, m in {**self.models, **(self.baseline or {})}.items() if name in scored}
+        models = {name: m for name, m in models.items() if not (traits_of(m).constant or traits_of(m).external)}
+        cut_ranks: list[tuple[HeldOutRanks, ItemWeights]] = []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnskewWarning)  # what is worth a warning is so of whole profiles too
             try:
-                reduced = [
-                    (self._rank({name: model}, cut.split, [cut.weights])[0], cut.weights)
-                    for cut in self.cuts
-                    if cut.weights is not None
-                ]
+                for cut in self.cuts if models else ():
+                    assert cut.weights is not None
+                    weighting = cut.weights.apply(cut.split.pairs, self.split_before.pairs)
+                    cut_ranks += [(ranks, cut.weights) for ranks in self._rank(models, cut.split, [weighting])]
             except EmptyError:  # too few users are left
-                return [None]
-        return reduced or [(split.scored, self.weights)]
+                return {
+                    name: [None if name in models else (ranks, self.weights)] for name, ranks in scored.items()
+                }
+        return {
+            name: [each for each in cut_ranks if each[0].recommender == name] or [(ranks, self.weights)]
+            for name, ranks in scored.items()
+        }
 
     @cached_property
     def cuts(self) -> list[_Evaluation]:

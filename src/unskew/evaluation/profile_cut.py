@@ -26,7 +26,7 @@ def cut_to_size(now: HeldOutSplit, then: HeldOutSplit, *, seed: Sequence[int], b
     sizes, sizes_then = known.sizes(), np.sort(then.known.sizes())[::-1]
     turn = rng.permutation(len(sizes)) + len(sizes) * (sizes == 0)
     if both:
-        turn[find_users(then.known, then.known.sizes() > 0, known)] -= len(sizes)
+        turn[find_users(then.known, then.known.sizes() > 0, known) & (sizes > 0)] -= len(sizes)
     drawn = np.sort(np.argsort(turn)[: min(np.count_nonzero(sizes), np.count_nonzero(sizes_then))])
     drawn = drawn[np.argsort(-sizes[drawn], kind="stable")]
     limits = np.zeros_like(sizes)
