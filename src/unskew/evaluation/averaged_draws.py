@@ -118,12 +118,8 @@ def _average_changes(changes: Sequence[Change]) -> Change:
 
 
 def average_parts(changes: Sequence[Change], names: Iterable[str]) -> Change:
-    """The first of several changes with the means of some of their parts, and the largest bound.
-
-    A part that only some of them have is 0 in the others.
-    """
-    bounds = [change.bound for change in changes if change.bound is not None]
-    averaged: Any = {"bound": max(bounds, default=None)}
+    """The first of several changes with the means of some of their parts; what only some of them have is 0 else."""
+    averaged: Any = {}
     for name in names:
         parts = [getattr(change, name) for change in changes]
         if any(part is not None for part in parts):

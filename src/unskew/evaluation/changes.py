@@ -101,8 +101,8 @@ class Change:
     item_mix_baseline
         What the item mix explains if it is measured on the baseline: the order of the parts is a choice.
     bound
-        By how much the score of a constant list can still be off under these weights, or under those of the cut
-        profiles if that is more, in units of the metric; None if the metric has no limits.
+        By how much the score of a constant list can still be off under these weights, in units of the metric;
+        None if the metric has no limits.
     bound_holds
         Whether `unexplained` is about a constant list, so that the bound is about it.
     comparable
@@ -360,7 +360,6 @@ def explain_split(
         parts[name] = _find_part(signs, units, repeats, places, level) if one.is_comparable else NOTHING
     other = one.baseline is not None or now.recommender != then.recommender
     limits = wanted.highest - wanted.lowest
-    bound = max(weights.bound, one.reduced[1].bound if one.reduced else 0.0)
     return Change(
         recommender=now.recommender,
         baseline=then.recommender if other else None,
@@ -376,7 +375,7 @@ def explain_split(
         algorithm=parts.get("algorithm"),
         unexplained=parts["unexplained"],
         item_mix_baseline=parts.get("item_mix_baseline"),
-        bound=bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
+        bound=weights.bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
         bound_holds=then.constant and (not other or one.baseline is not None),
         comparable=one.is_comparable,
         held_out=(now.held_out.kind, then.held_out.kind),
