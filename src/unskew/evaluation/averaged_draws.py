@@ -118,7 +118,7 @@ def _average_changes(changes: Sequence[Change]) -> Change:
 
 
 def average_parts(changes: Sequence[Change], names: Iterable[str]) -> Change:
-    """The first of several changes with the means of some of their parts; what only some of them have is 0 else."""
+    """The first of several changes with the means of some parts; where a change lacks a part, it counts as 0."""
     averaged: Any = {}
     for name in names:
         parts = [getattr(change, name) for change in changes]
