@@ -59,8 +59,11 @@ def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: 
         assert score.low <= score.value <= score.high
     for k, change in enumerate(found.changes):
         assert change.change.value == pytest.approx(mean(report.changes[k].change.value for report in alone))
-        parts = change.users_excluded.value + change.item_mix.value + change.unexplained.value
-        assert change.change.value == pytest.approx(parts)
+        whole, *parts = (part.value for part in change.parts().values())
+        assert whole == pytest.approx(sum(parts))
+        more = [report.changes[k].more_data for report in alone]
+        assert change.more_data is not None
+        assert change.more_data.value == pytest.approx(mean(part.value for part in more if part is not None))
     for k, comparison in enumerate(found.comparisons):
         differences = [report.comparisons[k].difference for report in alone]
         assert comparison.difference == pytest.approx(mean(differences))

@@ -350,6 +350,8 @@ def test_a_change_in_words_names_every_part() -> None:
     against = replace(CHANGE, baseline="knn", algorithm=Part(0.02, 0.01, 0.03))
     assert str(against).startswith("popular at 2024-09-01 against knn at 2024-03-01, hit@5: ")
     assert "+2.00 [+1.00, +3.00] from the algorithm, +1.00" in str(against)
+    grown = str(replace(CHANGE, more_data=Part(0.041, 0.03, 0.05)))
+    assert "+20.00 from the item mix, +4.10 from more data, +1.00 [-0.50, +2.50] unexplained" in grown
     alone = str(replace(CHANGE, baseline="table"))
     assert "from the algorithm and all else (table has no lists that are valid now)" in alone
 
@@ -392,3 +394,8 @@ def test_the_json_of_a_change_has_the_parts_that_were_agreed() -> None:
         None,
     )
     assert told["item_mix"] == {"value": 0.2, "low": 0.19, "high": 0.21}
+    assert told["more_data"] is None
+    grown = replace(CHANGE, more_data=Part(0.04, 0.03, 0.05)).to_dict()
+    assert grown["more_data"] == {"value": 0.04, "low": 0.03, "high": 0.05}
+    keys = list(grown)
+    assert keys[keys.index("item_mix") :][:4] == ["item_mix", "more_data", "algorithm", "unexplained"]

@@ -20,6 +20,7 @@ from unskew.data.split_rule import SplitRule
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
 from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.profile_cut import CUTS
 from unskew.recommend.contract import Batch
 
 BEFORE, NOW = 4, 9
@@ -89,7 +90,7 @@ def assert_same_fit(one: us.ItemWeights | None, other: us.ItemWeights) -> None:
 @pytest.mark.parametrize("options", [{}, {"leave_out": 2}, {"sample": 150, "seed": 3}, {"level": 0.8}])
 @pytest.mark.filterwarnings("ignore:.*leave_out")
 def test_it_has_what_the_steps_give_one_by_one(log: us.Log, options: dict[str, Any]) -> None:
-    found = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, **options)
+    found = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, quick=True, **options)
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
     assert_same_fit(found.weights, weights)
@@ -183,8 +184,9 @@ def test_the_bound_of_weights_of_another_date_does_not_hold(log: us.Log) -> None
 )
 def test_weights_are_fitted_by_the_options_given_whole_or_by_name(log: us.Log, fit: dict[str, Any]) -> None:
     weights = us.fit_weights(log.at(NOW), log.at(BEFORE), **fit)
-    by_name = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, **fit)
-    whole = us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, options=us.FitOptions(**fit))
+    asked: dict[str, Any] = {"at": NOW, "reference": BEFORE, "metric": METRICS, "quick": True}
+    by_name = us.report(log, MODELS, **asked, **fit)
+    whole = us.report(log, MODELS, **asked, options=us.FitOptions(**fit))
     for found in (by_name, whole):
         assert_same_fit(found.weights, weights)
         least = fit.get("min_items", 1)
@@ -234,15 +236,19 @@ def test_every_recommender_is_fitted_once_at_each_date(log: us.Log) -> None:
             return self.model.recommend(profiles, k)
 
     model = Counted()
-    us.report(log, model, at=NOW, reference=BEFORE, metric=METRICS, by="land", refit=2)
+    options: dict[str, Any] = {"at": NOW, "reference": BEFORE, "metric": METRICS, "by": "land", "refit": 2}
+    us.report(log, model, quick=True, **options)
     assert sorted(model.fitted) == [0, BEFORE, NOW]
+    model = Counted()
+    us.report(log, model, **options)
+    assert sorted(model.fitted) == [0, BEFORE, NOW, *[NOW] * CUTS]
 
 
 # a time split, segments, weights fitted again
 
 
 def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(log: us.Log) -> None:
-    found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, metric=METRICS)
+    found = us.report(log, MODELS, at=NOW, after=7, reference=BEFORE, metric=METRICS, quick=True)
     now, before = log.at(NOW), log.at(BEFORE)
     here, there = SplitRule(7).split(now).pairs, SplitRule(2).split(before).pairs
     weights = us.fit_weights(here, there)
@@ -299,6 +305,7 @@ def test_by_adds_the_score_of_each_segment(log: us.Log) -> None:
 
 def test_refit_gives_the_intervals_of_a_bootstrap_and_changes_nothing_else(log: us.Log) -> None:
     options: dict[str, Any] = {"at": NOW, "reference": BEFORE, "metric": METRICS, "by": "land", "seed": 5}
+    options["quick"] = True
     found, plain = us.report(log, MODELS, refit=6, **options), us.report(log, MODELS, **options)
     now, before = log.at(NOW), log.at(BEFORE)
     weights = us.fit_weights(now, before)
@@ -474,4 +481,4 @@ def test_pairs_are_chosen_once_for_all_recommenders(log: us.Log, monkeypatch: py
 
     monkeypatch.setattr(PairSelection, "of_split", classmethod(count))
     us.report(log, MODELS, at=NOW, reference=BEFORE, metric=METRICS, sample=40)
-    assert sorted(chosen) == [BEFORE, NOW]
+    assert sorted(chosen) == [BEFORE, NOW, *[NOW] * CUTS]

@@ -169,7 +169,7 @@ quick_option = grouped_option(
     "--quick",
     is_flag=True,
     group=Group.COMPARE,
-    help="Look at one stand-in for production only; nothing is decided.",
+    help="Look at one stand-in for production only, and skip more data; nothing is decided.",
 )
 by_option = grouped_option(
     "--by", metavar="COLUMN", group=Group.COMPARE, help="Also score each value of this column of the log."

@@ -16,7 +16,8 @@
 - `unit_sums`, `pair_sums`: the sums over users and over pairs that these need, block by block
 - `bootstrap`: weights fitted again; `evaluated_users`: whom weights leave in an evaluation
 - `independent_units`: users or draws, paired
-- `comparison`: recommenders against each other; `changes`: one date against another
+- `comparison`: recommenders against each other; `changes`: one date against another;
+  `profile_cut`: a log cut to the size of another date
 - `verdict`: whether a recommender beats another one; `find_verdicts`: the scenarios of a log, scored for it
 - `debiased_test_set`: test sets for other libraries
 - `evaluate_report`: all of it for one date and a reference, as a `report`

@@ -11,7 +11,7 @@ with W the mean of the variances within a draw and B the variance between the dr
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -109,24 +109,28 @@ def _average_scores(scores: Sequence[Score]) -> Score:
 
 
 def _average_changes(changes: Sequence[Change]) -> Change:
-    first = changes[0]
     m = len(changes)
-    parts: Any = {
-        name: combine(
-            [getattr(change, name).value for change in changes],
-            [getattr(change, name).low for change in changes],
-            [getattr(change, name).high for change in changes],
-            first.level,
-        )
-        for name in PARTS
-        if getattr(first, name) is not None
-    }
     return replace(
-        first,
+        average_parts(changes, PARTS),
         score=sum(change.score for change in changes) / m,
         score_reference=sum(change.score_reference for change in changes) / m,
-        **parts,
     )
+
+
+def average_parts(changes: Sequence[Change], names: Iterable[str]) -> Change:
+    """The first of several changes with the means of some parts; where a change lacks a part, it counts as 0."""
+    averaged: Any = {}
+    for name in names:
+        parts = [getattr(change, name) for change in changes]
+        if any(part is not None for part in parts):
+            known = [part or Part(0.0, 0.0, 0.0) for part in parts]
+            averaged[name] = combine(
+                [part.value for part in known],
+                [part.low for part in known],
+                [part.high for part in known],
+                changes[0].level,
+            )
+    return replace(changes[0], **averaged)
 
 
 def _average_comparisons(comparisons: Sequence[Comparison]) -> Comparison:

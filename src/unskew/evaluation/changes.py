@@ -32,21 +32,24 @@ _SHARED: dict[str, dict[str, int]] = {
     "change": {"all_now": 1, "all_then": -1},
     "users_excluded": {"all_now": 1, "stay_now": -1, "all_then": -1, "stay_then": 1},
     "item_mix": {"stay_now": 1, "weighted": -1},
+    "unexplained": {"reduced": 1, "stay_then": -1},
 }
 TERMS = {
-    False: {**_SHARED, "unexplained": {"weighted": 1, "stay_then": -1}},
+    False: {**_SHARED, "more_data": {"weighted": 1, "reduced": -1}},
     True: {
         **_SHARED,
+        "more_data": {"baseline_weighted": 1, "reduced": -1},
         "algorithm": {"weighted": 1, "baseline_weighted": -1},
-        "unexplained": {"baseline_weighted": 1, "stay_then": -1},
         "item_mix_baseline": {"baseline_stay_now": 1, "baseline_weighted": -1},
     },
 }
 """The scores that each part is made of, with their signs; the key says whether a baseline is scored now too."""
 
 
-PARTS = ("change", "users_excluded", "item_mix", "algorithm", "unexplained", "item_mix_baseline")
+PARTS = ("change", "users_excluded", "item_mix", "more_data", "algorithm", "unexplained", "item_mix_baseline")
 """The figures of a change that have an interval."""
+CUT_PARTS = ("more_data", "unexplained")
+"""Those that differ with which profiles are cut, and how."""
 
 
 @dataclass(frozen=True)
@@ -83,11 +86,16 @@ class Change:
         then.
     item_mix
         Raw minus weighted, of the users who stay now: what the item mix explains, new items among it.
+    more_data
+        What longer profiles and more users add: weighted now minus the same fitted and scored on profiles cut to
+        the size that they had then (`cut_to_size`), with weights fitted to these; of the baseline (of the
+        recommender, without one that is scored now). 0 for lists, which learn nothing, and where there is no more
+        data now; None where it was not measured (`quick`, `explain_change`), and is part of `unexplained`.
     algorithm
         The recommender minus the baseline, both now and both weighted; None without a baseline, or where it
         cannot be scored now (a table of lists).
     unexplained
-        What is left: weighted now minus raw then, of the baseline (of the recommender, without one). Where
+        What is left: weighted now, on the cut profiles, minus raw then, of whom `more_data` is about. Where
         `algorithm` is None and there is a baseline it holds both. For a constant list it is 0 by construction, up
         to the bound; for another algorithm it can still be bias.
     item_mix_baseline
@@ -104,6 +112,8 @@ class Change:
     method
         How the intervals were made. ``bootstrap``: users of both dates were drawn together `repeats` times, and
         the weights fitted again each time. ``users`` or, of samples, ``draws``: weights taken as given.
+        Scores on cut profiles are not repeated: `more_data` and `unexplained` take weights as given if there are
+        any, and are means over three cuts, whose spread widens the intervals.
     view
         Which view of the log was scored.
     biased
@@ -122,6 +132,7 @@ class Change:
     item_mix: Part
     algorithm: Part | None
     unexplained: Part
+    more_data: Part | None = None
     item_mix_baseline: Part | None = None
     bound: float | None = None
     bound_holds: bool = False
@@ -145,6 +156,7 @@ class Change:
             "change": self.change,
             "users excluded": self.users_excluded,
             "item mix": self.item_mix,
+            "more data": self.more_data,
             "algorithm": self.algorithm,
             "algorithm and unexplained" if is_joint else "unexplained": self.unexplained,
         }
@@ -202,6 +214,8 @@ class Change:
         told = [f"{100 * self.item_mix.value:+z.2f} from the item mix"]
         if self.users_excluded != Part(0.0, 0.0, 0.0):
             told.insert(0, f"{100 * self.users_excluded.value:+z.2f} from users excluded")
+        if self.more_data is not None and self.more_data != Part(0.0, 0.0, 0.0):
+            told.append(f"{100 * self.more_data.value:+z.2f} from more data")
         if self.algorithm is not None:
             told.append(f"{self.algorithm} from the algorithm")
         rest = f"{self.unexplained} unexplained"
@@ -246,11 +260,25 @@ class Split:
         Ranks of the recommender at t1, and of the baseline (or of the recommender itself) at t0.
     baseline
         Ranks of the baseline at t1, if it is another recommender and can be scored there.
+    reduced
+        Ranks at t1 of whom `unexplained` is about, fitted and scored on profiles cut to the size of t0, and the
+        weights of these; what it has on whole profiles if there is nothing to cut; None if it was not measured.
     """
 
     now: HeldOutRanks
     then: HeldOutRanks
     baseline: HeldOutRanks | None = None
+    reduced: tuple[HeldOutRanks, ItemWeights] | None = None
+
+    @property
+    def scored(self) -> HeldOutRanks:
+        """Whom `more_data` and `unexplained` are about, at t1: the baseline if it is scored there."""
+        return self.now if self.baseline is None else self.baseline
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there is a score on cut profiles, other than that on whole ones."""
+        return self.reduced is not None and self.reduced[0] is not self.scored
 
     @property
     def is_comparable(self) -> bool:
@@ -343,6 +371,7 @@ def explain_split(
         change=parts["change"],
         users_excluded=parts["users_excluded"],
         item_mix=parts["item_mix"],
+        more_data=None if one.reduced is None else parts["more_data"],
         algorithm=parts.get("algorithm"),
         unexplained=parts["unexplained"],
         item_mix_baseline=parts.get("item_mix_baseline"),
@@ -366,12 +395,12 @@ def _find_part(
     level: float,
 ) -> Part:
     value = sum(sign * units[name].value for name, sign in signs.items())
-    if repeats is not None:
+    if repeats is not None and signs.keys() <= repeats.keys():
         together = np.sum([sign * repeats[name] for name, sign in signs.items()], axis=0)
         interval = interval_from_repeats(value, together, level)
         if interval.low < interval.high:
             return Part(value, interval.low, interval.high)
-    # weights as given, or nothing was found in any repetition
+    # weights as given, as on cut profiles, or nothing was found in any repetition
     signed = [(sign, units[name], name.endswith("_then")) for name, sign in signs.items()]
     if len({id(one) for _, one, _ in signed}) == 1:
         return Part(0.0, 0.0, 0.0)  # of a recommender and itself
@@ -387,7 +416,7 @@ def _find_repeats(one: Split, again: Repetitions, metric: str) -> dict[str, Floa
     if one.baseline is not None:
         baseline = again.of(one.baseline, metric)
         found |= {"baseline_stay_now": baseline["stay"], "baseline_weighted": baseline["weighted"]}
-    return found
+    return found if one.is_cut else found | {"reduced": again.of(one.scored, metric)["weighted"]}
 
 
 def _find_units(one: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str, Units]:
@@ -409,4 +438,8 @@ def _find_units(one: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str
     elif one.baseline is not None:
         units["baseline_stay_now"] = Units.of(one.baseline, metric, None).of_users(here)
         units["baseline_weighted"] = Units.of(one.baseline, metric, weights)
+    units["reduced"] = units["weighted" if one.baseline is None else "baseline_weighted"]
+    if one.reduced is not None and one.is_cut:
+        ranks, fitted = one.reduced  # who was there then, the cut log does not know
+        units["reduced"] = Units.of(ranks, metric, fitted.apply(ranks.snapshot, then.snapshot))
     return units

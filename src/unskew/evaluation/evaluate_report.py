@@ -6,6 +6,7 @@ What ``unskew evaluate`` prints. Each part can be had by itself (`evaluate`, `ex
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -18,12 +19,13 @@ from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.relative_times import LAST
 from unskew.data.snapshot import Snapshot
+from unskew.data.times import Moment
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
-from unskew.errors import EmptyError, PolicyError, option
-from unskew.evaluation.averaged_draws import average_reports
+from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
+from unskew.evaluation.averaged_draws import average_parts, average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
-from unskew.evaluation.changes import Change, Split, explain_split
+from unskew.evaluation.changes import CUT_PARTS, Change, Split, explain_split
 from unskew.evaluation.comparison import Comparison, compare, share_intervals
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
@@ -31,6 +33,7 @@ from unskew.evaluation.interval_formulas import Bounds
 from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
+from unskew.evaluation.profile_cut import CUTS, cut_to_size
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
@@ -38,7 +41,7 @@ from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.evaluation.spark_evaluation import ScoredThere, SparkVerdictPlan, report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
-from unskew.recommend.contract import Recommender, is_valid_at
+from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
 from unskew.views.knowledge import Knowledge, find_since
 from unskew.views.production_choice import is_auto
@@ -118,7 +121,8 @@ def report(
     clean_before
         Before this nothing was recommended, and you vouch for it: verdicts are not conditional then.
     quick
-        Look at one stand-in for production only: verdicts are never decided then.
+        Look at one stand-in for production only, so that verdicts are never decided, and do not measure what more
+        data adds to a change.
     command
         The command line to which the next steps of verdicts add options.
     options, **more
@@ -172,7 +176,7 @@ def report(
             plan = plan.plan_work(needs_all=bool(by or refit))
             request = replace(request, selection=plan.selection)
             work = plan.work
-        reports.append(replace(plan, work=work).report(by, refit))
+        reports.append(replace(plan, work=work).report(by, refit, quick=quick))
     averaged = replace(average_reports(reports), log=logs[0])
     return _add_verdicts(averaged, request, plain, knowledge, quick=quick, **verdicts)
 
@@ -216,6 +220,7 @@ class _Request:
             metrics=self.metrics,
             selection=self.selection,
             level=self.level,
+            priors=(self.p_user, self.p_item),
         )
 
     def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
@@ -325,6 +330,7 @@ class _Evaluation:
     metrics: list[Metric]
     selection: SelectionOptions
     level: float
+    priors: tuple[UserPrior, ItemPrior] = (None, None)
     work: WorkEstimate | None = None
 
     def plan_work(self, *, needs_all: bool) -> _Evaluation:
@@ -338,8 +344,8 @@ class _Evaluation:
         work.announce("a smaller model, such as ease?max_items=5000, is faster")
         return replace(self, work=work, selection=selection)
 
-    def report(self, by: str | None, refit: int | None) -> Report:
-        """Rank, score, compare."""
+    def report(self, by: str | None, refit: int | None, *, quick: bool) -> Report:
+        """Rank, score, compare; what more data adds is not measured if it has to be quick."""
         again = self._repeat(refit)
         scores: list[Score] = []
         for then in self.reference_ranks if self.baseline is not None else ():
@@ -356,7 +362,7 @@ class _Evaluation:
                     found = [_refit_score(score, again, ranks, metric.bounds) for score in found]
                 scores += found
         weights, frames = self.weights, self.now.log.frames
-        changes = self._changes(again)
+        changes = self._changes(again, quick=quick)
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
@@ -498,14 +504,56 @@ class _Evaluation:
             seed=self.selection.seed,
         )
 
-    def _changes(self, again: Repetitions | None) -> list[Change]:
-        return [
-            explain_split(one, weights, metric, self.level, again)
-            for weights in self.weightings[1:]
-            if weights is not None
-            for one in self.splits
-            for metric in self.pair_metrics
+    def _changes(self, again: Repetitions | None, *, quick: bool) -> list[Change]:
+        changes: list[Change] = []
+        if self.weights is None:
+            return changes
+        for split in self.splits:
+            reduced = [None] if quick else self.reduced[split.scored.recommender]
+            for metric in self.pair_metrics:
+                several = [
+                    explain_split(replace(split, reduced=each), self.weights, metric, self.level, again)
+                    for each in reduced
+                ]
+                changes.append(average_parts(several, CUT_PARTS) if len(several) > 1 else several[0])
+        return changes
+
+    @cached_property
+    def reduced(self) -> dict[str, Sequence[tuple[HeldOutRanks, ItemWeights] | None]]:
+        """Whom changes are about, scored on profiles cut to the size of then; lists, as they are on whole ones."""
+        assert self.weights is not None
+        assert self.split_before is not None
+        scored = {split.scored.recommender: split.scored for split in self.splits}
+        models = {name: m for name, m in {**self.models, **(self.baseline or {})}.items() if name in scored}
+        models = {name: m for name, m in models.items() if not (traits_of(m).constant or traits_of(m).external)}
+        cut_ranks: list[tuple[HeldOutRanks, ItemWeights]] = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnskewWarning)  # what is worth a warning is so of whole profiles too
+            try:
+                for cut in self.cuts if models else ():
+                    assert cut.weights is not None
+                    weighting = cut.weights.apply(cut.split.pairs, self.split_before.pairs)
+                    cut_ranks += [(ranks, cut.weights) for ranks in self._rank(models, cut.split, [weighting])]
+            except EmptyError:  # too few users are left
+                return {
+                    name: [None if name in models else (ranks, self.weights)] for name, ranks in scored.items()
+                }
+        return {
+            name: [each for each in cut_ranks if each[0].recommender == name] or [(ranks, self.weights)]
+            for name, ranks in scored.items()
+        }
+
+    @cached_property
+    def cuts(self) -> list[_Evaluation]:
+        """The same on profiles cut to the size that they had at the reference date, if they are larger now."""
+        assert self.split_before is not None
+        both, (p_user, p_item) = self.fit.users == "both", self.priors
+        logs = [
+            cut_to_size(self.split, self.split_before, seed=(self.selection.seed, k), both=both)
+            for k in range(CUTS)
         ]
+        moment = Moment(self.now.tick, self.now.at)
+        return [replace(self, now=log.at(moment, p_user=p_user, p_item=p_item)) for log in logs if log is not None]
 
     def _describe_empty(self) -> list[str]:
         """Which comparisons with the baseline users without a profile may decide; one sentence for each."""

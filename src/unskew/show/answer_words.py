@@ -76,6 +76,8 @@ def split_words(change: Change, verdict: Verdict | None = None) -> str:
     told = [f"{_points(change.item_mix.value)} from the item mix"]
     if abs(change.users_excluded.value) >= 5e-5:
         told.insert(0, f"{_points(change.users_excluded.value)} from users excluded")
+    if change.more_data is not None and abs(change.more_data.value) >= 5e-5:
+        told.append(f"{_points(change.more_data.value)} from more data")
     if change.algorithm is not None:
         told.append(f"{_points(change.algorithm.value)} from the algorithm")
     rest = "from the algorithm and all else" if _holds_both(change) else "unexplained"
@@ -87,6 +89,7 @@ def _name_main_part(change: Change, verdict: Verdict | None) -> str:
     sizes = {
         "item mix": abs(change.item_mix.value),
         "users": abs(change.users_excluded.value),
+        "more data": 0.0 if change.more_data is None else abs(change.more_data.value),
         "algorithm": 0.0 if change.algorithm is None else abs(change.algorithm.value),
         "unexplained": abs(change.unexplained.value),
     }
@@ -100,6 +103,7 @@ def _name_main_part(change: Change, verdict: Verdict | None) -> str:
         "item mix": f"{most} of what moved is the item mix: other items have to be found than then, which says "
         "nothing about how well they are found.",
         "users": f"{most} of what moved comes from users who cannot be compared: ask about those of both dates.",
+        "more data": f"{most} of what moved is that there is more data to learn from than then.",
         "algorithm": _judge_algorithm(most, verdict),
         "unexplained": f"{most} of what moved is the algorithm and all else together."
         if _holds_both(change)

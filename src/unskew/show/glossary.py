@@ -22,8 +22,10 @@ WORDS = {
     "points": "Percentage points: from 10 % to 12 % is 2 points.",
     "users excluded": "Users who have nothing that exists at the other date, so that no weighting can make them "
     "comparable.",
-    "unexplained": "What is left of a change once the item mix, the users excluded and a change of algorithm "
-    "are removed. It can be a real improvement, chance, or bias that is left.",
+    "more data": "What longer profiles and more users add to a score. It is measured with profiles cut at random "
+    "to the size that they had at the reference date.",
+    "unexplained": "What is left of a change once the item mix, the users excluded, more data and a change of "
+    "algorithm are removed. It can be a real improvement, chance, or bias that is left.",
     "bound": "The furthest that the re-weighted score of a list that is the same for everybody can still be from "
     "its score at the reference date.",
     "mass": "A share of the item mix.",

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _PART_NAMES = {
     "users excluded": ("users excluded", 0),
     "item mix": ("item mix", 1),
+    "more data": ("more data", 4),
     "algorithm": ("algorithm", 2),
     "unexplained": ("unexplained", 3),
     "algorithm and unexplained": ("algorithm and all else", 3),
@@ -117,7 +118,7 @@ def _draw_change(change: Change) -> Any:
             "high": 100 * part.high,
         }
         for name, part in change.parts().items()
-        if name != "change" and (name != "users excluded" or abs(part.value) >= 5e-5)
+        if name != "change" and (name not in ("users excluded", "more data") or abs(part.value) >= 5e-5)
     ]
     start = {"name": f"score on {change.reference}", "value": 100 * change.score_reference}
     end = {"name": f"score on {change.at}", "value": 100 * change.score}

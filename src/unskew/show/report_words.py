@@ -72,9 +72,12 @@ def describe_change_intervals(changes: Sequence[Change]) -> str:
         return ""
     repeats = changes[0].repeats
     few = "" if repeats >= _ENOUGH else f" So few draws make rough intervals: take at least {_ENOUGH}."
+    cut = ""
+    if any(change.more_data is not None and change.more_data.low < change.more_data.high for change in changes):
+        cut = " For more data and what is unexplained, weights were taken as given."
     return (
         f"Intervals of changes: users of both dates drawn together {repeats} times, the weights fitted again each "
-        f"time; the recommenders were not.{few}"
+        f"time; the recommenders were not.{cut}{few}"
     )
 
 
