@@ -63,7 +63,6 @@ class KnownOptions:
     )
     induced_share: str | None = _known_field(
         metavar="X|A:B",
-        everyday=True,
         help="Share of the interactions since --reference that recommendations caused, or a range: 0.3, 30%, "
         "0.2:0.4. Verdicts use it.",
     )
