@@ -34,7 +34,7 @@ from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words, percent
-from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
+from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses, list_shares
 from unskew.weights.item_weights import ItemWeights
 
 _FOLDS = 5  # that are proposed
@@ -198,7 +198,8 @@ class VerdictPlan:
         )
 
     def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
-        fractions, shares = _QUICK if self.quick else FRACTIONS, self._known_shares
+        fractions = _QUICK if self.quick else FRACTIONS
+        shares = () if self.induced_share is None else list_shares(*self.induced_share)
         total = len(excesses.thinnings) * len(shares or fractions)
         reporter = progress()
         reporter.begin("verdicts", total, "scenarios")
@@ -231,14 +232,6 @@ class VerdictPlan:
         share = _assume(min(max(view.share, 0.0), 1.0))
         trusted = view.is_known and self._needs_share(pair)
         return replace(scenario, induced_share=share, trusted=trusted, stand_in=view.stand_in)
-
-    @property
-    def _known_shares(self) -> tuple[float, ...]:
-        """Both ends and the middle of the known share; none if it is not known."""
-        if self.induced_share is None:
-            return ()
-        low, high = self.induced_share
-        return tuple(dict.fromkeys((low, (low + high) / 2, high)))
 
     def _needs_share(self, pair: tuple[str, str]) -> bool:
         """Whether a known share tells something: not about two fixed lists, nor about two external ones."""

@@ -37,6 +37,9 @@ from unskew.views.thinning import Thinning, plan_thinning
 FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 """How much of the excess scenarios remove; more than all of it, since production need not be like any stand-in."""
 
+BELOW, ABOVE = (0.5, 0.75), 1.25
+"""A stand-in may cause less than the known share, these parts of its lower end, or more than its upper end."""
+
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
 
@@ -108,10 +111,10 @@ class Excesses:
     ) -> Iterator[ScenarioView]:
         """A view for each stand-in and fraction; for each stand-in and known share, if there are `shares`.
 
-        A stand-in that explains less than half of the smallest known share contributes nothing. If that is so for
-        all but compared recommenders, fractions of their excesses are removed as if no share were known.
+        A stand-in that explains less than the smallest known share contributes nothing. If that is so for all but
+        compared recommenders, fractions of their excesses are removed as if no share were known.
         """
-        able = {name for name in self.thinnings if shares and 2 * self.explained[name] >= min(shares)}
+        able = {name for name in self.thinnings if shares and self.explained[name] >= min(shares)}
         for name, thinning in self.thinnings.items():
             compared = self.compared.get(name)
             if name in able:
@@ -126,6 +129,16 @@ class Excesses:
                     log = replace(thinning, keep=keep).draw(seed)
                     share = fraction * self.explained[name]
                     yield ScenarioView(name, f"{fraction:.0%} of the excess", share, log, compared)
+
+
+def list_shares(low: float, high: float) -> tuple[float, ...]:
+    """What a stand-in may have caused if the user knows the share: both ends, the middle, somewhat less and more.
+
+    >>> list_shares(0.2, 0.4), list_shares(0, 0)
+    ((0.1, 0.15, 0.2, 0.3, 0.4, 0.5), (0.0,))
+    """
+    shares = (*(part * low for part in BELOW), low, (low + high) / 2, high, min(ABOVE * high, 1.0))
+    return tuple(dict.fromkeys(round(share, 9) for share in shares))
 
 
 def scale_to_share(keep: Floats, share: float) -> Floats:
