@@ -52,6 +52,9 @@ TWINS = ("v1", "v2")
 RULES = ("verdict", "up to 100 %", "as logged")
 """The rule of verdicts; the same without more than the full excess; and the difference as logged alone."""
 
+KNOWS = ("nothing", "exposures", "share")
+"""What the owner of a log may know; the share is the true one."""
+
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 
 
@@ -61,6 +64,7 @@ RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 @click.option("--users", type=int, default=1000, show_default=True)
 @click.option("--items", type=int, default=350, show_default=True)
 @click.option("--protocol", "protocols", type=click.Choice(list(PROTOCOLS)), multiple=True)
+@click.option("--knows", type=click.Choice(KNOWS), multiple=True, default=KNOWS[:2], show_default=True)
 @click.option("-o", "--output", type=click.Path(path_type=Path))
 @click.option("--collect", "files", type=click.Path(path_type=Path, exists=True), multiple=True)
 def main(
@@ -69,6 +73,7 @@ def main(
     users: int,
     items: int,
     protocols: tuple[str, ...],
+    knows: tuple[str, ...],
     output: Path | None,
     files: tuple[Path, ...],
 ) -> None:
@@ -85,7 +90,7 @@ def main(
             others = [source.make_people(POPULATION * (seed + 1) + k, seed) for k in range(_POPULATIONS)]
             judge = Judge(case, others, simulated.content_model())
             for protocol in protocols or PROTOCOLS:
-                for row in judge.list_rows(protocol):
+                for row in judge.list_rows(protocol, knows):
                     line = json.dumps({"world": world, "seed": seed, "users": users, "protocol": protocol, **row})
                     if output is None:
                         click.echo(line)
@@ -103,7 +108,7 @@ class Judge:
     content: ContentModel
     excesses: Excesses | None = None
 
-    def list_rows(self, protocol: str) -> Iterator[dict[str, Any]]:
+    def list_rows(self, protocol: str, knows: Sequence[str] = KNOWS[:2]) -> Iterator[dict[str, Any]]:
         """A row for each knowledge, pair and metric."""
         case, options = self.case, PROTOCOLS[protocol]
         dates = {"at": case.now.label, "reference": case.before.label}
@@ -121,13 +126,18 @@ class Judge:
                 self.excesses = find_excesses(plan.log, plan.since, plan.until, compared=plan.models)
             plan = replace(plan, pairs=list(itertools.combinations(models, 2)), excesses=self.excesses)
             known = None
-            if case.log.exposed is not None and case.log.exposed.any():
+            if "exposures" in knows and case.log.exposed is not None and case.log.exposed.any():
                 log = replace(case.log, exposed=None)
                 knowledge = us.Knowledge(exposures=case.exposures)
                 known = us.report(log, models, knowledge=knowledge, **shared).verdict_plan
                 assert isinstance(known, VerdictPlan)
                 known = replace(known, pairs=plan.pairs)
                 by_exposure = {(v.recommender, v.baseline, v.metric): v for v in known.find_each()}
+            by_share = {}
+            if "share" in knows:
+                share = find_true_share(case)
+                informed_plan = replace(plan, induced_share=(share, share))
+                by_share = {(v.recommender, v.baseline, v.metric): v for v in informed_plan.find_each()}
             for verdict in plan.find_each():
                 pair, metric = (verdict.recommender, verdict.baseline), verdict.metric
                 differences = [truth[*pair, metric] for truth in truths]
@@ -139,6 +149,10 @@ class Judge:
                 if known is not None:
                     informed = by_exposure[*pair, metric]
                     yield {**row, "knows": "exposures", **describe(informed.decision, informed.scenarios)}
+                if by_share:
+                    informed = by_share[*pair, metric]
+                    shown = describe(informed.decision, informed.scenarios)
+                    yield {**row, "knows": "share", "share": share, "reason": informed.reason, **shown}
 
     def list_models(self, log: us.Log, options: Mapping[str, Any]) -> dict[str, Any]:
         """The recommenders by name; in a time split also those that leave-one-out gives no verdict on."""
@@ -147,6 +161,20 @@ class Judge:
             return {**MODELS, **twins}
         lists = list_for_users(self.content, log, options["after"])
         return {**MODELS, "als": "als?factors=32", EXTERNAL: lists, **twins}
+
+
+def find_true_share(case: Case) -> float:
+    """The share of the interactions since the reference date that the log has and its truth has not."""
+    since, free = (
+        {
+            (users[user], items[item])
+            for user, item, time in zip(log.entry_users(), log.item, log.time, strict=True)
+            if first < time <= case.now.tick
+        }
+        for log, first in ((case.log, case.before.tick), (case.truth, -math.inf))
+        for users, items in [(log.users.to_list(), log.items.to_list())]
+    )
+    return len(since - free) / len(since)
 
 
 def describe(decision: str, scenarios: Sequence[Scenario]) -> dict[str, Any]:

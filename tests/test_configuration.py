@@ -121,6 +121,7 @@ VALUES = {
     "known.campaigns": ('["1:2", "3:4"]', ("1:2", "3:4")),
     "known.holdout": ('"never.csv"', "never.csv"),
     "known.production": ('"auto"', "auto"),
+    "known.induced-share": ("0.3", "0.3"),
     "known.view": ('"outside"', "outside"),
     "fit.new-items": ('"keep"', "keep"),
     "fit.min-items": ("3", 3),

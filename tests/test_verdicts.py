@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.evaluation.changes import Part
-from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide
+from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
 from unskew.views import scenarios as scenario_views
 from unskew.views.rates import find_growth
 from unskew.views.strata import BEYOND, CELLS, KIND_OF, KINDS, RANK_OF
@@ -198,8 +198,8 @@ def test_a_verdict_has_what_the_contract_names() -> None:
     assert not any(scenario.trusted for scenario in verdict.scenarios)
     assert verdict.conditional
     assert str(REFERENCE) in verdict.assumption
-    stand_ins = {scenario.name.partition(" over ")[2] for scenario in verdict.scenarios[1:]}
-    assert stand_ins == {"popular", "knn (similarity cooccurrence)", "knn"}
+    stand_ins = {scenario.stand_in for scenario in verdict.scenarios[1:]}
+    assert stand_ins == {*FEW, "knn"}
     weighted = next(c for c in report.comparisons if c.weighting == "weighted")
     difference = verdict.as_logged.difference
     assert (difference.value, difference.low, difference.high) == (
@@ -322,6 +322,154 @@ def test_who_vouches_for_the_time_before_has_no_condition() -> None:
     [conditional] = knn_against_popular().verdicts
     assert conditional.conditional
     assert (verdict.low, verdict.high) == (conditional.low, conditional.high)
+
+
+# A known share
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30), st.floats(0.001, 0.999))
+def test_a_scaled_thinning_drops_the_share_or_all_that_it_can(keep: list[float], share: float) -> None:
+    def drop(factor: float) -> float:
+        return sum(min(factor * (1 - each), 1.0) for each in keep) / len(keep)
+
+    low, high = 0.0, 1e18
+    for _ in range(300):  # by bisection
+        middle = (low + high) / 2
+        low, high = (middle, high) if drop(middle) < share else (low, middle)
+    scaled = scenario_views.scale_to_share(np.array(keep), share)
+    most = sum(each < 1 for each in keep) / len(keep)
+    assert np.mean(1 - scaled) == pytest.approx(min(share, most), abs=1e-6)
+    if share < drop(1e12):
+        assert 1 - scaled == pytest.approx([min(high * (1 - each), 1.0) for each in keep], abs=1e-6)
+
+
+def test_scenarios_of_a_known_share_remove_it_from_the_interactions_since_the_date() -> None:
+    log = simulate().log
+    times = np.array(simulate().tables["log"].column("time"))
+    since = int(((times > REFERENCE) & (times <= AT)).sum())
+    with patch.object(scenario_views, "_FAMILY", FEW):
+        excesses = scenario_views.find_excesses(log, REFERENCE, AT, compared={})
+    views = list(excesses.list_views(shares=(0.2, 0.35)))
+    assert [view.stand_in for view in views] == [name for name in FEW for _ in range(2)]
+    for view, share in zip(views, (0.2, 0.35) * 2, strict=True):
+        assert view.share == pytest.approx(share)
+        assert len(log) - len(view.log) == pytest.approx(share * since, abs=1)
+
+
+def make_share_report(
+    share: Any, recommenders: Sequence[str] = ("popular", "knn"), world: us.World | None = None, **options: Any
+) -> us.Report:
+    log = us.read_log((world or simulate()).tables["log"].drop_columns(["exposed"]))
+    return make_report(list(recommenders), log, knowledge=us.Knowledge(induced_share=share), **options)
+
+
+def test_a_known_share_is_all_that_the_range_is_made_of() -> None:
+    [verdict] = make_share_report("20%:0.4").verdicts
+    check_contract(verdict)
+    assert not verdict.as_logged.trusted
+    known = [scenario for scenario in verdict.scenarios if scenario.trusted]
+    assert known == list(verdict.scenarios[1:])
+    shares = [scenario.induced_share.value for scenario in known if scenario.induced_share]
+    usual = [s for s in knn_against_popular().verdicts[0].scenarios if s.name.startswith("100%")]
+    able = [s.stand_in for s in usual if s.induced_share and s.induced_share.value >= 0.2 / 2]
+    assert [s.stand_in for s in known] == [name for name in able for _ in range(6)]
+    assert shares == pytest.approx([0.1, 0.15, 0.2, 0.3, 0.4, 0.5] * len(able))
+    statement = "recommendations caused 20 to 40 % of the interactions since"
+    assert verdict.reason.startswith(f"This rests on your statement that {statement} {REFERENCE}")
+    assert verdict.assumption.endswith(f"{statement} then")
+    [other] = make_share_report((0.2, 0.4), clean_before=REFERENCE).verdicts
+    assert (other.low, other.high, other.conditional) == (verdict.low, verdict.high, False)
+
+
+def test_the_log_counts_if_the_known_share_may_be_none() -> None:
+    [some] = make_share_report((0, 0.2)).verdicts
+    assert all(scenario.trusted for scenario in some.scenarios)
+    assert len(some.scenarios) == 1 + 3 * 3
+    [none] = make_share_report(0).verdicts
+    assert (none.low, none.high) == (none.as_logged.difference.low, none.as_logged.difference.high)
+    assert "caused 0 % of" in none.reason
+
+
+def test_a_share_that_no_stand_in_explains_leaves_it_undecided_over_the_usual_range() -> None:
+    world = simulate("quiet", users=300, items=80)
+    lists = ["constant:70,71,72", "popular"]
+    [usual] = make_report(lists, world.log).verdicts
+    [verdict] = make_share_report(0.9, lists, world).verdicts
+    check_contract(verdict)
+    assert usual.decision != "undecided" == verdict.decision
+    assert verdict.reason.startswith("No stand-in for production explains so much")
+    assert (verdict.low, verdict.high) == (usual.low, usual.high)
+
+
+def test_a_stand_in_that_explains_less_than_half_of_the_share_contributes_nothing() -> None:
+    with patch.object(scenario_views, "_FAMILY", FEW):
+        excesses = scenario_views.find_excesses(simulate().log, REFERENCE, AT, compared={})
+    excesses = replace(excesses, explained=dict(zip(FEW, (0.1, 0.2), strict=True)))
+    for low, able in ((0.2, set(FEW)), (0.21, {FEW[1]})):
+        views = excesses.list_views(shares=scenario_views.list_shares(low, 0.3))
+        assert {view.stand_in for view in views} == able
+
+
+def test_a_known_share_tells_nothing_about_fixed_lists() -> None:
+    lists = ["constant:1,2,3,4,5", "constant:60,61,62,63,64"]
+    [verdict], [usual] = make_share_report(0.3, lists).verdicts, make_report(lists).verdicts
+    assert verdict == usual
+
+
+def test_a_known_share_is_a_share_since_a_date() -> None:
+    with pytest.raises(us.PolicyError, match="induced_share is a share of the interactions since a date"):
+        make_share_report(0.3, reference=None)
+
+
+@pytest.mark.parametrize(
+    "share", [1, -0.1, math.nan, "much", "", "30", "0.2:", "0.1:0.2:0.3", "0.4:0.2", (), (0.1, 1.0), ["a", 1], {}]
+)
+def test_what_is_no_share_is_refused(share: Any) -> None:
+    with pytest.raises(us.InputError, match=r"^induced_share is ") as caught:
+        us.Knowledge(induced_share=share)
+    assert repr(share) in str(caught.value)
+
+
+# The tipping point
+
+
+@given(
+    st.tuples(st.integers(1, 50), st.integers(0, 20), st.sampled_from([1, -1])),
+    st.lists(st.lists(st.integers(-50, 50), min_size=1, max_size=4), max_size=3),
+)
+def test_the_tipping_share_is_where_the_first_straight_line_meets_0(
+    logged: tuple[int, int, int], paths: list[list[int]]
+) -> None:
+    start, width, sign = logged
+
+    def make(limit: float, share: float | None, stand_in: str | None) -> Scenario:
+        ends = sorted((sign * limit, sign * (limit + width)))
+        part = None if share is None else Part(share, math.nan, math.nan)
+        return Scenario("any", "all", Part(sum(ends) / 2, *ends), induced_share=part, stand_in=stand_in)
+
+    scenarios, tips = [make(start, None, None)], []
+    for number, path in enumerate(paths):
+        shares = [(step + 1) / 10 for step in range(len(path))]
+        scenarios += [make(*point, str(number)) for point in zip(path, shares, strict=True)]
+        grid = np.linspace(0, shares[-1], 10_000 * len(path) + 1)
+        tips += grid[np.interp(grid, [0, *shares], [start, *path]) <= 1e-9].tolist()[:1]
+    share = find_tipping_share(scenarios)
+    assert (share is None) == (not tips)
+    assert share is None or share == pytest.approx(min(tips), abs=2e-5)
+    assert find_tipping_share([make_scenario(-0.1, 0.1), *scenarios[1:]]) is None
+
+
+def test_an_undecided_verdict_says_what_would_change_the_log_s_answer() -> None:
+    [verdict] = knn_against_popular().verdicts
+    assert verdict.decision == "undecided"
+    assert verdict.as_logged.difference.low > 0
+    share = verdict.tipping_share
+    assert share is not None
+    assert verdict.to_dict()["tipping_share"] == share
+    caused = f"more than {100 * share:.0f} % of the log since {REFERENCE}"
+    assert verdict.reason.startswith(f"knn stays ahead unless recommendations caused {caused}; ")
+    least = min(s.induced_share.value for s in verdict.scenarios if s.induced_share and s.difference.low <= 0)
+    assert 0 < share <= least
 
 
 # What must not matter
@@ -496,3 +644,32 @@ def test_next_steps_are_commands_that_parse(folder: Path, tmp_path: Path) -> Non
     date = parse_command(later)[-1]
     pq.write_table(lists, tmp_path / f"lists_until_{date}.parquet")  # those that it asks for
     run(*parse_command(later))
+
+
+@pytest.mark.parametrize(
+    ("share", "message"),
+    [
+        ("1.2", "--induced-share is '1.2', which is no share from 0 to below 1"),
+        ("0.4:0.2", "--induced-share is '0.4:0.2', whose first end is above the second: write 0.2:0.4"),
+        ("lots", "give one such as 0.3 or 30%, or a range such as 0.2:0.4"),
+    ],
+)
+def test_the_command_line_refuses_what_is_no_share(folder: Path, share: str, message: str) -> None:
+    command = ["evaluate", str(folder / "log.parquet"), "--reference", "300", "-r", "popular", "-r", "knn"]
+    done = CliRunner().invoke(main, [*command, "--induced-share", share])
+    assert done.exit_code == 2
+    assert message in " ".join(done.stderr.split())
+
+
+def test_the_command_line_takes_a_known_share(folder: Path) -> None:
+    log = str(folder / "log.parquet")
+    command = ["evaluate", log, "--at", "480", "-r", "popular", "-r", "knn", "--induced-share", "20%:40%"]
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, "give --reference a date" in " ".join(done.stderr.split())) == (2, True)
+    answer = json.loads(run(*command, "--reference", "300", "--json"))
+    [verdict] = make_share_report((0.2, 0.4)).verdicts
+    assert answer["verdicts"][0]["range"] == {"low": verdict.low, "high": verdict.high}
+    dates = ["--reference", "300", "--at", "480", "--induced-share", "0.3"]
+    shown = " ".join(run("drift", log, *dates).split())
+    assert "View: all of the log, since an induced share alone allows no other." in shown
+    assert "Note: verdicts alone use the induced share; no score does." in shown

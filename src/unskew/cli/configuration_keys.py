@@ -52,6 +52,7 @@ SHARED_KEYS = {
     "known.campaigns": SharedKey("campaigns"),
     "known.holdout": SharedKey("holdout"),
     "known.production": SharedKey("production"),
+    "known.induced-share": SharedKey("induced_share", but_not=("excess",)),
     "known.view": SharedKey("view", but_not=("excess",)),
     "fit.new-items": SharedKey("new_items"),
     "fit.min-items": SharedKey("min_items"),

@@ -61,6 +61,11 @@ class KnownOptions:
         help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "
         "stand-in.",
     )
+    induced_share: str | None = _known_field(
+        metavar="X|A:B",
+        help="Share of the interactions since --reference that recommendations caused, or a range: 0.3, 30%, "
+        "0.2:0.4. Verdicts use it.",
+    )
     view: str | None = _known_field(
         type=click.Choice(["auto", "all", "organic", "adjusted", "outside", "thinned", "kept"]),
         help="View of the log to evaluate on.  [default: auto, the best that the options above allow]",
@@ -96,6 +101,10 @@ class KnownOptions:
             from unskew.recommend.specs import recommender
 
             recommender(self.production)
+        if self.induced_share is not None:
+            from unskew.views.knowledge import read_share
+
+            read_share(self.induced_share)
 
     def to_knowledge(self, log: Log, *, drop_nulls: bool = False) -> Knowledge | None:
         """The same as one object, with its files read; None if nothing was said."""
@@ -110,6 +119,7 @@ class KnownOptions:
             campaigns=self.campaigns,
             holdout=self.holdout,
             production=self.production,
+            induced_share=self.induced_share,
         )
 
     def take(

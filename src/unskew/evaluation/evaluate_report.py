@@ -43,7 +43,7 @@ from unskew.evaluation.spark_evaluation import ScoredThere, SparkVerdictPlan, re
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
-from unskew.views.knowledge import Knowledge, find_since
+from unskew.views.knowledge import Knowledge, find_since, read_share
 from unskew.views.production_choice import is_auto
 from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
@@ -161,9 +161,15 @@ def report(
     request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
     plain, knowledge = logs[0], Knowledge.of(knowledge, view)
     if knowledge is not None:
+        since = find_since(plain, request.target)
+        if knowledge.induced_share is not None and since is None and clean_before is None:
+            raise PolicyError(
+                f"{option('induced_share')} is a share of the interactions since a date",
+                remedy=f"give {option('reference')} a date of the log, or {option('clean_before')}",
+            )
         compared = {**(ran or {}), **named}
         choice: dict[str, Any] = {"view": view, "draws": draws, "candidates": compared, "seed": selection.seed}
-        logs = knowledge.take(plain, since=find_since(plain, request.target), until=at, **choice)
+        logs = knowledge.take(plain, since=since, until=at, **choice)
     verdicts: dict[str, Any] = {"clean_before": clean_before, "command": command}
     if is_on_spark(logs[0]):
         refuse_on_spark(baseline=ran, by=by, refit=refit or None, margins=request.fit.margins or None)
@@ -305,6 +311,7 @@ def _add_verdicts(
         protocol=report.protocol,
         command=command or "unskew evaluate LOG",
         organic=organic,
+        induced_share=None if knowledge is None else read_share(knowledge.induced_share),
         quick=quick,
         level=request.level,
     )

@@ -25,6 +25,8 @@ from unskew.evaluation.verdict import (
     correct_for_several,
     decide,
     describe_reason,
+    find_tipping_share,
+    show_share,
 )
 from unskew.examining.examine import find_campaigns
 from unskew.examining.next_commands import choose_dates
@@ -32,7 +34,7 @@ from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words, percent
-from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses
+from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_excesses, list_shares
 from unskew.weights.item_weights import ItemWeights
 
 _FOLDS = 5  # that are proposed
@@ -89,6 +91,8 @@ class VerdictPlan:
         What recommendations may have caused, if that was estimated before.
     organic
         Gives the log without what was shown, if exposures are known.
+    induced_share
+        The ends of the share of the interactions since the date that recommendations caused, as the user says.
     quick
         Whether to look at the log and at one stand-in only, which decides nothing.
     level
@@ -109,6 +113,7 @@ class VerdictPlan:
     command: str = "unskew evaluate LOG"
     excesses: Excesses | None = None
     organic: Callable[[], Log] | None = None
+    induced_share: tuple[float, float] | None = None
     quick: bool = False
     level: float = 0.95
 
@@ -133,7 +138,8 @@ class VerdictPlan:
                 if all(scored[name].constant for name in pair):
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
-        excesses = self.excesses or (Excesses({}, {}) if self._knows_ends else self._find_excesses(scored))
+        is_bounded = self._knows_ends and self.induced_share is None
+        excesses = self.excesses or (Excesses({}, {}) if is_bounded else self._find_excesses(scored))
         if self.organic is not None and self._view is not None and self._view.view != "organic":
             log = self.organic()
             ranked = self.rank(log, _list_names(pairs))
@@ -153,7 +159,7 @@ class VerdictPlan:
         verdicts = []
         for pair in pairs:
             for metric in self.metrics:
-                several = scenarios[*pair, metric.name] + self.list_known(pair, metric)
+                several = self._trust_log(pair, scenarios[*pair, metric.name]) + self.list_known(pair, metric)
                 verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
         return verdicts
 
@@ -193,11 +199,12 @@ class VerdictPlan:
 
     def _list_views(self, excesses: Excesses) -> Iterator[ScenarioView]:
         fractions = _QUICK if self.quick else FRACTIONS
-        total = len(excesses.thinnings) * len(fractions)
+        shares = () if self.induced_share is None else list_shares(*self.induced_share)
+        total = len(excesses.thinnings) * len(shares or fractions)
         reporter = progress()
         reporter.begin("verdicts", total, "scenarios")
         with reporting(QuietSteps(reporter)):
-            for view in excesses.list_views(fractions=fractions):
+            for view in excesses.list_views(fractions=fractions, shares=shares):
                 yield view
                 reporter.advance(1)
 
@@ -222,7 +229,22 @@ class VerdictPlan:
 
     def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
         scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
-        return replace(scenario, induced_share=_assume(min(max(view.share, 0.0), 1.0)))
+        share = _assume(min(max(view.share, 0.0), 1.0))
+        trusted = view.is_known and self._needs_share(pair)
+        return replace(scenario, induced_share=share, trusted=trusted, stand_in=view.stand_in)
+
+    def _needs_share(self, pair: tuple[str, str]) -> bool:
+        """Whether a known share tells something: not about two fixed lists, nor about two external ones."""
+        traits = [traits_of(self.models[name]) for name in pair]
+        return not (all(each.constant for each in traits) or all(each.external for each in traits))
+
+    def _trust_log(self, pair: tuple[str, str], scenarios: list[Scenario]) -> list[Scenario]:
+        """The same scenarios; as logged is known as well if the known share may be 0."""
+        if self.induced_share is None or not self._needs_share(pair):
+            return scenarios
+        low, high = self.induced_share
+        is_known = low == 0 and (high == 0 or any(scenario.trusted for scenario in scenarios))
+        return [replace(scenarios[0], trusted=is_known), *scenarios[1:]]
 
     def list_known(self, pair: tuple[str, str], metric: Metric) -> list[Scenario]:
         """The scenario of the user's knowledge, if there is any and it drops something."""
@@ -264,15 +286,17 @@ class VerdictPlan:
         weights: ItemWeights | None,
     ) -> Verdict:
         decision, low, high = decide(scenarios, self.level)
+        tipping_share = find_tipping_share(scenarios)
         problem = self._find_problem([scored[name] for name in pair], scenarios, excesses)
         if problem:
             decision, reason = "undecided", problem
         else:
             most = None if self._knows_ends else excesses.find_most(pair)
-            reason = describe_reason(scenarios, decision, self.start, most)
+            share = self.induced_share if self._rests_on_share(pair, scenarios) else None
+            tip = "" if tipping_share is None else self._describe_tip(pair, scenarios[0], tipping_share)
+            reason = describe_reason(scenarios, decision, self.start, most, share=share, tip=tip)
             reason += self._describe_distrust(scenarios)
-        trusted = any(scenario.trusted for scenario in scenarios)
-        assumption = self._describe_assumption(trusted)
+        assumption = self._describe_assumption(pair, scenarios)
         first, second = (_score(scored[name], metric, weights) for name in pair)
         return Verdict(
             recommender=pair[0],
@@ -286,6 +310,7 @@ class VerdictPlan:
             assumption=assumption,
             reason=reason,
             next_steps=tuple(self._list_steps(decision, [scored[name] for name in pair])),
+            tipping_share=tipping_share,
             score=first,
             score_baseline=second,
             users=int(scored[pair[0]].score(metric).users),
@@ -326,7 +351,8 @@ class VerdictPlan:
         if self.quick:
             return "This was a quick look at the log and one stand-in for production, which never decides"
         if known or fixed:
-            return "" if self.since is not None else "Without a reference date nothing says what was usual"
+            date = self.since if self.induced_share is None else self.start
+            return "" if date is not None else "Without a reference date nothing says what was usual"
         if self.start is None:
             return "Without a reference date nothing tells what recommendations may have caused"
         if all(traits_of(self.models[one.recommender]).external for one in ranks):
@@ -335,6 +361,13 @@ class VerdictPlan:
             )
         if excesses.problem:
             return f"What recommendations may have caused cannot be estimated: {excesses.problem}"
+        if self.induced_share is not None:
+            most = excesses.find_most((ranks[0].recommender, ranks[1].recommender))
+            return (
+                f"No stand-in for production explains so much: you state that recommendations caused "
+                f"{show_share(self.induced_share)} of the interactions since {self.start}, and the best stand-in "
+                f"explains {percent(most, 0)}, less than half of that. Name what was in production"
+            )
         largest = max((each.induced_share.value for each in scenarios if each.induced_share), default=0.0)
         if excesses.growth > largest + _LEAST_GROWTH:
             return (
@@ -361,14 +394,27 @@ class VerdictPlan:
             return ""
         return f". The view {view.view} does not narrow that ({view.test or 'not tested for both'})"
 
-    def _describe_assumption(self, trusted: bool) -> str:
+    def _rests_on_share(self, pair: tuple[str, str], scenarios: Sequence[Scenario]) -> bool:
+        """Whether the known share is what the range rests on."""
+        counts = any(each.trusted and (each.stand_in or each.name == AS_LOGGED) for each in scenarios)
+        return self.induced_share is not None and self._needs_share(pair) and counts
+
+    def _describe_tip(self, pair: tuple[str, str], logged: Scenario, share: float) -> str:
+        ahead = pair[0] if logged.difference.value > 0 else pair[1]
+        return f"{ahead} stays ahead unless recommendations caused more than {percent(share, int(share < 0.01))}"
+
+    def _describe_assumption(self, pair: tuple[str, str], scenarios: Sequence[Scenario]) -> str:
         if self.start is None:
             return "recommendations did not shape the log"
-        clean = f"nothing was recommended before {self.start}"
+        clauses = [f"nothing was recommended before {self.start}"]
         view = self._view
-        if trusted and view is not None and view.assumption:
-            return f"{clean}, and {view.assumption}"
-        return clean
+        if self.induced_share is not None and self._rests_on_share(pair, scenarios):
+            share = show_share(self.induced_share)
+            clauses.append(f"recommendations caused {share} of the interactions since then")
+        known = [each for each in scenarios if each.trusted and not each.stand_in]
+        if view is not None and view.assumption and any(each.view == view.view for each in known):
+            clauses.append(view.assumption)
+        return ", and ".join(clauses)
 
     def _list_steps(self, decision: Decision, ranks: Sequence[HeldOutRanks]) -> Iterator[str]:
         """Commands that would settle it, the most useful first."""

@@ -4,11 +4,13 @@ The question: both models trained and tested on the log as it would be without r
 date. How much of the log these caused is not known, so the difference is computed in several *scenarios*: as
 logged, if they caused nothing; and for each stand-in for production, without part of what interactions since then
 agree more with it than before. The *range* goes from the lowest lower limit to the highest upper limit. Knowledge
-about the recommendations narrows it to its own interval if it passed its test on this log.
+about the recommendations narrows it to its own interval if it passed its test on this log; a known induced share
+narrows it to scenarios in which stand-ins caused that share.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,7 +19,7 @@ from typing import Any, Literal
 from unskew.evaluation.changes import Part
 from unskew.evaluation.intervals import holm
 from unskew.presenting import find_presenter
-from unskew.text import percent, show_range, to_json_value
+from unskew.text import percent, short_percent, show_range, to_json_value
 
 Decision = Literal["better", "worse", "no clear difference", "undecided"]
 
@@ -45,9 +47,11 @@ class Scenario:
     placebo
         What the same estimate finds before anything was recommended, as in `ViewReport`; None without one.
     trusted
-        Whether the assumption passed its test on this log.
+        Whether the assumption passed its test on this log, or the user knows the induced share.
     p
         Of no difference.
+    stand_in
+        What stands for production; None if nothing does.
     """
 
     name: str
@@ -58,6 +62,7 @@ class Scenario:
     placebo: dict[str, Any] | None = None
     trusted: bool = False
     p: float = math.nan
+    stand_in: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
@@ -95,6 +100,9 @@ class Verdict:
         Why it was decided in this way, in a sentence.
     next_steps
         Commands that would settle what is undecided.
+    tipping_share
+        The smallest induced share at which the interval of a scenario no longer lies on the side of 0 that the log
+        shows; None if that shows none, or if no scenario changes it.
     score, score_baseline
         Both scores as logged, under the same weights as the differences.
     users
@@ -116,6 +124,7 @@ class Verdict:
     assumption: str = ""
     reason: str = ""
     next_steps: tuple[str, ...] = ()
+    tipping_share: float | None = None
     score: float = math.nan
     score_baseline: float = math.nan
     users: int = 0
@@ -174,6 +183,7 @@ class Verdict:
             "assumption": self.assumption,
             "reason": self.reason,
             "next_steps": list(self.next_steps),
+            "tipping_share": self.tipping_share,
             "headline": self.headline,
             "score": self.score,
             "score_baseline": self.score_baseline,
@@ -249,13 +259,66 @@ def _find_p_value(verdict: Verdict) -> float:
     return max((p for p in p_values if not math.isnan(p)), default=1.0) if is_sure else 1.0
 
 
-def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: Any, most: float | None) -> str:
+def find_tipping_share(scenarios: Sequence[Scenario]) -> float | None:
+    """The smallest induced share at which the log's difference is no longer clear, if any; see `Verdict`.
+
+    Between scenarios of the same stand-in, limits are interpolated in a straight line.
+    """
+    logged = scenarios[0].difference
+    if not (logged.low > 0 or logged.high < 0):
+        return None
+
+    def distance(difference: Part) -> float:
+        return difference.low if logged.low > 0 else -difference.high
+
+    paths: dict[str, list[tuple[float, float]]] = {}
+    for scenario in scenarios:
+        if scenario.stand_in is not None and scenario.induced_share is not None:
+            point = scenario.induced_share.value, distance(scenario.difference)
+            paths.setdefault(scenario.stand_in, [(0.0, distance(logged))]).append(point)
+    shares = []
+    for path in paths.values():
+        points = sorted(point for point in path if not math.isnan(point[1]))
+        for (share, above), (next_share, below) in itertools.pairwise(points):
+            if below <= 0:
+                shares.append(share + (next_share - share) * above / (above - below))
+                break
+    return min(shares, default=None)
+
+
+def show_share(share: tuple[float, float]) -> str:
+    """A known induced share in words.
+
+    >>> show_share((0.3, 0.3)), show_share((0.2, 0.4))
+    ('30 %', '20 to 40 %')
+    """
+    low, high = share
+    return short_percent(high) if low == high else f"{100 * low:.3g} to {short_percent(high)}"
+
+
+def describe_reason(
+    scenarios: Sequence[Scenario],
+    decision: Decision,
+    since: Any,
+    most: float | None,
+    *,
+    share: tuple[float, float] | None = None,
+    tip: str = "",
+) -> str:
     """Why scenarios lead to a decision, in a sentence without its full stop.
 
     `most` is the share of the interactions since a date that the best stand-in for production explains; None if
-    exposures tell what recommendations may have caused.
+    exposures tell what recommendations may have caused. `share` is what the user knows of it, `tip` what would
+    change a difference that is clear as logged.
     """
     trusted = [scenario for scenario in scenarios if scenario.trusted]
+    if share is not None:
+        caused = f"recommendations caused {show_share(share)} of the interactions since {since}"
+        sentence = f"This rests on your statement that {caused}"
+        for view in trusted:
+            if view.stand_in is None and view.name != AS_LOGGED:
+                sentence += f", and on {view.name}, which passed its test on this log"
+        return f"{sentence}. {tip} of these" if tip and decision == "undecided" else sentence
     if trusted and trusted[0].name == AS_LOGGED:
         return "Fixed lists are compared, which item weights make comparable"
     if trusted:
@@ -272,6 +335,8 @@ def describe_reason(scenarios: Sequence[Scenario], decision: Decision, since: An
         return f"No stand-in for production explains any of the interactions since {since}"
     largest = max((s.induced_share.value for s in scenarios if s.induced_share), default=most)
     caused = "all of it" if largest >= 1 else f"{percent(largest, 0)}, more than any of our stand-ins explains"
+    if decision == "undecided" and tip:
+        return f"{tip} of the log since {since}; scenarios go from none of it to {caused}"
     if decision == "undecided":
         return (
             f"It depends on how much of the log since {since} recommendations caused: from none of it to {caused}"

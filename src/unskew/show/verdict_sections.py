@@ -94,9 +94,7 @@ def describe_chart(verdict: Verdict) -> str:
         share = f", from none to {percent(verdict.most_induced, 0)} of the interactions"
         parts.append(f"{ticks}{share if verdict.most_induced else ''}.")
     if len(counted) < len(scenarios):
-        parts.append(
-            "Rings do not count, since what is known about the recommendations passed its test on this log."
-        )
+        parts.append("Rings do not count, since the verdict rests on what is known about the recommendations.")
     return " ".join(parts)
 
 

@@ -217,7 +217,7 @@ def check_known(known: Any) -> None:
             "an excess needs a model of production",
             remedy=f"give {option('production')} SPEC, or {option('production', 'auto')}",
         )
-    for name in ("exposures", "exposed", "within", "view"):
+    for name in ("exposures", "exposed", "within", "induced_share", "view"):
         if getattr(known, name, None) is not None:
             raise PolicyError(
                 f"{option(name)} is of no use here: an excess is estimated from the whole log, without exposures",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
 from unskew.data.time_windows import Windows
 from unskew.engines.spark_log import is_at_spark
-from unskew.errors import PolicyError, TimeError, option
+from unskew.errors import InputError, PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
 from unskew.views.take_view import take_draws
 
@@ -35,6 +36,9 @@ class Knowledge:
         The users who are never shown anything: their ids, a frame or a file with them.
     production
         What made the recommendations, or ``"auto"``.
+    induced_share
+        The share of the interactions since the reference date that recommendations caused, as a dashboard may show
+        it: ``0.3``, ``"30%"``, or a range, ``(0.2, 0.4)`` or ``"0.2:0.4"``. Verdicts use it; it allows no view.
 
     Examples
     --------
@@ -51,6 +55,10 @@ class Knowledge:
     campaigns: Windows = ()
     holdout: Any = None
     production: AnyRecommender | None = None
+    induced_share: Any = None
+
+    def __post_init__(self) -> None:
+        read_share(self.induced_share)
 
     @classmethod
     def of(cls, knowledge: Knowledge | None, view: str | None) -> Knowledge | None:
@@ -63,7 +71,7 @@ class Knowledge:
     def is_given(self) -> bool:
         """Whether anything is known."""
         several = isinstance(self.campaigns, Sequence)
-        sources = (self.exposures, self.exposed, self.holdout, self.production)
+        sources = (self.exposures, self.exposed, self.holdout, self.production, self.induced_share)
         return any(value is not None for value in sources) or (bool(self.campaigns) if several else True)
 
     def take(
@@ -92,6 +100,7 @@ class Knowledge:
             campaigns=self.campaigns,
             holdout=self.holdout,
             production=self.production,
+            induced_share=self.induced_share,
             view=None if view == "auto" else view,
             since=since,
             until=until,
@@ -128,6 +137,40 @@ class Knowledge:
             seed=seed,
         )
         return move_dates(log, taken, snapshot), move_dates(log, taken, reference)
+
+
+def read_share(share: Any) -> tuple[float, float] | None:
+    """The ends of an induced share, which may be a number, a pair or text; None if there is none.
+
+    >>> read_share("30%"), read_share("0.2:0.4"), read_share((0, 0.5))
+    ((0.3, 0.3), (0.2, 0.4), (0.0, 0.5))
+    """
+    if share is None:
+        return None
+    parts = share.split(":") if isinstance(share, str) else share if isinstance(share, Sequence) else [share]
+    ends = [_read_number(part) for part in parts]
+    if len(ends) not in (1, 2) or not all(0 <= end < 1 for end in ends):
+        raise InputError(
+            f"{option('induced_share')} is {share!r}, which is no share from 0 to below 1",
+            remedy="give one such as 0.3 or 30%, or a range such as 0.2:0.4",
+        )
+    low, high = ends[0], ends[-1]
+    if low > high:
+        raise InputError(
+            f"{option('induced_share')} is {share!r}, whose first end is above the second",
+            remedy=f"write {high:g}:{low:g}",
+        )
+    return low, high
+
+
+def _read_number(part: Any) -> float:
+    """A number, or text that is one or a percentage; not a number if it is neither."""
+    try:
+        if isinstance(part, str) and part.rstrip().endswith("%"):
+            return float(part.rstrip()[:-1]) / 100
+        return float(part)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def find_since(log: Log, reference: Any) -> Any:

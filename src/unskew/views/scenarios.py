@@ -3,23 +3,25 @@
 How much they caused is not known, nor what made them. Each scenario takes one stand-in for production and removes
 part of the excess: of the interactions since the date, those by which they agree more with the stand-in than
 interactions before it did. The full excess, not corrected by a placebo, is the most that a stand-in can explain.
+If the user knows which share recommendations caused, each scenario removes that share instead.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from unskew.arrays.types import Floats
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.text import shorten_spec
+from unskew.text import short_percent, shorten_spec
 from unskew.views.contrast import set_up_contrast
 from unskew.views.production_choice import (
     CANDIDATES,
@@ -35,6 +37,9 @@ from unskew.views.thinning import Thinning, plan_thinning
 FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 """How much of the excess scenarios remove; more than all of it, since production need not be like any stand-in."""
 
+BELOW, ABOVE = (0.5, 0.75), 1.25
+"""A stand-in may cause less than the known share, these parts of its lower end, or more than its upper end."""
+
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
 
@@ -47,26 +52,29 @@ class ScenarioView:
     ----------
     stand_in
         The name of what stands for production.
-    fraction
-        How much of the excess is removed.
+    amount
+        How much is removed, in words: a part of the excess, or a known share of the interactions.
     share
         The share of the interactions since the date that recommendations caused in this scenario.
     log
         What is left.
     compared
         The name of the compared recommender that stands for production here; None for any other stand-in.
+    is_known
+        Whether the user knows the share.
     """
 
     stand_in: str
-    fraction: float
+    amount: str
     share: float
     log: Log
     compared: str | None = None
+    is_known: bool = False
 
     @property
     def name(self) -> str:
         """In a few words."""
-        return f"{self.fraction:.0%} of the excess over {shorten_spec(self.stand_in)}"
+        return f"{self.amount} over {shorten_spec(self.stand_in)}"
 
 
 @dataclass(frozen=True)
@@ -98,14 +106,49 @@ class Excesses:
         shares = [s for name, s in self.explained.items() if self.compared.get(name) in (None, *pair)]
         return max([0.0, *shares])
 
-    def list_views(self, *, fractions: tuple[float, ...] = FRACTIONS, seed: int = 0) -> Iterator[ScenarioView]:
-        """A view for each stand-in and fraction."""
+    def list_views(
+        self, *, fractions: Sequence[float] = FRACTIONS, shares: Sequence[float] = (), seed: int = 0
+    ) -> Iterator[ScenarioView]:
+        """A view for each stand-in and fraction; for each stand-in and known share, if there are `shares`.
+
+        A stand-in that explains less than the smallest known share contributes nothing. If that is so for all but
+        compared recommenders, fractions of their excesses are removed as if no share were known.
+        """
+        able = {name for name in self.thinnings if shares and self.explained[name] >= min(shares)}
         for name, thinning in self.thinnings.items():
-            for fraction in fractions:
-                keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
-                log = replace(thinning, keep=keep).draw(seed)
-                share = fraction * self.explained[name]
-                yield ScenarioView(name, fraction, share, log, self.compared.get(name))
+            compared = self.compared.get(name)
+            if name in able:
+                for share in filter(None, shares):
+                    keep = scale_to_share(thinning.keep, share)
+                    log = replace(thinning, keep=keep).draw(seed)
+                    amount = f"{short_percent(share)} of the interactions, by the excess"
+                    yield ScenarioView(name, amount, float(np.mean(1 - keep)), log, compared, is_known=True)
+            elif able <= self.compared.keys():
+                for fraction in fractions:
+                    keep = np.clip(1 - fraction * (1 - thinning.keep), 0.0, 1.0)
+                    log = replace(thinning, keep=keep).draw(seed)
+                    share = fraction * self.explained[name]
+                    yield ScenarioView(name, f"{fraction:.0%} of the excess", share, log, compared)
+
+
+def list_shares(low: float, high: float) -> tuple[float, ...]:
+    """What a stand-in may have caused if the user knows the share: both ends, the middle, somewhat less and more.
+
+    >>> list_shares(0.2, 0.4), list_shares(0, 0)
+    ((0.1, 0.15, 0.2, 0.3, 0.4, 0.5), (0.0,))
+    """
+    shares = (*(part * low for part in BELOW), low, (low + high) / 2, high, min(ABOVE * high, 1.0))
+    return tuple(dict.fromkeys(round(share, 9) for share in shares))
+
+
+def scale_to_share(keep: Floats, share: float) -> Floats:
+    """The same probabilities, with what they drop scaled so that this share is dropped, or as much as can be."""
+    dropped = np.sort((1 - keep)[keep < 1])[::-1]
+    others = dropped[::-1].cumsum()[::-1]  # if so many before them are dropped for sure
+    factors = (share * len(keep) - np.arange(len(dropped))) / others
+    fits = factors[factors * dropped <= 1]
+    scaled = np.clip(1 - fits[0] * (1 - keep), 0.0, 1.0) if len(fits) else np.zeros_like(keep)
+    return np.where(keep < 1, scaled, keep)
 
 
 def find_excesses(

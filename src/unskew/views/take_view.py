@@ -133,6 +133,7 @@ def take_draws(
     campaigns: Windows = (),
     holdout: Any = None,
     production: AnyRecommender | None = None,
+    induced_share: Any = None,
     view: str | None = None,
     since: Any = None,
     until: Any = None,
@@ -142,7 +143,7 @@ def take_draws(
 ) -> list[Log]:
     """Several draws of the best view, for `report` to average over; one, if chance decides nothing in it.
 
-    `draws` is how many to make; all else is as for `take_view`.
+    `draws` is how many to make; all else is as for `take_view`. An `induced_share` is noted: it allows no view.
     """
     if is_on_spark(log):
         refuse_on_spark(holdout=holdout, production=production)
@@ -163,6 +164,7 @@ def take_draws(
         windows=require_windows(log, campaigns) if campaigns else (),
         holdout=None if holdout is None else find_holdout(log, holdout),
         production=production,
+        induced_share=induced_share,
         since=since,
         until=until,
         candidates=name_recommenders(candidates) if candidates else {},
@@ -179,6 +181,8 @@ def take_draws(
     details = known.detail(chosen, within)
     made = [_tell(one, log, reason, known.advise(chosen)) for one in taken]
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
+    if induced_share is not None and made[0].view_report is not None:
+        changes["notes"] = (*made[0].view_report.notes, "verdicts alone use the induced share; no score does")
     if test and not is_on_spark(log):
         changes |= known.test(chosen, made[0])
         if changes.get("tested", made[0].view_report is not None and made[0].view_report.trusted):
@@ -210,6 +214,7 @@ class _Known:
     windows: tuple[TimeWindow, ...]
     holdout: Mask | None
     production: AnyRecommender | None
+    induced_share: Any
     since: Any
     until: Any
     candidates: Mapping[str, Recommender] = field(default_factory=dict)
@@ -239,7 +244,11 @@ class _Known:
             )
         if self.windows:
             return "outside", "it is known when something was recommended"
-        known = [("a holdout group", self.holdout), ("a model of production", self.production)]
+        known = [
+            ("a holdout group", self.holdout),
+            ("a model of production", self.production),
+            ("an induced share", self.induced_share),
+        ]
         told = [name for name, value in known if value is not None]
         return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
 
