@@ -406,7 +406,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"refit": -1, "reference": BEFORE}, "refit is -1, but must be a whole number of at least 0"),
     ({"refit": 5, "reference": BEFORE, "sample": 50}, "refit needs every pair: leave out sample"),
     ({"by": "land", "sample": 50}, "by needs every pair: leave out sample"),
-    ({"leave_out": 2, "after": 7}, "leave_out holds out several items of a profile at a time, but after does not hold out from profiles"),
+    ({"leave_out": 2, "after": 7}, "leave_out holds out several items of a profile at a time, but after does not"),
     ({"leave_out": 0}, "leave_out is 0"),
     ({"sample": 0}, "sample is 0"),
     ({"seed": -1}, "seed is -1"),
