@@ -408,7 +408,7 @@ def test_evaluate_takes_min_items_with_and_without_a_reference_date(path: str, t
         call("evaluate", path, "--reference", "4", "--at", "9", "-r", "knn", "--min-items", "2", "--json")
     )
     assert len({(score["at"], score["users"]) for score in dated["scores"]}) == 2
-    told = call("evaluate", path, "--at", "9", "-r", "knn", "--min-items", "2")
+    told = call("evaluate", path, "--at", "9", "-r", "knn", "--min-items", "2", "--details")
     assert "At 9 300 users have fewer than 2 items (75.00 %): excluded." in told
     weights = str(tmp_path / "w.parquet")
     call("weights", path, "--reference", "4", "--at", "9", "--min-items", "2", "-o", weights)

@@ -428,8 +428,9 @@ class _Ranked:
         """The rank of each pair under each model, from 1; 0 if it is not in the list."""
         ranks = np.zeros((len(self.pairs), len(pair)), dtype=np.int64)
         for row, (known, rank) in enumerate(zip(self.pairs, self.ranks, strict=True)):
-            places = np.minimum(np.searchsorted(known, pair), len(known) - 1)
-            ranks[row] = np.where(known[places] == pair, rank[places], 0)
+            if len(known):  # models of few interactions recommend nothing
+                places = np.minimum(np.searchsorted(known, pair), len(known) - 1)
+                ranks[row] = np.where(known[places] == pair, rank[places], 0)
         return ranks
 
     def list_candidates(self, users: Codes, counts: Codes, rng: np.random.Generator) -> tuple[Codes, Floats]:
