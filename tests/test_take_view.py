@@ -57,7 +57,7 @@ def test_the_best_view_that_knowledge_allows_is_taken(
     assert found.view_report is not None
     assert (found.view_report.view, found.view_report.reason != "") == (view, True)
     assert found.view_report.dropped_pairs == len(log) - len(found)
-    assert (len(found) == len(log)) == (view == "all")
+    assert len(found) == len(log) if view == "all" else len(found) < len(log) or view == "thinned"
     if view != "kept":
         assert found.view_report.advice
 
