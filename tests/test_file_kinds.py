@@ -345,6 +345,7 @@ def test_an_interrupt_is_heard_while_a_library_works(
         ),
     }[library]
     timer = threading.Timer(1, interrupt)
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)  # which a job in the background ignores
     timer.start()
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -352,6 +353,7 @@ def test_an_interrupt_is_heard_while_a_library_works(
         assert time.monotonic() - sent[0] < 1
     finally:
         timer.cancel()
+        signal.signal(signal.SIGINT, usual)
 
 
 def write_excel(path: Path, *, header: bool = True, sheets: int = 1) -> Path:
