@@ -1,4 +1,4 @@
-"""How the command line starts: too little address space or an interrupt of its imports is one line."""
+"""How the command line starts, and how wide its tables are."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+
+from unskew.cli.printing import print_table
 
 _INTERRUPTED = """
 import sys
@@ -32,3 +34,8 @@ def test_too_small_an_address_space_is_one_line() -> None:
     assert run.returncode == 2
     assert run.stderr.startswith("error: the address space is limited to 716 MB")
     assert run.stderr.count("\n") == 1
+
+
+def test_names_that_take_two_cells_a_letter_are_not_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    print_table(["item", "n"], [["日本語の映画", "1"]])
+    assert "日本語の映画" in capsys.readouterr().out

@@ -258,3 +258,16 @@ def test_a_temporary_file_is_as_private_as_the_file_that_it_replaces(tmp_path: P
         temporary.write_text("new")
         assert temporary.stat().st_mode & 0o777 == 0o600
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o600)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make links of others")
+@pytest.mark.parametrize("name", ["a.parquet", "folder/a.parquet"])
+def test_a_link_of_another_user_is_not_written_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere" / "folder").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "a.parquet").write_text("old")
+    link = tmp_path / Path(name).parts[0]
+    link.symlink_to(tmp_path / "elsewhere" / link.name)
+    check_writable(tmp_path / name)
+    os.lchown(link, 12345, 12345)
+    with pytest.raises(FileError, match="is a link of another user"):
+        check_writable(tmp_path / name)

@@ -26,8 +26,8 @@ def _require_addresses() -> None:
     limit = resource.getrlimit(resource.RLIMIT_AS)[0]
     if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
         _end(
-            f"error: the address space is limited to {limit // 10**6} MB, and libraries need 2000: raise ulimit -v, "
-            "and limit memory with --memory-limit",
+            f"error: the address space is limited to {limit // 10**6} MB, and libraries need 2000: raise "
+            "ulimit -v, and limit memory with --memory-limit",
             2,
         )
 
