@@ -16,6 +16,7 @@ from click.testing import CliRunner, Result
 from unskew.cli import main
 from unskew.cli.configuration import find_configuration, read_configuration
 from unskew.cli.configuration_keys import COMMAND_LINE_ONLY, SHARED_KEYS, SPECS, own_keys, shared_option
+from unskew.cli.configuration_values import place
 from unskew.cli.configured_command import ConfiguredCommand
 
 LOG = "user,item,time\n1,a,0\n1,b,0\n2,a,0\n2,c,0\n3,b,0\n1,c,9\n3,c,9\n4,c,9\n4,a,9\n"
@@ -530,3 +531,8 @@ def test_a_module_called_like_a_margin_is_not_imported(module: str, run: Run, fo
         done = run("evaluate", toml=BASE + PLANTED["recommenders"].format(spec), code=2)
         assert "which runs code that unskew does not ship" in done.stderr
     assert not (folder / "ran").exists()
+
+
+def test_a_folder_that_is_called_like_home_is_not_home() -> None:
+    assert place("model.py", Path("~")) == "./~/model.py"
+    assert place("~/model.py", Path("other")) == str(Path.home() / "model.py")

@@ -228,7 +228,11 @@ def test_what_a_killed_run_left_is_removed_by_the_next_and_what_a_live_one_has_i
     if namespace and (not shutil.which("unshare") or subprocess.run([*namespace, "true"], check=False).returncode):
         pytest.skip("no namespaces of processes here")
     target = tmp_path / "a.parquet"
-    command = [*namespace, sys.executable, "-c", _HOLDS, str(target)]
+    command = [sys.executable, "-c", _HOLDS, str(target)]
+    if namespace:  # where the run has a number that no process has here
+        number = next(n for n in range(20_000, 30_000) if not Path(f"/proc/{n}").exists())
+        shell = f'echo {number - 1} > /proc/sys/kernel/ns_last_pid; "$@"; true'
+        command = [*namespace, "sh", "-c", shell, "sh", *command]
     run = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         assert run.stdout is not None
@@ -254,3 +258,16 @@ def test_a_temporary_file_is_as_private_as_the_file_that_it_replaces(tmp_path: P
         temporary.write_text("new")
         assert temporary.stat().st_mode & 0o777 == 0o600
     assert (target.read_text(), target.stat().st_mode & 0o777) == ("new", 0o600)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make links of others")
+@pytest.mark.parametrize("name", ["a.parquet", "folder/a.parquet"])
+def test_a_link_of_another_user_is_not_written_through(tmp_path: Path, name: str) -> None:
+    (tmp_path / "elsewhere" / "folder").mkdir(parents=True)
+    (tmp_path / "elsewhere" / "a.parquet").write_text("old")
+    link = tmp_path / Path(name).parts[0]
+    link.symlink_to(tmp_path / "elsewhere" / link.name)
+    check_writable(tmp_path / name)
+    os.lchown(link, 12345, 12345)
+    with pytest.raises(FileError, match="is a link of another user"):
+        check_writable(tmp_path / name)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.arrays.folding import Rows, fold, order
 from unskew.errors import FileError
-from unskew.reading import encoder, loop_encoder
+from unskew.reading import coded_rows, encoder, loop_encoder, typed_rows
 from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
 from unskew.reading.id_column import IdColumn
 from unskew.reading.loop_encoder import NoStorage
@@ -78,7 +78,7 @@ def test_rows_in_memory_in_files_in_arrays_and_in_sql_give_the_same_log(
     user, item, time = (pa.array(list(column)) for column in zip(*rows, strict=True))
     table = pa.table({"user": user, "item": item, "time": time})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loop_encoder, "_BATCH", 7)
+        patch.setattr(typed_rows, "_BATCH", 7)
         patch.setattr("warnings.warn", lambda *_, **__: None)  # of white space, tested elsewhere
         logs = []
         for chosen in (MemoryStorage, FileStorage, NoStorage, None):
@@ -136,10 +136,17 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
 ) -> None:
     chosen = _watch(monkeypatch)
     monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 100e6 / MANY)
-    logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (120, 90)]
+    logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (240, 180)]
     assert chosen == [MemoryStorage, FileStorage]
     _same(*logs)
     assert not list(tmp_path.iterdir()), "nothing is left"
+
+
+def test_rows_that_are_folded_while_others_are_read_give_the_same_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = _many_rows()
+    whole = us.read_log(table)
+    monkeypatch.setattr(coded_rows, "_MOST_ROWS", 100)
+    _same(us.read_log(table), whole)
 
 
 def test_rows_in_files_are_read_a_small_group_at_a_time(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +55,7 @@ def test_limits_reach_every_table_that_a_command_reads(
     done = CliRunner().invoke(main, ["drift", str(log), *options, *limits, "--json"])
     assert done.exit_code == 0, done.output
     assert len(asked) > 1
-    assert {one["memory_limit"] for one in asked} == {"512.0 MiB"}
+    assert {one["memory_limit"] for one in asked} == {"256.0 MiB"}, "DuckDB gets half"
     assert {Path(one["temp_directory"]).parent for one in asked} == {tmp_path / "big"}
     assert not list((tmp_path / "big").iterdir()), "nothing is left"
 
@@ -66,7 +69,7 @@ def test_limits_come_from_python_then_from_around_then_from_the_environment(
     with limit_reading("3GiB"):
         us.read_log(log)
         us.read_log(log, memory_limit="4GiB")
-    assert [one["memory_limit"] for one in asked] == ["1.0 GiB", "2.0 GiB", "3.0 GiB", "4.0 GiB"]
+    assert [one["memory_limit"] for one in asked] == ["512.0 MiB", "1.0 GiB", "1.5 GiB", "2.0 GiB"]
 
 
 @pytest.mark.parametrize("wrong", ["4", "4G", "GB", "-4GB", "4 gigabytes", "10MB", "1e3GB", "", "٣GB", 4])
@@ -116,3 +119,48 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next(tmp_path: Path, log: 
         us.read_log(log, temp_dir=tmp_path)
         assert left.exists()
         assert not dead.exists()
+
+
+_MARGIN = 350  # MB of Python, its libraries and what is taken between two looks, as docs/large-logs.md says
+_READ = """
+import resource, sys
+import unskew as us
+try:
+    print(us.read_log(sys.argv[1], memory_limit="200MB"))
+except us.UnskewError as error:
+    print(error)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the system does not say how much memory a process has")
+@pytest.mark.parametrize(
+    ("rows", "shown"),
+    [
+        ("SELECT 'a' AS user, 7 AS item, 5 AS time FROM range(14_000_000)", r"Log\(1 users, 1 items, 1 inter"),
+        (
+            "SELECT range % 300_000 AS user, range % 7919 AS item, range AS time FROM range(1_500_000)",
+            r"Log\(300000 users, 7919 items, 1500000 ",
+        ),
+        (
+            "SELECT md5(range::VARCHAR) AS user, hash(range) AS item, 5 AS time FROM range(1_500_000)",
+            "cannot read",
+        ),
+        (
+            "SELECT repeat('x', 3_000) AS user, range AS item, 5 AS time FROM range(150_000)",
+            r"Log\(1 users, 150",
+        ),
+        ("SELECT repeat('x', 500_000) AS user, range AS item, 5 AS time FROM range(3_000)", "cannot read"),
+    ],
+    ids=["equal rows", "long", "high cardinality", "wide", "too wide"],
+)
+def test_the_process_keeps_to_the_limit(rows: str, shown: str, tmp_path: Path) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(f"COPY ({rows}) TO '{tmp_path}/log.parquet' (FORMAT parquet, COMPRESSION zstd)")
+    child = subprocess.run(
+        [sys.executable, "-c", _READ, f"{tmp_path}/log.parquet"], capture_output=True, text=True, check=True
+    )
+    said, peak = child.stdout.splitlines()
+    assert re.match(shown, said), said
+    assert "cannot" not in said or "too little memory" in said, said
+    assert int(peak) <= 200 + _MARGIN

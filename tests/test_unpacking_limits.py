@@ -154,6 +154,7 @@ def forge(path: Path, **arrays: pa.Array) -> None:
         ({"time": pa.array([1, 2, 3], pa.int8())}, "time holds int8"),
         ({"items": pa.array([1.5, np.nan])}, "items has nulls"),
         ({"items": pa.array(["a", "a"])}, "an item is named twice"),
+        ({"users": pa.array(["a", "a"])}, "a user is named twice"),
         ({"items": pa.array([1, 2], pa.float16())}, "items holds halffloat"),
         ({"label.g": pa.array([1, 2], pa.int64())}, r"label\.g holds int64"),
         ({"label.g": pa.array(["a", None])}, r"label\.g holds string"),

@@ -45,7 +45,7 @@ def test_the_wheel_says_what_it_is(wheel: Path) -> None:
     assert about["Name"] == "unskew"
     assert about["Version"] == us.__version__
     assert about["License-Expression"] == "Apache-2.0"
-    assert "unskew = unskew.cli:main" in archive.read(f"{folder}/entry_points.txt").decode()
+    assert "unskew = unskew.__main__:run" in archive.read(f"{folder}/entry_points.txt").decode()
 
 
 def test_an_installed_wheel_runs_without_the_sources(wheel: Path, tmp_path: Path) -> None:

@@ -1,8 +1,41 @@
-"""``python -m unskew``: the command line where the script is not on the path."""
+"""The command line: ``unskew``, or ``python -m unskew`` where the script is not on the path."""
 
 from __future__ import annotations
 
-from unskew.cli import main
+import sys
+from typing import NoReturn
+
+_LEAST_ADDRESSES = 2 * 10**9  # bytes that libraries map at least; with less some of them hang
+
+
+def run() -> None:
+    """Import the command line and run it; an interrupt of the imports is told in one line."""
+    try:
+        _require_addresses()
+        from unskew.cli import main
+    except KeyboardInterrupt:
+        _end("interrupted: nothing was written", 130)
+    main(prog_name="unskew")
+
+
+def _require_addresses() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    if limit != resource.RLIM_INFINITY and limit < _LEAST_ADDRESSES:
+        _end(
+            f"error: the address space is limited to {limit // 10**6} MB, and libraries need 2000: raise "
+            "ulimit -v, and limit memory with --memory-limit",
+            2,
+        )
+
+
+def _end(message: str, code: int) -> NoReturn:
+    print(message, file=sys.stderr)
+    raise SystemExit(code)
+
 
 if __name__ == "__main__":
-    main(prog_name="unskew")
+    run()

@@ -22,6 +22,7 @@ ARROW_MAGIC = b"ARROW1"
 """The bytes with which an Arrow file begins."""
 
 _MOST_DEEP = 20  # levels of what we write
+_MOST_LINKS = 1000  # places on the way to a file; links that lead to themselves are refused elsewhere
 _MOST_JSON = 2**28  # bytes that a JSON file of ours may have
 
 
@@ -138,6 +139,7 @@ def check_writable(path: Path) -> None:
     _require_utf8(path)
     with report_lookup(path):
         there, folder = path.exists(), path.resolve().parent
+        refuse_foreign_links(path)
     if path.is_dir():
         raise FileError(f"cannot write {path}: it is a folder", remedy="give the name of a file")
     if there and not path.is_file():
@@ -146,6 +148,19 @@ def check_writable(path: Path) -> None:
         raise FileError(f"cannot write {path}: the folder {path.parent} does not exist", remedy="make it first")
     if not os.access(folder, os.W_OK) or (there and not os.access(path, os.W_OK)):
         raise FileError(f"cannot write {path}: permission denied")
+
+
+def refuse_foreign_links(path: Path) -> None:
+    """Refuse to write through a link of another user, who could let it lead anywhere; root is trusted."""
+    if not hasattr(os, "geteuid"):  # Windows
+        return
+    places = [path.absolute(), *path.absolute().parents]
+    for place in places:
+        if not place.is_symlink() or len(places) > _MOST_LINKS:
+            continue
+        if place.lstat().st_uid not in (0, os.geteuid()):
+            raise FileError(f"cannot write {path}: {place} is a link of another user", remedy="give another name")
+        places.append(place.parent / place.readlink())
 
 
 @contextlib.contextmanager

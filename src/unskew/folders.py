@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from unskew.errors import FileError
-from unskew.files import claim_temporary, report_lookup, sweep, write_through
+from unskew.files import claim_temporary, refuse_foreign_links, report_lookup, sweep, write_through
 
 Owns = Callable[[str], bool]
 """Whether a path in a folder, such as ``world/log.parquet``, belongs to what is replaced."""
@@ -63,6 +63,7 @@ def replace_folder(folder: Path, *, owns: Owns, last: Sequence[str]) -> Iterator
     try:
         with report_lookup(folder):
             target = folder.resolve()
+            refuse_foreign_links(folder)
         _refuse_root(target)
         target.parent.mkdir(parents=True, exist_ok=True)
         stays = _must_stay(target)
@@ -86,6 +87,7 @@ def check_folder_writable(folder: Path) -> None:
         if folder.resolve() != folder.absolute() and folder.is_symlink() and not folder.exists():
             raise FileError(f"cannot write to {folder}: it is a link to nothing", remedy="give another folder")
         _refuse_root(folder.resolve())
+        refuse_foreign_links(folder)
     if not there.is_dir():
         raise FileError(f"cannot write to {folder}: {there} is a file", remedy="give the name of a folder")
     if not os.access(there, os.W_OK | os.X_OK):

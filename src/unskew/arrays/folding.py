@@ -57,6 +57,14 @@ def fold(parts: Sequence[Rows], users: int, items: int) -> Folded:
     return Folded(start, sizes, item, time, counts)
 
 
+def unfold(folded: Folded) -> Rows:
+    """The rows that are left after folding."""
+    sizes = folded.sizes
+    user = np.repeat(np.arange(len(sizes), dtype=np.int32), sizes)
+    place = np.arange(len(user)) + np.repeat(folded.start[:-1] - np.cumsum(sizes) + sizes, sizes)
+    return Rows(user, folded.item[place], folded.time[place])
+
+
 class ProfileWriter:
     """Profiles in a new order of users and items, from rows that were folded all at once or in groups of users.
 

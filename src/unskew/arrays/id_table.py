@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,10 +27,18 @@ _Bytes = npt.NDArray[np.uint8]
 _Bounds = npt.NDArray[np.integer[Any]]
 
 
-class IdTable:
-    """Ids as texts of bytes, and their codes, which count from 0 in the order of appearance."""
+def allow_memory(size: int) -> None:
+    """Allow any number of bytes."""
 
-    def __init__(self) -> None:
+
+class IdTable:
+    """Ids as texts of bytes, and their codes, which count from 0 in the order of appearance.
+
+    `require` is called with how many bytes more are needed, before they are taken.
+    """
+
+    def __init__(self, require: Callable[[int], None] = allow_memory) -> None:
+        self._require = require
         self._slots: _Words = np.zeros(4 * _STEP, dtype=np.uint64)
         self._start: Codes = np.zeros(2 * _STEP, dtype=np.int64)  # the first word of each
         self._size: npt.NDArray[np.int32] = np.zeros(2 * _STEP, dtype=np.int32)  # in bytes
@@ -75,11 +84,14 @@ class IdTable:
         """Room for so many more ids with so many bytes in all; at least a third of the slots stay empty."""
         ids, words = self._n + rows, int(self._start[self._n]) + size // 8 + 2 * rows + 1
         if ids >= len(self._size):
+            self._require(12 * self._n)
             self._start = _lengthen(self._start, 2 * ids)
             self._size = _lengthen(self._size, 2 * ids)
         if words >= len(self._words):
+            self._require(8 * int(self._start[self._n]))
             self._words = _lengthen(self._words, 2 * words)
         if 3 * ids > 2 * len(self._slots):
+            self._require(16 * len(self._slots))
             self._slots = np.zeros(2 * len(self._slots), dtype=np.uint64)
             fill_slots(self._slots, *self._known(), self._n)
 

@@ -101,7 +101,7 @@ def place(path: str, folder: Path, confined: bool = False) -> str:
         raise WrongValue("a relative path below the folder of the file, unless --config names the file")
     own = str(Path(path).expanduser()) if path.startswith("~") else path
     placed = own if folder == Path() else os.path.join(folder, own)  # noqa: PTH118 (which keeps a slash at the end)
-    return f"./{placed}" if placed.startswith("-") else placed  # and no option
+    return f"./{placed}" if placed.startswith(("-", "~")) else placed  # and no option, and no home
 
 
 def _place_reference(given: str, folder: Path, confined: bool) -> str:

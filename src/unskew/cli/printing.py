@@ -55,12 +55,13 @@ _LEAST_NAME = 11  # to this a first column of text may shrink; others keep their
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], left: int = 1) -> None:
     """A table; the first `left` columns are text. Where room is short, names are shortened and numbers never."""
     from rich import box
+    from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
     console = _console()
     rows = [[escape_controls(cell) for cell in row] for row in rows]
-    widths = [max([len(name), *(len(row[k]) for row in rows)]) for k, name in enumerate(columns)]
+    widths = [max([cell_len(name), *(cell_len(row[k]) for row in rows)]) for k, name in enumerate(columns)]
     widths[:left] = [min(width, 44) for width in widths[:left]]
     least = min(widths[0], _LEAST_NAME) if left > 0 else widths[0]
     loose = least + sum(widths[1:]) + 3 * len(columns) <= console.width

@@ -241,8 +241,9 @@ def _check(fields: Fields) -> None:
             raise ValueError(f"a code of {name} is beyond the number of its texts")
     if not n:
         raise ValueError("it holds no interaction")
-    if len(fields["items"].values.unique()) < len(fields["items"]):
-        raise ValueError("an item is named twice")
+    for kind, whom in (("users", "a user"), ("items", "an item")):
+        if len(fields[kind].values.unique()) < len(fields[kind]):
+            raise ValueError(f"{whom} is named twice")
     _check_times(fields["axis"], fields["time"])
     _check_rows(fields)
     if fields["repeats"] is not None:

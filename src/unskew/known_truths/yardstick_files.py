@@ -86,7 +86,7 @@ class YardstickFolder:
             raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)
         with report_damage(path, _COMPUTE_AGAIN):
             check(found["found"])
-        return dict(found["found"])
+            return dict(found["found"])
 
     def write(self, name: str, key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Keep what was found; whole or not at all."""

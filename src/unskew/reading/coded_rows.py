@@ -2,7 +2,8 @@
 
 They wait in groups, the rows of a user all in the same one, which are then folded and sorted group by group: a
 group is small enough for the caches of a processor. In `MemoryStorage` that takes the least time. In `FileStorage`
-only the ids, the log itself and a group for each thread have to fit into memory. Both give the same bits.
+only the ids, the log itself and a group for each thread have to fit into memory. Both give the same bits. A group
+in which many rows wait is folded before all are read, so that repeats take no room.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import pyarrow as pa
 
-from unskew.arrays.blocks import over_blocks
-from unskew.arrays.folding import Folded, Ordered, ProfileWriter, Rows, fold
+from unskew.arrays.blocks import over_blocks, threads
+from unskew.arrays.folding import Folded, Ordered, ProfileWriter, Rows, fold, unfold
 from unskew.errors import FileError, option
 from unskew.reading.id_column import IdColumn
+from unskew.reading.limits import MemoryGuard
 
 _GROUPS = 64  # of users, by the remainder of their code
+_MOST_ROWS = 4_000_000  # of a group that wait before it is folded
+_BYTES_A_ROW = 28  # of a group, while it is folded
 
 
 class SortedRows(NamedTuple):
@@ -102,10 +106,14 @@ class FileStorage:
 
 
 class CodedRows:
-    """All rows of a log."""
+    """All rows of a log; `memory` keeps them within a limit."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(self, storage: Storage, memory: MemoryGuard | None = None) -> None:
         self._storage = storage
+        self._memory = memory or MemoryGuard()
+        most = (self._memory.limit or np.inf) / (8 * _BYTES_A_ROW * threads())
+        self._most = [min(most, _MOST_ROWS)] * _GROUPS  # rows of each group that may wait
+        self._waiting = [0] * _GROUPS
         self._folded: dict[int, Folded] = {}
         self._n = 0
         self._empty: Rows | None = None  # no rows, of the types that all have
@@ -120,7 +128,24 @@ class CodedRows:
         grouped = Rows(rows.user[by_group] // _GROUPS, rows.item[by_group], rows.time[by_group])
         for k in range(_GROUPS):
             if edges[k] < edges[k + 1]:
-                self._storage.append(k, Rows(*(array[edges[k] : edges[k + 1]] for array in grouped)))
+                self._append(k, Rows(*(array[edges[k] : edges[k + 1]] for array in grouped)))
+                if self._waiting[k] > self._most[k]:
+                    self._shorten(k)
+
+    def _append(self, k: int, rows: Rows) -> None:
+        self._storage.append(k, rows)
+        self._waiting[k] += len(rows.user)
+
+    def _shorten(self, k: int) -> None:
+        """Fold what waits of a group, and wait until it has twice as many rows before it is folded again."""
+        self._memory.require(_BYTES_A_ROW * self._waiting[k])
+        parts = self._storage.read(k)
+        users, items = (1 + max(int(part[column].max()) for part in parts) for column in range(2))
+        folded = unfold(fold(parts, users, items))
+        self._storage.forget(k)
+        self._waiting[k] = 0
+        self._append(k, folded)
+        self._most[k] = max(self._most[k], 2 * len(folded.user))
 
     def sort(self, users: IdColumn, items: IdColumn) -> SortedRows:
         """Fold repeats, number users by size and items by frequency, ties by id, and sort. Nothing waits then, and
@@ -130,7 +155,11 @@ class CodedRows:
         sizes, counts = np.zeros(len(users), dtype=np.int64), np.zeros(len(items), dtype=np.int64)
         lock = Lock()
 
+        waiting = sum(sorted(self._waiting)[-threads() :])  # in the largest group of each thread
+        self._memory.require(_BYTES_A_ROW * waiting + 16 * len(items) * threads())
+
         def count(k: int, _: int, __: int) -> None:
+            self._memory.require()
             folded = self._fold(k, len(sizes[k::_GROUPS]), len(counts))
             sizes[k::_GROUPS] = folded.sizes
             with lock:
@@ -147,6 +176,8 @@ class CodedRows:
         ids = users.take(by_size), items.take(by_count)
         users.clear()
         items.clear()
+        entry = 4 + self._empty.time.dtype.itemsize
+        self._memory.require(entry * int(sizes.sum()) + 32 * len(sizes) + 4 * len(counts))
         writer = ProfileWriter(by_size, by_count, sizes, len(counts), self._empty.time.dtype, _GROUPS)
         over_blocks(groups, self._n, write)
         return SortedRows(*ids, writer.finish())

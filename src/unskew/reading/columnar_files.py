@@ -7,7 +7,7 @@ pages of texts are checked before: their checksums, if they have them, and wheth
 from __future__ import annotations
 
 import zlib
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from unskew.reading.sql import quote_paths, run_interruptibly
 from unskew.text import tell_damage
 
 _FEW = 100_000  # rows that Arrow reads before a loop is loaded
+_MOST_BYTES = 2**25  # of texts that Arrow reads at once
 _CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "GZIP": "gzip", "BROTLI": "brotli", "UNCOMPRESSED": ""}
 _PLAIN, _BY_DICTIONARY = 0, (2, 8)  # encodings
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
@@ -35,11 +36,12 @@ def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: H
     )
 
 
-def check_pages(path: Path, name: str, columns: Sequence[str]) -> None:
+def check_pages(path: Path, name: str, columns: Sequence[str], require: Callable[[int], None]) -> None:
     """Refuse a Parquet file whose pages are damaged in some columns, as far as that can be told.
 
     Arrow checks a page as it reads it, which takes as long as reading. It does so for few rows, and for what is
-    packed or encoded in rare ways; of many rows only the lengths of texts are looked at.
+    packed or encoded in rare ways; of many rows only the lengths of texts are looked at. `require` is called with
+    the memory that is needed, before it is taken.
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
@@ -49,15 +51,24 @@ def check_pages(path: Path, name: str, columns: Sequence[str]) -> None:
                     if chunk.path_in_schema not in columns:
                         continue
                     few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
-                    if few or (text and not _are_whole(path, file.schema, chunk)):
-                        file.read_row_group(group, columns=[chunk.path_in_schema], use_threads=False)
-    except FileError:
+                    if few or (text and not _are_whole(path, file.schema, chunk, require)):
+                        _read_chunk(file, group, chunk, require)
+    except (FileError, MemoryError):
         raise
     except Exception as error:  # whatever damaged bytes lead Arrow to
         raise FileError(f"cannot read {name}: {tell_damage(error)}") from error
 
 
-def _are_whole(path: Path, schema: Any, chunk: Any) -> bool:
+def _read_chunk(file: Any, group: int, chunk: Any, require: Callable[[int], None]) -> None:
+    """Have Arrow read a chunk and forget it, few rows at a time: each of them may be the longest text."""
+    rows = _FEW if chunk.physical_type != "BYTE_ARRAY" else _MOST_BYTES // max(1, chunk.total_uncompressed_size)
+    for _ in file.iter_batches(
+        max(1, min(rows, _FEW)), row_groups=[group], columns=[chunk.path_in_schema], use_threads=False
+    ):
+        require(0)
+
+
+def _are_whole(path: Path, schema: Any, chunk: Any, require: Callable[[int], None]) -> bool:
     """Whether all texts of a chunk end where their page does; False as well if that cannot be told."""
     from unskew.arrays.id_kernels import fills_page
 
@@ -76,6 +87,7 @@ def _are_whole(path: Path, schema: Any, chunk: Any) -> bool:
             return False
         before = details.get(5, 0) + details.get(6, 0) if header[1] == _DATA_2 else 0  # levels, never packed
         packed, size = body[before:], header[2] - before
+        require(2 * size)
         page = np.frombuffer(codec.decompress(packed, size) if codec else packed, dtype=np.uint8)
         if header[1] == _DATA and column.max_definition_level:
             page = page[4 + int.from_bytes(page[:4].tobytes(), "little") :]

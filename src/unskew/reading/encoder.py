@@ -27,6 +27,6 @@ def _encode(rows: TypedRows) -> Log:
     if chosen is NoStorage:
         return encode_few(rows)
     if chosen is MemoryStorage:
-        return encode_rows(rows, CodedRows(MemoryStorage()))
+        return encode_rows(rows, CodedRows(MemoryStorage(), rows.source.memory))
     with open_spill_folder(rows.sql) as folder:
-        return encode_rows(rows, CodedRows(FileStorage(folder)))
+        return encode_rows(rows, CodedRows(FileStorage(folder), rows.source.memory))

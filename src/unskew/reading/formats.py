@@ -64,7 +64,8 @@ class Format:
         Reads the Arrow schema, which knows zones and categoricals that DuckDB does not. Not needed where
         `open_files` gives an Arrow table.
     check_columns
-        Refuses a file, given its path, its name and some columns, if these are damaged and DuckDB does not see it.
+        Refuses a file, given its path, its name and some columns, if these are damaged and DuckDB does not see it;
+        it asks a function for memory before it takes it.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Format:
     magic_at: int = 0
     form_of: Callable[[InputFile], Hashable | None] = _any_form
     read_schema: Callable[[Path], pa.Schema] | None = None
-    check_columns: Callable[[Path, str, Sequence[str]], None] | None = None
+    check_columns: Callable[[Path, str, Sequence[str], Callable[[int], None]], None] | None = None
 
 
 PARQUET = Format(

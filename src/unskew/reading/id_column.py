@@ -6,13 +6,14 @@ numbers: the highest byte first, and for signed numbers the sign turned over.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.id_table import IdTable
+from unskew.arrays.id_table import IdTable, allow_memory
 from unskew.arrays.types import Codes
 
 _SIGN = np.uint64(1 << 63)
@@ -20,11 +21,11 @@ _MOST_BYTES = 2**31 - 1  # that the short offsets of a text column can tell
 
 
 class IdColumn:
-    """The ids of one column; `kind` is their type in Arrow."""
+    """The ids of one column; `kind` is their type in Arrow, and `require` is asked for memory."""
 
-    def __init__(self, kind: pa.DataType) -> None:
+    def __init__(self, kind: pa.DataType, require: Callable[[int], None] = allow_memory) -> None:
         self._kind = kind
-        self._table = IdTable()
+        self._table = IdTable(require)
 
     def __len__(self) -> int:
         return len(self._table)

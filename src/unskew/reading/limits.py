@@ -1,7 +1,8 @@
 """How much memory reading may take, and where it puts what does not fit.
 
-They hold for every table that is read within `limit_reading`, the log and what is read beside it; what nobody has
-said there is taken from the environment: ``UNSKEW_MEMORY_LIMIT`` and ``UNSKEW_TEMP_DIR``.
+DuckDB gets half of the memory; batches, ids and the log share the rest. `MemoryGuard` keeps all of it within the
+limit. Limits hold for every table that is read within `limit_reading`, the log and what is read beside it; what
+nobody has said there is taken from the environment: ``UNSKEW_MEMORY_LIMIT`` and ``UNSKEW_TEMP_DIR``.
 """
 
 from __future__ import annotations
@@ -10,13 +11,15 @@ import contextlib
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from unskew.errors import EngineError, FileError, InputError, option
 from unskew.files import shorten_path
@@ -25,6 +28,8 @@ from unskew.folders import temporary_folder
 _SIZE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?([KMGT])(i?)B", re.IGNORECASE)
 _LEAST = 50 * 10**6  # with less, DuckDB cannot even begin
 _MOST = 10**15
+_MARGIN = 64 * 10**6  # for libraries that are loaded while reading, and for what is taken between two looks
+_PAUSE = 0.01  # seconds between two looks
 _OPTIONS = (option("memory_limit"), option("temp_dir"))
 _VARIABLES = ("UNSKEW_MEMORY_LIMIT", "UNSKEW_TEMP_DIR")
 
@@ -36,12 +41,12 @@ class ReadingLimits:
     Attributes
     ----------
     memory
-        As DuckDB writes it, such as ``4GB``; None for four fifths of that of the machine.
+        In bytes; None for four fifths of that of the machine.
     temp_dir
         A folder for what does not fit; None for that of the system.
     """
 
-    memory: str | None = None
+    memory: int | None = None
     temp_dir: str | None = None
 
     def with_changes(self, memory_limit: Any, temp_dir: Any, names: tuple[str, str] = _OPTIONS) -> ReadingLimits:
@@ -56,7 +61,7 @@ class ReadingLimits:
     @contextlib.contextmanager
     def settings(self) -> Iterator[dict[str, Any]]:
         """Settings for a connection; the folder that they name is removed in the end."""
-        memory = {} if self.memory is None else {"memory_limit": self.memory}
+        memory = {} if self.memory is None else {"memory_limit": f"{max(_LEAST, self.memory // 2)}B"}
         place = Path(self.temp_dir or tempfile.gettempdir())
         with contextlib.ExitStack() as stack:
             try:
@@ -65,6 +70,66 @@ class ReadingLimits:
                 remedy = f"name another folder with {option('temp_dir')}"
                 raise FileError(f"cannot write temporary files to {place}", remedy=remedy) from None
             yield {**memory, "temp_directory": str(spill)}
+
+
+class MemoryGuard:
+    """Keeps what the process takes in addition, from now on, within a limit; without one it allows all.
+
+    Mapped files do not count: the system takes their memory back when it is needed.
+    """
+
+    def __init__(self, limit: int | None = None) -> None:
+        now = None if limit is None else _measure_memory()
+        self._most = None if limit is None or now is None else now + limit + _MARGIN
+        self.limit = limit
+        self._is_exceeded = False
+
+    def require(self, size: int = 0) -> None:
+        """Refuse to take so many more bytes if that would exceed the limit."""
+        if self._is_exceeded or not self._allows(size):
+            raise MemoryError
+
+    @contextlib.contextmanager
+    def watch(self, stop: Callable[[], object]) -> Iterator[None]:
+        """Call `stop` once the limit is exceeded; what it interrupts becomes a MemoryError."""
+        if self._most is None:
+            yield
+            return
+        done = threading.Event()
+
+        def look() -> None:
+            while not done.wait(_PAUSE):
+                if not self._is_exceeded and not self._allows(0):
+                    self._is_exceeded = True
+                if self._is_exceeded:
+                    stop()
+
+        watcher = threading.Thread(target=look, daemon=True)
+        watcher.start()
+        try:
+            yield
+        except BaseException:
+            if self._is_exceeded:
+                raise MemoryError from None
+            raise
+        finally:
+            done.set()
+            watcher.join()
+
+    def _allows(self, size: int) -> bool:
+        if self._most is None or (_measure_memory() or 0) + size <= self._most:
+            return True
+        pa.default_memory_pool().release_unused()
+        return (_measure_memory() or 0) + size <= self._most
+
+
+def _measure_memory() -> int | None:
+    """The memory of this process in bytes, mapped files apart; None if the system does not say."""
+    try:
+        _, resident, shared, *_ = Path("/proc/self/statm").read_text().split()
+    except OSError:
+        return None
+    return (int(resident) - int(shared)) * os.sysconf("SC_PAGE_SIZE")
 
 
 @contextlib.contextmanager
@@ -115,22 +180,22 @@ def limit_reading(memory_limit: Any = None, temp_dir: Any = None) -> Iterator[No
         _limits.reset(before)
 
 
-def _check_size(given: Any, name: str) -> str:
-    """A size as DuckDB writes it.
+def _check_size(given: Any, name: str) -> int:
+    """A size in bytes.
 
     >>> _check_size("1.5 gib", "the limit")
-    '1.5GiB'
+    1610612736
     """
     found = _SIZE.fullmatch(given.strip()) if isinstance(given, str) else None
     if found is None:
         raise InputError(f"{name} is {given!r}", remedy="give a size such as 4GB or 500MB")
     number, unit, binary = found[1], found[2].upper(), found[3].lower()
-    size = float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1)
+    size = int(float(number) * (1024 if binary else 1000) ** ("KMGT".index(unit) + 1))
     if size < _LEAST:
         raise InputError(f"{name} is {given!r}", remedy="give at least 50MB")
     if size > _MOST:
         raise InputError(f"{name} is {given!r}", remedy="give at most 1000TB")
-    return f"{number}{unit}{binary}B"
+    return size
 
 
 def _check_folder(given: Any, name: str) -> str:

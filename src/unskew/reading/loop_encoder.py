@@ -11,7 +11,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
 
-import duckdb
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -33,7 +32,6 @@ FEW = 100_000
 _MOST = 2**31  # codes are short
 _BYTES_A_ROW = 60  # where all wait in memory, with its share of the ids and of the log
 _IDS = {"VARCHAR", "INTEGER", "BIGINT", "UINTEGER", "UBIGINT"}
-_BATCH = 500_000  # rows that are encoded at once
 
 
 class CountedRows(NamedTuple):
@@ -67,11 +65,11 @@ def choose_storage(rows: TypedRows) -> type[MemoryStorage] | type[FileStorage] |
 
     That is where they are more than users, items and times, or where ids would be told apart in another way.
     """
-    kinds = find_types(rows.sql, "typed")
+    kinds, batch = find_types(rows.sql, "typed"), rows.batch  # which refuses texts that are too long
     if not rows.is_plain or not {kinds["u"], kinds["i"]} <= _IDS:
         return None
     number: int = rows.sql.execute("SELECT count(*) FROM typed").fetchall()[0][0]
-    if number < FEW:
+    if number < FEW and number <= batch:
         return NoStorage
     if number >= _MOST:
         return None
@@ -114,7 +112,7 @@ def _number_by_id(ids: pa.Array) -> tuple[npt.NDArray[np.int64], pa.Array]:
 
 def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
     """The log of some rows."""
-    counted = read_rows(rows.sql, "typed", waiting)
+    counted = read_rows(rows, waiting)
     rows.refuse_nulls(counted.rows, counted.dropped, counted.nulls)
     rows.check_calendar(rows.names.time, counted.first, counted.last)
     found = waiting.sort(counted.users, counted.items)
@@ -123,16 +121,16 @@ def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
     return replace(log, reading=Reading(counted.rows, counted.rows - counted.dropped - len(log), counted.dropped))
 
 
-def read_rows(sql: duckdb.DuckDBPyConnection, table: str, waiting: CodedRows) -> CountedRows:
-    """Read the columns u, i and t of a table, in batches, give the ids numbers, and have the rows wait.
+def read_rows(typed: TypedRows, waiting: CodedRows) -> CountedRows:
+    """Read users, items and times in batches, give the ids numbers, and have the rows wait.
 
     A batch is read while the users of the one before get their numbers in one thread and its items in another.
     """
-    sql.execute("SET preserve_insertion_order = false")
+    typed.sql.execute("SET preserve_insertion_order = false")
     rows, left, nulls = 0, 0, np.zeros(3, dtype=np.int64)
     first, last = np.inf, -np.inf
-    reader = sql.sql(f"SELECT u, i, t FROM {table}").to_arrow_reader(_BATCH)
-    users, items = (IdColumn(reader.schema.field(k).type) for k in range(2))
+    reader = typed.sql.sql("SELECT u, i, t FROM typed").to_arrow_reader(typed.batch)
+    users, items = (IdColumn(reader.schema.field(k).type, typed.source.memory.require) for k in range(2))
 
     def finish(batch: _CodedBatch) -> None:
         nonlocal left, first, last
@@ -146,6 +144,7 @@ def read_rows(sql: duckdb.DuckDBPyConnection, table: str, waiting: CodedRows) ->
         begun: list[_CodedBatch] = []
         try:
             for batch in reader:
+                typed.source.memory.require()
                 rows += batch.num_rows
                 nulls += [column.null_count for column in batch.columns]
                 user, item, time = batch.columns

@@ -88,9 +88,8 @@ def read_log(
     time_format
         How times are written, in the codes of ``strftime``: ``"%d/%m/%Y %H:%M"``.
     memory_limit
-        What reading may take before it puts the rest on the disk, such as ``4GB``; by default
-        ``UNSKEW_MEMORY_LIMIT``, else four fifths of the memory of the machine. The log that results takes room
-        besides: 12 to 16 bytes an interaction.
+        Memory for reading, the log included, before rows are written to disk, such as ``4GB``; a log that needs
+        more is refused. By default ``UNSKEW_MEMORY_LIMIT``, else four fifths of the memory of the machine.
     temp_dir
         The folder for what does not fit; by default ``UNSKEW_TEMP_DIR``, else that of the system. Neither is for a
         Spark table, whose workers have limits of their own.

@@ -27,7 +27,7 @@ from unskew.files import check_readable, shorten_path
 from unskew.reading.file_options import FileOptions, split_parameters, take_file_options
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
 from unskew.reading.input_file import InputFile
-from unskew.reading.limits import ReadingLimits, reading_limits
+from unskew.reading.limits import MemoryGuard, ReadingLimits, reading_limits
 from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
 from unskew.text import tell_damage
@@ -94,6 +94,8 @@ class Source:
         The columns that the parts have together.
     library
         The dataframe library it came in, None for files.
+    memory
+        What keeps reading it within its limit.
     """
 
     connection: duckdb.DuckDBPyConnection
@@ -102,13 +104,14 @@ class Source:
     columns: tuple[str, ...]
     library: str | None = None
     frame: Any = None
+    memory: MemoryGuard = field(default_factory=MemoryGuard)
 
     def narrow(self, columns: Sequence[str]) -> Source:
         """The same with these columns alone: only they are checked and, of a frame, converted."""
         if self.frame is None:
             for part in self.parts:
                 if part.format is not None and part.format.check_columns is not None and part.path is not None:
-                    part.format.check_columns(part.path, part.name, columns)
+                    part.format.check_columns(part.path, part.name, columns, self.memory.require)
             return self
         table = frames.to_arrow(self.frame, list(columns))
         self.connection.register("frame", _without_categoricals(table))
@@ -229,8 +232,11 @@ def open_source(
             connection.execute("SET enable_progress_bar=false")
         connection.execute(f"SET disabled_optimizers='{_DOUBTING}'")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
-        with translate_errors(str(source) if isinstance(source, str | Path) else "the log"):
-            yield _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
+        memory = MemoryGuard(limits.memory)
+        name = str(source) if isinstance(source, str | Path) else "the log"
+        with translate_errors(name), memory.watch(connection.interrupt):
+            opened = _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
+            yield replace(opened, memory=memory)
 
 
 def _is_small_table(source: Any) -> bool:

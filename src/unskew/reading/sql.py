@@ -93,7 +93,7 @@ def translate_errors(name: str) -> Iterator[None]:
         yield
     except FileError:
         raise
-    except duckdb.OutOfMemoryException as error:
+    except (duckdb.OutOfMemoryException, MemoryError) as error:
         raise FileError(
             f"cannot read {name}: there is too little memory for it",
             remedy=f"allow more with {option('memory_limit')}, or more room on the disk with {option('temp_dir')}",

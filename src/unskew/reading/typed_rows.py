@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -34,11 +35,15 @@ from unskew.reading.column_types import (
     time_column,
 )
 from unskew.reading.sources import Source
-from unskew.reading.sql import quote_name
+from unskew.reading.sql import find_types, quote_name
 from unskew.reading.time_formats import TimeReading
 from unskew.text import count
 
 NO_LABEL = "(none)"
+
+_BATCH = 500_000  # rows that are read at once
+_VECTOR = 2048  # rows that DuckDB hands out at least
+_COPIES = 6  # of a batch that exist at once: in DuckDB, in Arrow, and while its ids get their numbers
 
 
 @dataclass
@@ -73,6 +78,18 @@ class TypedRows:
     def is_plain(self) -> bool:
         """Whether there is nothing but users, items and times, each pair to be kept once."""
         return not (self.removed or self.exposed or self.extra or self.labels or self.repeats)
+
+    @cached_property
+    def batch(self) -> int:
+        """How many rows may be read at once: fewer if memory is limited and texts are long."""
+        memory, types = self.source.memory, find_types(self.sql, "typed")
+        if memory.limit is None:
+            return _BATCH
+        longest = [f"coalesce(max(strlen({column})), 0)" for column, kind in types.items() if kind == "VARCHAR"]
+        texts = self.sql.execute(f"SELECT {', '.join(longest)} FROM typed").fetchall()[0] if longest else ()
+        width = 8 * len(types) + sum(texts)
+        memory.require(_COPIES * _VECTOR * width)
+        return int(min(_BATCH, max(_VECTOR, memory.limit // (4 * _COPIES * width))))
 
     def _materialise(self) -> dict[str, str]:
         """Parse text once; what is columnar already is only named. Gives the types of the columns of `raw`."""
