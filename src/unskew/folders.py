@@ -203,7 +203,7 @@ def _locked(folder: Path) -> Iterator[None]:
         try:
             with contextlib.suppress(OSError):
                 fcntl.flock(handle, fcntl.LOCK_EX)
-            if os.path.samestat(os.fstat(handle), os.stat(folder)):  # else it was replaced while this waited
+            if os.path.samestat(os.fstat(handle), folder.stat()):  # else it was replaced while this waited
                 yield
                 return
         finally:
