@@ -104,7 +104,7 @@ def world() -> us.World:
 def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: us.World) -> None:
     dates: Any = {"at": 480, "reference": 300}
     change = us.report(world.log, "knn", **dates).changes[0]
-    sure = change.unexplained.low
+    sure = change.beyond_mix.low
     assert sure > 0  # what campaigns did to a personalised algorithm
     for name, value in (("max_unexplained", sure), ("max_unexplained_relative", sure / change.score_reference)):
         assert check_one(world.log, name, value - 1e-9, recommenders="knn", tol=1e-4, **dates).crossed
@@ -118,11 +118,11 @@ def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: 
 def test_a_fall_is_as_unexplained_as_a_rise(world: us.World) -> None:
     dates: Any = {"at": 300, "reference": 480}
     change = us.report(world.log, "knn", **dates, new_items="keep").changes[0]
-    assert change.unexplained.high < 0
+    assert change.beyond_mix.high < 0
     options: Any = {"recommenders": "knn", "new_items": "keep", "tol": 1e-4}
     found = check_one(world.log, "max_unexplained", 0.0, **options, **dates)
     assert found.crossed
-    assert found.value == -change.unexplained.high
+    assert found.value == -change.beyond_mix.high
     assert "fell by" in found.message
 
 

@@ -123,7 +123,7 @@ def test_scores_of_the_best_view_are_checked(folder: Path) -> None:
     assert CliRunner().invoke(main, arguments).exit_code == 1  # the campaigns, which item weights do not undo
     done = CliRunner().invoke(main, [*arguments, "--exposures", "exposures.parquet", "--json"])
     assert done.exit_code == 0, done.output
-    assert json.loads(done.stdout)["view"]["view"] == "adjusted"
+    assert json.loads(done.stdout)["view"]["view"] == "organic"
 
 
 LISTS = ["-r", "constant:x", "--baseline", "constant:q"]

@@ -317,7 +317,7 @@ def test_the_table_for_people_shows_raw_beside_weighted_with_diagnostics(log: st
     rows = [re.split(r" {2,}", line) for line in named]
     assert [row[3] for row in rows if row[-1] == "exact"] == ["as logged", "as logged", "re-weighted"] * 2
     parts = [row[2] for row in rows if row[0] == "popular" and row[-1] != "exact"]
-    assert parts == ["change", "users excluded", "item mix", "unexplained"]
+    assert parts == ["change", "users excluded", "item mix", "more data", "unexplained"]
     assert "unexplained" in done.stdout
     words = " ".join(done.stdout.split())
     assert "* Not a fixed list: item weights do not remove from such a score" in words
@@ -340,7 +340,8 @@ def test_what_ran_then_is_set_against_what_runs_now(log: str) -> None:
     value = {(s["recommender"], s["at"], s["weighting"]): s["value"] for s in found["scores"]}
     now = {(name, 99, weighting) for name in ("popular", "knn") for weighting in ("raw", "weighted")}
     assert set(value) == {("popular", 49, "raw")} | now
-    parts = [change[name]["value"] for name in ("users_excluded", "item_mix", "algorithm", "unexplained")]
+    names = ("users_excluded", "item_mix", "algorithm", "more_data", "unexplained")
+    parts = [change[name]["value"] for name in names]
     assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
     assert change["change"]["value"] == pytest.approx(value["knn", 99, "raw"] - value["popular", 49, "raw"])
     assert parts[2] == pytest.approx(value["knn", 99, "weighted"] - value["popular", 99, "weighted"], abs=1e-12)
@@ -357,7 +358,7 @@ def test_lists_of_then_cannot_be_scored_now_and_the_rest_says_so(log: str, tmp_p
     [change] = answer(*given)["changes"]
     assert change["algorithm"] is None
     assert change["baseline"] == spec
-    parts = [change[name]["value"] for name in ("users_excluded", "item_mix", "unexplained")]
+    parts = [change[name]["value"] for name in ("users_excluded", "item_mix", "more_data", "unexplained")]
     assert sum(parts) == pytest.approx(change["change"]["value"], abs=1e-12)
 
 

@@ -149,6 +149,17 @@ class Change:
         """Whether `unexplained` is no larger than what item weights can still be off by: the data cannot tell."""
         return self.bound is not None and abs(self.unexplained.value) <= self.bound
 
+    @property
+    def beyond_mix(self) -> Part:
+        """What is unexplained and what more data adds, together; intervals as if they were independent."""
+        rest, data = self.unexplained, self.more_data
+        if data is None or data == Part(0.0, 0.0, 0.0):
+            return rest
+        value = rest.value + data.value
+        low = math.hypot(rest.value - rest.low, data.value - data.low)
+        high = math.hypot(rest.high - rest.value, data.high - data.value)
+        return Part(value, value - low, value + high)
+
     def parts(self) -> dict[str, Part]:
         """The change and its parts by name, in words, without those that there are not."""
         is_joint = self.baseline is not None and self.algorithm is None

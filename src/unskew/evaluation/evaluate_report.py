@@ -22,7 +22,7 @@ from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark
-from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
+from unskew.errors import EmptyError, PolicyError, UnskewError, UnskewWarning, option
 from unskew.evaluation.averaged_draws import average_parts, average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
 from unskew.evaluation.changes import CUT_PARTS, Change, Split, explain_split
@@ -541,7 +541,7 @@ class _Evaluation:
                     assert cut.weights is not None
                     weighting = cut.weights.apply(cut.split.pairs, self.split_before.pairs)
                     cut_ranks += [(ranks, cut.weights) for ranks in self._rank(models, cut.split, [weighting])]
-            except EmptyError:  # too few users are left
+            except UnskewError:  # too little is left
                 return {
                     name: [None if name in models else (ranks, self.weights)] for name, ranks in scored.items()
                 }

@@ -245,8 +245,11 @@ class _Findings:
         return found
 
     def _unexplained(self, change: Change, limit: float, *, relative: bool = False) -> CheckedThreshold:
-        """How far the interval of what is unexplained is from 0."""
-        rest, whose = change.unexplained, f"{change.recommender}, {change.metric}"
+        """How far the interval of what the item mix and the algorithm do not explain is from 0.
+
+        More data counts as unexplained here, since recommendations add data.
+        """
+        rest, whose = change.beyond_mix, f"{change.recommender}, {change.metric}"
         if math.isnan(rest.low) or math.isnan(rest.high):
             raise EmptyError(
                 f"how sure the change of {whose} is cannot be told: too few users are behind it",
