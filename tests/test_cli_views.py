@@ -38,7 +38,7 @@ Run = Callable[..., Result]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("world")
-    world = us.simulate(users=500, items=100, seed=11, holdout=0.3)
+    world = us.simulate("steady", users=500, items=100, seed=11, holdout=0.3)
     world.save(place)
     log = world.tables["log"]
     pq.write_table(log.select(["user", "item", "time"]), place / "plain.parquet")
