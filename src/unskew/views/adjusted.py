@@ -277,8 +277,8 @@ class _Study:
         marked = np.flatnonzero(self.exposed & (self.log.time <= self.last))
         shown_at = self.shown.find(self.had.own[marked])
         parts: list[tuple[Any, ...]] = []
+        progress().stage("learning what people do without being shown it")
         for number, window in enumerate(windows):
-            progress().step(number + 1, len(windows), "what people do without being shown it")
             tick = tick_before(self.log, window.start)
             if tick < self.log.span[0]:
                 continue
