@@ -34,7 +34,7 @@ def convert_value(param: click.Parameter, value: Any, folder: Path, *, confined:
         if not several:
             raise WrongValue("at least one value; leave the key out for none")
         try:
-            return [_convert_one(param, one, folder, confined) for one in several]
+            return [_convert_one(param, each, folder, confined) for each in several]
         except WrongValue as error:
             raise WrongValue(f"{error}, or a list of such") from None
     return _convert_one(param, value, folder, confined)

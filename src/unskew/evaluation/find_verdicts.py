@@ -307,6 +307,7 @@ class VerdictPlan:
             high=high,
             scenarios=tuple(scenarios),
             conditional=self.clean_before is None,
+            needs_complete_exposures=self._knows_ends and not any(each.trusted for each in scenarios),
             assumption=assumption,
             reason=reason,
             next_steps=tuple(self._list_steps(decision, [scored[name] for name in pair])),
@@ -414,6 +415,8 @@ class VerdictPlan:
         known = [each for each in scenarios if each.trusted and not each.stand_in]
         if view is not None and view.assumption and any(each.view == view.view for each in known):
             clauses.append(view.assumption)
+        elif self._knows_ends:
+            clauses.append("the exposure log has everything that was recommended")
         return ", and ".join(clauses)
 
     def _list_steps(self, decision: Decision, ranks: Sequence[HeldOutRanks]) -> Iterator[str]:

@@ -246,9 +246,9 @@ def report_on_spark(
         raise EmptyError("there is nothing to score", remedy="; ".join(notes))
     first = next(iter(models))
     ranked, told = rank_there(valid, now, weightings, metrics, options, baseline=valid.get(first))
-    ranked = [replace(one, level=level) for one in ranked]
+    ranked = [replace(ranks, level=level) for ranks in ranked]
     others = ranked[1:] if first in valid else []
-    by_weighting = [zip(*(one.compare(ranked[0], metric) for one in others), strict=True) for metric in metrics]
+    by_weighting = [zip(*(each.compare(ranked[0], metric) for each in others), strict=True) for metric in metrics]
     comparisons = [each for weightings in by_weighting for several in weightings for each in several]
     then: dict[str, RankedThere] = {}
     if is_at_spark(reference):

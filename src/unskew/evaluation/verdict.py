@@ -111,6 +111,8 @@ class Verdict:
         Of the intervals.
     since
         From when on recommendations may have shaped the log; None without a reference date.
+    needs_complete_exposures
+        Whether the range rests on an exposure log of which no test shows that it has everything.
     """
 
     recommender: str
@@ -130,6 +132,7 @@ class Verdict:
     users: int = 0
     level: float = 0.95
     since: Any = None
+    needs_complete_exposures: bool = False
 
     @property
     def as_logged(self) -> Scenario:
@@ -158,9 +161,7 @@ class Verdict:
         if math.isnan(self.low):
             return f"Undecided: {self.recommender} against {self.baseline}, {self.metric}"
         sentence = f"Undecided: {self.recommender} against {self.baseline} is {points}"
-        if self.conditional and self.since is not None:
-            sentence += f" if nothing was recommended before {self.since}"
-        return sentence
+        return f"{sentence} if {self._condition}" if self._condition else sentence
 
     def __str__(self) -> str:
         return f"{self.headline}. {self.reason}."
@@ -205,9 +206,19 @@ class Verdict:
         low, high = show_range(self.low, self.high)
         return f"{low} to {high} points {self.metric}".replace("−", "-")
 
-    def _put_condition(self, sentence: str) -> str:
+    @property
+    def _condition(self) -> str:
+        """What the verdict assumes and nothing tested, in a clause."""
+        clauses = []
         if self.conditional and self.since is not None:
-            return f"If nothing was recommended before {self.since}, {sentence}"
+            clauses.append(f"nothing was recommended before {self.since}")
+        if self.needs_complete_exposures:
+            clauses.append("the exposure log is complete")
+        return " and ".join(clauses)
+
+    def _put_condition(self, sentence: str) -> str:
+        if self._condition:
+            return f"If {self._condition}, {sentence}"
         return sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
 
 
@@ -328,9 +339,7 @@ def describe_reason(
             return (
                 "It depends on how much of what users were shown they would have found anyway: none of it to all"
             )
-        return (
-            "This holds if users would have found none of what they were shown anyway, and if they would have all"
-        )
+        return "This holds whether users would have found none or all of what they were shown by themselves"
     if most == 0:
         return f"No stand-in for production explains any of the interactions since {since}"
     largest = max((s.induced_share.value for s in scenarios if s.induced_share), default=most)

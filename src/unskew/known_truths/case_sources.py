@@ -33,17 +33,8 @@ HELD_OUT = 0.15
 
 _WITH_HOLDOUT = (
     *("quiet", "always-on", "pre-empting", "steady", "steady-quiet", "new-items", "seasons", "moving-tastes"),
-    *(
-        "content",
-        "trending",
-        "same-maker",
-        "exploring",
-        "sponsored",
-        "position-bias",
-        "active-users",
-        "substitution",
-        "spill-over",
-    ),
+    *("content", "trending", "same-maker", "exploring", "sponsored", "position-bias", "active-users"),
+    *("substitution", "spill-over"),
     *("joiners", "biased-holdout", "twins"),
 )
 _OTHERWISE_CALLED = {"always-on-for-all": "always-on"}

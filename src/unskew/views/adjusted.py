@@ -104,8 +104,8 @@ def adjusted(
     require_instance(Log, log, "a log", "read one with read_log")
     showings = find_showings(log, exposures)
     marked = mark_exposed(log, exposures, within=within)
-    given = () if production is None or is_auto(production) else (production,)
-    return plan_adjusted(marked, showings, candidates=given, until=until).draw(seed, draw)
+    models = () if production is None or is_auto(production) else (production,)
+    return plan_adjusted(marked, showings, candidates=models, until=until).draw(seed, draw)
 
 
 def plan_adjusted(

@@ -179,17 +179,17 @@ def take_draws(
         chosen, reason = "organic", f"exposures are known; nothing could be adjusted, since {error.message}"
         taken = known.take(chosen, seed, draws)
     details = known.detail(chosen, within)
-    made = [_tell(one, log, reason, known.advise(chosen)) for one in taken]
+    views = [_tell(each, log, reason, known.advise(chosen)) for each in taken]
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
-    if induced_share is not None and made[0].view_report is not None:
-        changes["notes"] = (*made[0].view_report.notes, "verdicts alone use the induced share; no score does")
+    if induced_share is not None and views[0].view_report is not None:
+        changes["notes"] = (*views[0].view_report.notes, "verdicts alone use the induced share; no score does")
     if test and not is_on_spark(log):
-        changes |= known.test(chosen, made[0])
-        if changes.get("tested", made[0].view_report is not None and made[0].view_report.trusted):
-            changes["recommender_tests"] = known.test_recommenders(chosen, made[0])
+        changes |= known.test(chosen, views[0])
+        if changes.get("tested", views[0].view_report is not None and views[0].view_report.trusted):
+            changes["recommender_tests"] = known.test_recommenders(chosen, views[0])
     return [
         replace(view, view_details=details, view_report=replace(view.view_report, **changes))
-        for view in made
+        for view in views
         if view.view_report is not None
     ]
 
