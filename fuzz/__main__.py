@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
-
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy is there: a fork would lose its threads
 
 import click
 from rich.console import Console

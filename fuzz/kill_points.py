@@ -40,7 +40,7 @@ _COMMANDS = {
     "m.csv": "marginal LOG --at 50|90 -o m.csv",
     "s.parquet": "sample LOG --at 50|90 -n 20 -o s.parquet",
     "report.html": "report LOG --reference 40|60 --at 90 -r popular -o report.html",
-    "timeline": "timeline LOG --reference 40 --from 40 --every 20 --to 60|80 -r popular --items 1,2"
+    "timeline": "timeline LOG --reference 40 --from 40 --every 20 --to 60|80 -r popular --follow 1,2"
     " -o timeline/t.parquet --probabilities timeline/p.parquet",
     "bursts.svg": "drift LOG --user user|item --item item|user --detect -o bursts.svg",
     "world": "simulate world --users 40 --items 20 --seed 1|2",

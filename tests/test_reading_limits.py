@@ -122,14 +122,14 @@ def test_the_folder_of_a_killed_run_is_removed_by_the_next(tmp_path: Path, log: 
 
 
 _MARGIN = 350  # MB of Python, its libraries and what is taken between two looks, as docs/large-logs.md says
-_READ = """
-import resource, sys
+_READ = r"""
+import re, sys
 import unskew as us
 try:
     print(us.read_log(sys.argv[1], memory_limit="200MB"))
 except us.UnskewError as error:
     print(error)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+print(int(re.search(r"VmHWM:\s+(\d+)", open("/proc/self/status").read())[1]) // 1024)  # not that of the parent
 """
 
 

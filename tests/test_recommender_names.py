@@ -174,4 +174,4 @@ def test_impressions_are_exposures(tmp_path: Path, log: str) -> None:
         for flag in ("--exposures", "--impressions")
     ]
     assert by_flag[0] == by_flag[1]
-    assert by_flag[0]["view"]["view"] == "organic"
+    assert by_flag[0]["view"]["view"] == "adjusted"

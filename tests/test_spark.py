@@ -509,7 +509,7 @@ def test_a_verdict_has_the_scenarios_of_the_log_and_of_its_view_and_is_undecided
 
 DATES = ("--reference", str(REFERENCE), "--at", str(NOW))
 COMMANDS: dict[str, tuple[str, ...]] = {
-    "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200"),
+    "drift": (*DATES, "--exposures", "SHOWN?user=who&item=what&time=when", "--within", "200", "--view", "organic"),
     "marginal": ("--at", str(REFERENCE), "--min-items", "2"),
     "weights": (*DATES, "--tol", "0.05"),
     "evaluate": (*DATES, "-r", "constant:i1,i3", "-r", "constant:i2,i4", "-m", "mrr@10"),
@@ -585,8 +585,6 @@ def test_people_read_an_answer_first_and_a_next_step_that_works(
         "evaluate",
         str(inputs / "log.parquet"),
         *DATES,
-        "--tol",
-        "0.2",
         "-r",
         "constant:i1",
         "-r",

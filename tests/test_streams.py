@@ -164,7 +164,7 @@ def test_a_number_beyond_any_memory_is_refused(wish: list[str], log: Path) -> No
 
 
 def test_more_items_than_there_are_is_all_of_them(log: Path) -> None:
-    dates = ["--reference", "3", "--at", "5", "--top", str(10**30), "--json"]
+    dates = ["--reference", "3", "--at", "5", "--show", str(10**30), "--json"]
     done = CliRunner().invoke(main, ["drift", str(log), *dates])
     assert len(json.loads(done.stdout)["top"]) == 3
 

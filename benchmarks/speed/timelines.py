@@ -20,7 +20,7 @@ TOLERANCE = 1e-4
 YARDSTICK = "unskew, timeline"
 
 _JOB = """\
-The scores of two constant lists on a grid of dates, raw and weighted to the first date, with intervals. A timeline
+The scores of two fixed lists on a grid of dates, raw and weighted to the first date, with intervals. A timeline
 starts the weights of a date from those of the date before."""
 
 

@@ -186,6 +186,10 @@ class SparkVerdictPlan(VerdictPlan):
     Fixed lists are decided as on one machine; anything else is undecided.
     """
 
+    @property
+    def _knows_ends(self) -> bool:
+        return False  # a cluster does not test whether the exposure log is complete
+
     def _compare(self, ranks: Any, baseline: Any, metric: Metric, weights: ItemWeights | None) -> list[Comparison]:
         comparisons: list[Comparison] = ranks.compare(baseline, metric)
         return comparisons

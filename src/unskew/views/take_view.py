@@ -100,12 +100,12 @@ def take_view(
     Examples
     --------
     >>> import unskew as us
-    >>> world = us.simulate(users=500, items=200, seed=1)
+    >>> world = us.simulate("steady", users=800, items=300, seed=1)
     >>> log = us.read_log(world.tables["log"])
     >>> us.take_view(log, exposures=world.exposures).view
     'adjusted'
-    >>> us.take_view(log, campaigns=["330:350", "430:450"]).view_report.reason
-    'it is known when something was recommended'
+    >>> us.take_view(log, campaigns=["320:"], production="knn").view_report.reason
+    'it is known when something was recommended, and a model of production is given'
     """
     return take_draws(
         log,
