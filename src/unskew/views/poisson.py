@@ -1,4 +1,8 @@
-"""Poisson regression with a logarithmic link, for counts over different stretches of time."""
+"""Poisson regression with a logarithmic link, for counts over different stretches of time.
+
+Sums are made in loops of our own: those of NumPy use threads, whose number would change the last bits, and which wait
+for each other if the machine is busy.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Floats
 
 _PENALTY = 20.0  # on the squares of standardised coefficients: as much as twenty events say
@@ -69,8 +74,9 @@ def fit_poisson(
     penalty[0] = 0.0
     for _ in range(_ROUNDS):
         expected = time * np.exp(_score(rows, coefficients))
-        gradient = rows.T @ (events - expected) - penalty * coefficients
-        curvature = (rows * expected[:, None]).T @ rows + np.diag(penalty)
+        gradient, curvature = _sum_derivatives(rows, events - expected, expected)
+        gradient -= penalty * coefficients
+        curvature += np.diag(penalty)
         step = np.linalg.solve(curvature, gradient)
         largest = float(np.abs(step).max())
         coefficients = coefficients + step * min(1.0, _LARGEST_STEP / max(largest, _CLOSE))
@@ -87,4 +93,31 @@ def _standardise(features: Floats, mean: Floats, scale: Floats) -> Floats:
 def _score(rows: Floats, coefficients: Floats) -> Floats:
     if np.isneginf(coefficients[0]):
         return np.full(len(rows), -np.inf)
-    return np.clip(rows @ coefficients, -_LARGEST, _LARGEST)
+    return np.clip(_multiply(rows, coefficients), -_LARGEST, _LARGEST)
+
+
+@compiled
+def _multiply(rows: Floats, coefficients: Floats) -> Floats:
+    """``rows @ coefficients``."""
+    products = np.zeros(len(rows))
+    for n in range(len(rows)):
+        for j in range(len(coefficients)):
+            products[n] += rows[n, j] * coefficients[j]
+    return products
+
+
+@compiled
+def _sum_derivatives(rows: Floats, surplus: Floats, expected: Floats) -> tuple[Floats, Floats]:
+    """``rows.T @ surplus`` and ``(rows * expected[:, None]).T @ rows``."""
+    size = rows.shape[1]
+    gradient, curvature = np.zeros(size), np.zeros((size, size))
+    for n in range(len(rows)):
+        for j in range(size):
+            gradient[j] += rows[n, j] * surplus[n]
+            part = rows[n, j] * expected[n]
+            for k in range(j + 1):
+                curvature[j, k] += part * rows[n, k]
+    for j in range(size):
+        for k in range(j):
+            curvature[k, j] = curvature[j, k]
+    return gradient, curvature
