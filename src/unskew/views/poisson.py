@@ -1,7 +1,7 @@
 """Poisson regression with a logarithmic link, for counts over different stretches of time.
 
-Sums are made in loops of our own: those of NumPy use threads, whose number would change the last bits, and which wait
-for each other if the machine is busy.
+Sums are made in loops of our own: those of NumPy use threads, whose number would change the last bits, and which
+wait for each other if the machine is busy.
 """
 
 from __future__ import annotations
