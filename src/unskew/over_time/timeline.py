@@ -187,8 +187,7 @@ def timeline(
     if made.unfinished:
         warnings.warn(
             f"at {len(made.unfinished)} of {len(made.dates)} dates, the first {made.unfinished[0]}, a fit ran out "
-            "of passes before it converged, and the rows hold what it had reached: in Python, max_passes allows "
-            "more",
+            "of passes before it converged, and the rows hold what it had reached: Python can allow more passes",
             UnskewWarning,
             stacklevel=2,
         )
