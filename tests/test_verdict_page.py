@@ -256,7 +256,17 @@ def test_several_verdicts_share_one_chart_and_one_table(plain: Report) -> None:
     assert ask_question(verdicts) == "Which of 4 recommenders beat popular?"
     assert summary.table is not None
     assert [row[0] for row in summary.table[1:]] == ["▲ better", "▼ worse", "? undecided", "= no clear difference"]
-    assert summary.text == "Better: ease. Worse: als. No clear difference: b. Undecided: knn."
+    assert summary.text == (
+        "Better: ease. Worse: als. No clear difference: b. Undecided: knn. "
+        "The decisions hold if nothing was recommended before 300."
+    )
+
+
+def test_every_condition_stands_beside_the_answer() -> None:
+    verdict = _verdict(BETTER, needs_complete_exposures=True)
+    assert answer_in_a_word(verdict).text == (
+        "Yes, if nothing was recommended before 300 and the exposure log is complete"
+    )
 
 
 def test_the_algorithm_is_credited_only_if_the_verdict_supports_it(plain: Report) -> None:

@@ -161,7 +161,7 @@ class Verdict:
         if math.isnan(self.low):
             return f"Undecided: {self.recommender} against {self.baseline}, {self.metric}"
         sentence = f"Undecided: {self.recommender} against {self.baseline} is {points}"
-        return f"{sentence} if {self._condition}" if self._condition else sentence
+        return f"{sentence} if {self.condition}" if self.condition else sentence
 
     def __str__(self) -> str:
         return f"{self.headline}. {self.reason}."
@@ -207,7 +207,7 @@ class Verdict:
         return f"{low} to {high} points {self.metric}".replace("−", "-")
 
     @property
-    def _condition(self) -> str:
+    def condition(self) -> str:
         """What the verdict assumes and nothing tested, in a clause."""
         clauses = []
         if self.conditional and self.since is not None:
@@ -217,8 +217,8 @@ class Verdict:
         return " and ".join(clauses)
 
     def _put_condition(self, sentence: str) -> str:
-        if self._condition:
-            return f"If {self._condition}, {sentence}"
+        if self.condition:
+            return f"If {self.condition}, {sentence}"
         return sentence[0].upper() + sentence[1:] if sentence.startswith("no ") else sentence
 
 

@@ -64,9 +64,7 @@ def answer_in_a_word(verdict: Verdict) -> Status:
         "no clear difference": "No clear difference",
         "undecided": "Undecided",
     }
-    condition = ""
-    if verdict.decision != "undecided" and verdict.conditional and verdict.since is not None:
-        condition = f", if nothing was recommended before {verdict.since}"
+    condition = "" if verdict.decision == "undecided" or not verdict.condition else f", if {verdict.condition}"
     return Status(answers[verdict.decision] + condition, TONES[verdict.decision])
 
 
