@@ -93,7 +93,8 @@ def _standardise(features: Floats, mean: Floats, scale: Floats) -> Floats:
 def _score(rows: Floats, coefficients: Floats) -> Floats:
     if np.isneginf(coefficients[0]):
         return np.full(len(rows), -np.inf)
-    return np.clip(_multiply(rows, coefficients), -_LARGEST, _LARGEST)
+    scores: Floats = np.clip(_multiply(rows, coefficients), -_LARGEST, _LARGEST)
+    return scores
 
 
 @compiled
