@@ -136,7 +136,7 @@ def test_the_question_the_answer_and_the_range_come_before_anything_else(plain: 
     parts = [
         "Did knn beat popular?",
         "? Undecided",
-        "knn may be up to 1.5 points behind popular or up to 6.0 points ahead (hit@5).",
+        "knn may be up to 1.5 points behind popular or up to 6.0 points ahead (hit@5), if nothing was recommended",
         "v1: popular 15.38 %",
         "v2: knn 25.02 %",
         "relative lift +33.3 %",
@@ -258,7 +258,7 @@ def test_several_verdicts_share_one_chart_and_one_table(plain: Report) -> None:
     assert [row[0] for row in summary.table[1:]] == ["▲ better", "▼ worse", "? undecided", "= no clear difference"]
     assert summary.text == (
         "Better: ease. Worse: als. No clear difference: b. Undecided: knn. "
-        "The decisions hold if nothing was recommended before 300."
+        "This holds if nothing was recommended before 300."
     )
 
 

@@ -295,14 +295,23 @@ def test_external_lists_need_a_time_split(tmp_path: Path) -> None:
     rows = pa.table({"user": users, "items": pa.array([[1, 2, 3, 4, 5]] * len(users))})
     pq.write_table(rows, tmp_path / "lists.parquet")
     spec = f"table:{tmp_path / 'lists.parquet'}"
-    [verdict] = make_report([spec], baseline="popular", quick=True).verdicts
+    report = make_report([spec], baseline="popular", quick=True)
+    [verdict] = report.verdicts
     check_contract(verdict)
     assert verdict.decision == "undecided"
     assert "held-out items" in verdict.reason
+    [logged] = verdict.scenarios
+    assert math.isnan(logged.difference.value)
+    assert math.isnan(logged.difference.low)
+    assert "from the algorithm or from held-out items that its lists may have seen" in str(report.changes[0])
     assert all(" --after" in step for step in verdict.next_steps)
     assert verdict.next_steps
     [later] = make_report([spec], baseline="popular", quick=True, after=400).verdicts
     assert "trained on the held-out" not in later.reason
+    [late] = make_report(["popular", f"late={spec}?from={AT}"], quick=True, after=400).verdicts
+    check_contract(late)
+    assert late.decision == "undecided"
+    assert late.reason == "late cannot be scored, since none of its lists is valid when it is asked for"
 
 
 def test_a_quick_look_never_decides() -> None:

@@ -225,8 +225,8 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
         change = last["value"] - first["value"]
-        spread = [min(values), max(values), last["bound"]]
-        cells = [*map(_figure, figures), f"{change:+z.4f}", *map(_figure, spread)]
+        bound = _figure(last["bound"]) if name[2].startswith("constant:") else ""
+        cells = [*map(_figure, figures), f"{change:+z.4f}", _figure(min(values)), _figure(max(values)), bound]
         cells += [_describe_hits(group)] if few else []
         view = name[1] if end is None or name[1] == "all" else "other end"
         tables.setdefault(name[0], []).append([name[2], _name_kind(*name[3:], view=view), *cells])

@@ -160,6 +160,12 @@ class Change:
         high = math.hypot(rest.high - rest.value, data.high - data.value)
         return Part(value, value - low, value + high)
 
+    @property
+    def algorithm_words(self) -> str:
+        """What `algorithm` is: not that alone if one of two may have seen the held-out items."""
+        is_sure = self.held_out[0] == self.held_out[1]
+        return "the algorithm" if is_sure else "the algorithm or from held-out items that its lists may have seen"
+
     def parts(self) -> dict[str, Part]:
         """The change and its parts by name, in words, without those that there are not."""
         is_joint = self.baseline is not None and self.algorithm is None
@@ -228,7 +234,7 @@ class Change:
         if self.more_data is not None and self.more_data != Part(0.0, 0.0, 0.0):
             told.append(f"{100 * self.more_data.value:+z.2f} from more data")
         if self.algorithm is not None:
-            told.append(f"{self.algorithm} from the algorithm")
+            told.append(f"{self.algorithm} from {self.algorithm_words}")
         rest = f"{self.unexplained} unexplained"
         if self.baseline is not None and self.algorithm is None:
             reason = f"{self.baseline} has no lists that are valid now"

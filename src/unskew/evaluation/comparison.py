@@ -127,7 +127,8 @@ class Comparison:
             return f"{self._describe_empty()}: there are no other users"
         return (
             f"{self._describe_empty()}. Without these users {self.a} minus {self.b} is "
-            f"{100 * others.difference:+z.2f} instead of {100 * self.difference:+z.2f} points {self.metric}"
+            f"{100 * others.difference:+z.2f} instead of {100 * self.difference:+z.2f} points {self.metric} "
+            f"({name_kind(self.weighting, view=self.view)})"
         )
 
     def _describe_others(self) -> str:
@@ -269,7 +270,11 @@ def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Compar
     for change in changes:
         names = (change.recommender, change.baseline)
         same = change.metric == comparison.metric and comparison.weighting == "weighted"
-        if change.algorithm is None or not same or {comparison.a, comparison.b} != set(names):
+        if (
+            change.algorithm is None
+            or not (same and comparison.comparable)
+            or {comparison.a, comparison.b} != set(names)
+        ):
             continue
         limits = (change.algorithm.low, change.algorithm.high)
         if (comparison.a, comparison.b) != names:

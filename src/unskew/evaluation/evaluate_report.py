@@ -568,7 +568,9 @@ class _Evaluation:
         pairs: dict[tuple[str, str], Comparison] = {}
         for comparison in self.comparisons:
             if comparison.with_profile is not None and ran in (comparison.a, comparison.b):
-                pairs.setdefault((comparison.a, comparison.b), comparison)
+                key = (comparison.a, comparison.b)
+                if key not in pairs or pairs[key].metric == comparison.metric:  # weighted ones come after raw ones
+                    pairs[key] = comparison
         return [comparison.describe_populations() for comparison in pairs.values()]
 
     @cached_property

@@ -139,6 +139,7 @@ class VerdictPlan:
                     first = replace(first, trusted=True)
                 scenarios[*pair, metric.name] = [first]
         is_bounded = self._knows_ends and self.induced_share is None
+        is_bounded |= all(_find_leak([scored[name] for name in pair]) for pair in pairs)
         excesses = self.excesses or (Excesses({}, {}) if is_bounded else self._find_excesses(scored))
         if self.organic is not None and self._view is not None and self._view.view != "organic":
             log = self.organic()
@@ -149,7 +150,11 @@ class VerdictPlan:
                     scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
                     scenarios[*pair, metric.name].append(replace(scenario, induced_share=_assume(min(share, 1.0))))
         for view in self._list_views(excesses):
-            concerned = [pair for pair in pairs if self._is_about(view, pair)]
+            concerned = [
+                pair
+                for pair in pairs
+                if self._is_about(view, pair) and not _find_leak([scored[name] for name in pair])
+            ]
             if not concerned:
                 continue
             ranked = self.rank(view.log, _list_names(concerned))
@@ -161,7 +166,27 @@ class VerdictPlan:
             for metric in self.metrics:
                 several = self._trust_log(pair, scenarios[*pair, metric.name]) + self.list_known(pair, metric)
                 verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
-        return verdicts
+        missing = [pair for pair in self.pairs if pair not in pairs]
+        return verdicts + [self._refuse(pair, metric, scored) for pair in missing for metric in self.metrics]
+
+    def _refuse(self, pair: tuple[str, str], metric: Metric, scored: Mapping[str, HeldOutRanks]) -> Verdict:
+        """The verdict on two of which one has no score."""
+        silent = enumerate_words([name for name in pair if name not in scored])
+        nothing = Part(math.nan, math.nan, math.nan)
+        return Verdict(
+            recommender=pair[0],
+            baseline=pair[1],
+            metric=metric.name,
+            decision="undecided",
+            low=math.nan,
+            high=math.nan,
+            scenarios=(Scenario(AS_LOGGED, "all", nothing, None),),
+            conditional=self.clean_before is None,
+            assumption=self._describe_assumption(pair, ()),
+            reason=f"{silent} cannot be scored, since none of its lists is valid when it is asked for",
+            level=self.level,
+            since=self.start,
+        )
 
     @property
     def start(self) -> Any:
@@ -327,26 +352,9 @@ class VerdictPlan:
         known = any(scenario.trusted for scenario in scenarios)
         if self._is_reversed:
             return f"The reference date {self.since} is not before the date of the evaluation, {self.until}"
-        external = [one.recommender for one in ranks if one.held_out.kind == "external"]
-        if external and self.protocol == "leave-one-out":
-            return (
-                f"The lists of {enumerate_words(external)} may come from a model that was trained on the held-out "
-                "items: make them from interactions before a date, and hold out what came after it"
-            )
-        if external:
-            return (
-                f"The lists of {enumerate_words(external)} do not say from when they are, and may contain what "
-                "has to be found: say it with ?from=DATE in the spec, or in a column of dates"
-            )
-        seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
-        if seen:
-            return (
-                f"{enumerate_words(seen)} was fitted to the held-out items as well: fit it without them, in "
-                "folds, or hold out what came after a date"
-            )
-        if len({one.held_out for one in ranks}) > 1:
-            kinds = enumerate_words([f"{one.recommender}: {one.held_out}" for one in ranks])
-            return f"The two were fitted without different things ({kinds}), so that scores cannot be compared"
+        leak = _find_leak(ranks, self.protocol)
+        if leak:
+            return leak
         if math.isnan(scenarios[0].difference.low):
             return "The difference as logged has no interval, since too few users can be compared"
         if self.quick:
@@ -467,7 +475,8 @@ class VerdictPlan:
         since = date[1] if date else "DATE" if after is None else str(after)
         if self.log.axis.is_calendar:
             since = since.split("T")[0]
-        dated = _UNDATED.sub(rf"'\1_until_{since}\2?from={since}'", self._full_command)
+        until = "" if date else f"_until_{since}"  # who holds out by time has lists from before that
+        dated = _UNDATED.sub(rf"'\1{until}\2?from={since}'", self._full_command)
         return dated if date else f"{dated} --after {since}"
 
 
@@ -504,3 +513,28 @@ def _divide(difference: Part, baseline: float) -> Part | None:
     if not baseline > 0:
         return None
     return Part(difference.value / baseline, difference.low / baseline, difference.high / baseline)
+
+
+def _find_leak(ranks: Sequence[HeldOutRanks], protocol: str = "leave-one-out") -> str:
+    """Why two scores cannot be compared: one of the models may know what was held out; nothing if neither does."""
+    external = [one.recommender for one in ranks if one.held_out.kind == "external"]
+    if external and protocol == "leave-one-out":
+        return (
+            f"The lists of {enumerate_words(external)} may come from a model that was trained on the held-out "
+            "items: make them from interactions before a date, and hold out what came after it"
+        )
+    if external:
+        return (
+            f"The lists of {enumerate_words(external)} do not say from when they are, and may contain what "
+            "has to be found: say it with ?from=DATE in the spec, or in a column of dates"
+        )
+    seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
+    if seen:
+        return (
+            f"{enumerate_words(seen)} was fitted to the held-out items as well: fit it without them, in "
+            "folds, or hold out what came after a date"
+        )
+    if len({one.held_out for one in ranks}) > 1:
+        kinds = enumerate_words([f"{one.recommender}: {one.held_out}" for one in ranks])
+        return f"The two were fitted without different things ({kinds}), so that scores cannot be compared"
+    return ""

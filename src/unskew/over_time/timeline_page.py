@@ -90,7 +90,8 @@ def _describe_ends(end: Mapping[str, Any]) -> str:
     since = end["since"]
     lines = (
         f"solid lines of the log as it is, dashed lines {name_other_end(since)}, both re-weighted to the "
-        "item mix of the reference date. Bands reach from one end of this range to the other."
+        "item mix of the reference date. Bands reach from the one to the other; the range of the verdict can be "
+        "wider, since it has more stand-ins for production."
     )
     if end["stand_in"] is None:
         return f"{lines} No stand-in for production explains interactions since {since}: both ends are equal."

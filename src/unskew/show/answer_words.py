@@ -79,7 +79,7 @@ def split_words(change: Change, verdict: Verdict | None = None) -> str:
     if change.more_data is not None and abs(change.more_data.value) >= 5e-5:
         told.append(f"{_points(change.more_data.value)} from more data")
     if change.algorithm is not None:
-        told.append(f"{_points(change.algorithm.value)} from the algorithm")
+        told.append(f"{_points(change.algorithm.value)} from {change.algorithm_words}")
     rest = "from the algorithm and all else" if _holds_both(change) else "unexplained"
     told.append(f"{_points(change.unexplained.value)} {rest}")
     return f"Of the change, in points: {enumerate_words(told)}. {_name_main_part(change, verdict)}"
@@ -104,7 +104,9 @@ def _name_main_part(change: Change, verdict: Verdict | None) -> str:
         "nothing about how well they are found.",
         "users": f"{most} of what moved comes from users who cannot be compared: ask about those of both dates.",
         "more data": f"{most} of what moved is that there is more data to learn from than then.",
-        "algorithm": _judge_algorithm(most, verdict),
+        "algorithm": _judge_algorithm(most, verdict)
+        if change.held_out[0] == change.held_out[1]
+        else f"{most} of what moved may be no more than lists that have seen the held-out items.",
         "unexplained": f"{most} of what moved is the algorithm and all else together."
         if _holds_both(change)
         else f"{most} of what moved is not the item mix.",

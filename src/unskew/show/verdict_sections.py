@@ -149,11 +149,9 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
     for verdict in verdicts:
         name = show_name(verdict.recommender, 28)
         names[verdict.decision].append(f"{name} ({verdict.metric})" if several else name)
-    condition = max(
-        (verdict.condition for verdict in verdicts if verdict.decision != "undecided"), key=len, default=""
-    )
+    condition = max((verdict.condition for verdict in verdicts), key=len)
     text = " ".join(f"{key.capitalize()}: {enumerate_words(group)}." for key, group in names.items() if group)
-    text += f" The decisions hold if {condition}." if condition else ""
+    text += f" This holds if {condition}." if condition else ""
     chart = adapt_chart(_draw_ranges(drawn)) if drawn else None
     caption = (
         f"The difference in {metric}{about}. Bars are ranges, diamonds the difference if recommendations caused "

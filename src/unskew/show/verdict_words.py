@@ -84,9 +84,10 @@ def describe_answer(verdict: Verdict) -> str:
         return f"The difference is {span}. One of up to {missed:.1f} points may be missed; more users show less."
     if verdict.low > 0 or verdict.high < 0:
         return f"The difference is {span}, which is not enough to decide."
+    condition = f", if {verdict.condition}" if verdict.condition else ""
     return (
         f"{candidate} may be up to {abs(100 * verdict.low):.1f} points behind {baseline} or up to "
-        f"{100 * verdict.high:.1f} points ahead ({verdict.metric})."
+        f"{100 * verdict.high:.1f} points ahead ({verdict.metric}){condition}."
     )
 
 
@@ -148,7 +149,8 @@ def list_facts(verdict: Verdict, about: str = "", logged: Mapping[str, float] | 
         span = ""
         if lifts and not any(math.isnan(lift.low) for lift in lifts):
             low, high = min(lift.low for lift in lifts), max(lift.high for lift in lifts)
-            span = f"{main.name}; {_signed_percent(low)} to {_signed_percent(high)} over the range"
+            name = "of these two scores" if main.name == AS_LOGGED else main.name
+            span = f"{name}; {_signed_percent(low)} to {_signed_percent(high)} over the range"
         facts.append(Fact("relative lift", _signed_percent(main.relative.value), span))
     facts.append(Fact("users", thousands(verdict.users), "whom both were scored on"))
     return facts
