@@ -169,6 +169,7 @@ def test_a_column_that_is_called_by_its_number_is_no_user_held_out(tmp_path: Pat
         ("quiet", "estimate", "0.5"),
         ("quiet", "method", []),
         ("quiet", "raw", None),
+        ("quiet", "high", None),
         ("truth", "truth", []),
         ("truth", "recommender", []),
     ],
