@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -226,3 +228,30 @@ def test_the_checksum_of_a_page_is_verified(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"ann", b"bob", 1))
     with pytest.raises(FileError, match=r"cannot read .*(CRC|checksum)"):
         us.read_log(path)
+
+
+@pytest.mark.parametrize("length", [-37, None])
+def test_a_page_of_negative_or_endless_length_is_refused_at_once(length: int | None, tmp_path: Path) -> None:
+    """The header of a page is 37 bytes: a page of -37 bytes would lead back to it for ever."""
+    rows = 100_001
+    table = pa.table({"user": ["u"] * rows, "item": [f"i{k % 50}" for k in range(rows)], "time": range(rows)})
+    path = tmp_path / "log.parquet"
+    pq.write_table(table, path, compression="none")
+    content = bytearray(path.read_bytes())
+    start = pq.ParquetFile(path).metadata.row_group(0).column(1).data_page_offset
+    length_at = start + 6  # after the kind (2 bytes) and the length unpacked (4 bytes), each with its field
+    assert content[start] == content[start + 2] == content[length_at] == 0x15  # each field is a 32-bit integer
+    number = (
+        [0xC9, 0x80, 0x00] if length is not None else [0xFF] * (len(content) - length_at - 1)
+    )  # -37, or no end
+    content[length_at + 1 : length_at + 1 + len(number)] = bytes(number)
+    path.write_bytes(content if length is not None else content[:-1000] + path.read_bytes()[-1000:])
+    done = subprocess.run(
+        [sys.executable, "-m", "unskew", "doctor", str(path)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode in (0, 2)
+    assert "the header of a page is damaged" in done.stdout + done.stderr
