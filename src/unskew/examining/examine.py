@@ -198,10 +198,8 @@ def _warn_of_placeholders(log: Log) -> Iterator[str]:
         known = pc.is_in(ids.values, value_set=pa.array(words, ids.values.type))
         named = [repr(value) for value in ids.values.filter(known).to_pylist()]
         if named:
-            yield (
-                f"the {role} id{'s' * (len(named) > 1)} {enumerate_words(named)} may mean that the {role} is missing: "
-                "remove these rows first if so"
-            )
+            shown = f"{role} id{'s' * (len(named) > 1)} {enumerate_words(named)}"
+            yield f"the {shown} may mean that the {role} is missing: remove these rows first if so"
 
 
 def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | None:

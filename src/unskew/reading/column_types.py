@@ -290,7 +290,7 @@ def first_value(source: Source, short: str, bad: str) -> str | None:
 
 
 def is_missing(name: str, *, is_id: bool = False) -> str:
-    """SQL that is true where a column of the source has no value, or NaN; the text ``nan`` is an id like others."""
+    """SQL that is true where a column of the source has no value, or NaN; the text ``nan`` is an id."""
     column = quote_name(name)
     number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
     is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE', 'JSON')"
