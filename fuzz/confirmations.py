@@ -53,7 +53,7 @@ def confirm_configuration(options: dict[str, Any], found: Any) -> str:
 def confirm_exposures(columns: Columns, found: Any, log: Rows) -> str:
     """A pair is exposed if the same user was shown the same item at its time or before."""
     named = _name_columns(columns, ("user", "item", "time"))
-    shown = [(_read_number(u), _read_number(i), int(t)) for u, i, t in zip(*named.values(), strict=True)]
+    shown = [(_read_number(u), _read_number(i), float(t)) for u, i, t in zip(*named.values(), strict=True)]
     plain = sorted([u, i] for u, i, t in log if any(s[:2] == (u, i) and s[2] <= t for s in shown))
     return "" if found == plain else f"exposed pairs: unskew found {found}, a plain reader {plain}"
 

@@ -6,6 +6,7 @@ import contextlib
 import csv
 import io
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +18,7 @@ Columns = dict[str, list[Any]]
 def list_columns(table: pa.Table) -> Columns:
     table.validate(full=True)
     pairs = list(zip(table.column_names, table.columns, strict=True))
-    if any(name == other and not column.equals(twin) for name, column in pairs for other, twin in pairs):
+    if any(name == other and not column.equals(twin) for (name, column), (other, twin) in combinations(pairs, 2)):
         raise ValueError("two columns have one name")
     return {name: _without_lengths(column).to_pylist() for name, column in pairs}
 
@@ -41,7 +42,8 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     A quote that is never closed is taken for what it is, and so are all others then. An empty cell is None.
     """
     text = decode(content).lstrip("\r\n")
-    separator = max(",\t;|", key=text.split("\n")[0].count)
+    first = text.split("\n")[0]
+    separator = max(",\t;|", key=first.count) if any(mark in first for mark in ",\t;|") else " "
     ways: list[Any] = [
         {},
         {"skipinitialspace": True},
