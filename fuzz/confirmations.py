@@ -89,14 +89,16 @@ def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
 
 def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
     """A text that stands beside an item; the item itself where there is none."""
-    items = columns["item"] if "item" in columns else next(iter(columns.values()))
+    is_named = "item" in columns
+    items = columns["item"] if is_named else next(iter(columns.values()))
     others = [values for values in columns.values() if values is not items]
+    first = () if is_named else [tuple(columns)]  # which may be a row like others
     names: dict[str, set[str]] = {}
-    for i, *texts in zip(items, *others, strict=True):
+    for i, *texts in (*zip(items, *others, strict=True), *first):
         beside = names.setdefault(_read_number(i), set())
         for text in texts:
             beside.update({text, text or show_id(i)} if isinstance(text, str) else {show_id(i)})
-        if items is not columns.get("item"):  # it may not be clear that this is the item
+        if not is_named:  # it may not be clear that this is the item
             beside.add(show_id(i))
     known = {i for _, i, _ in log}
     wrong = {i: found.get(i) for i in known if found.get(i) not in (names.get(i) or {i})}
