@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
@@ -59,8 +60,19 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    named = {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
+    named = {
+        name.strip(): _drop_zeros([v or None for v in values])
+        for name, values in zip(header, columns, strict=True)
+    }
     return {name: values for name, values in named.items() if name or any(values)}
+
+
+def _drop_zeros(values: list[Any]) -> list[Any]:
+    """A column of whole numbers without the zeros of 17511.0, which programs write where there are gaps."""
+    whole = [value and re.sub(r"\.0+$", "", value) for value in values]
+    known = [value for value in whole if value is not None]
+    are_whole = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", value) and abs(int(value)) < 2**63 for value in known)
+    return whole if are_whole else values
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:
