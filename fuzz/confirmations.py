@@ -32,7 +32,7 @@ def confirm_log(
     columns: Columns, found: Any, *, user: str = "user", item: str = "item", time: str = "time"
 ) -> str:
     """Compare the figures of a log."""
-    stripped = {name.strip(): values for name, values in columns.items()}
+    stripped = {name.strip("\0").strip(): values for name, values in columns.items()}
     return find_difference(found, describe_rows(stripped, user, item, time))
 
 
