@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from random import Random
 from typing import Literal
 
 ByteMutation = Callable[[bytes, Random], bytes]
 
+_TEXT = re.compile(rb"[\x01-\x3f]\0\0\0(?=[ -~])")  # a length in four bytes, and a letter
 _EDGES = (0x00, 0x01, 0x7F, 0x80, 0xFF)
 
 
@@ -37,6 +39,17 @@ def set_number(content: bytes, rng: Random) -> bytes:
     number: int = rng.choice((0, 1, 2**31 - 1, 2**31, 2**32 - 1, 2**16, 2**53, 2**63 - 1)) % 2 ** (8 * size)
     order: Literal["little", "big"] = rng.choice(("little", "big"))
     return content[:place] + number.to_bytes(size, order) + content[place + size :]
+
+
+def lengthen_text(content: bytes, rng: Random) -> bytes:
+    """A text that nothing like it follows says that it is one byte longer, as the last one of a page may."""
+    starts = [match.start() for match in _TEXT.finditer(content)]
+    ends = {start: start + 4 + content[start] for start in starts}
+    last = [start for start in starts if ends[start] not in ends]
+    if not last:
+        return flip_bit(content, rng)
+    place = rng.choice(last)
+    return content[:place] + bytes([content[place] + 1]) + content[place + 1 :]
 
 
 def insert_bytes(content: bytes, rng: Random) -> bytes:
@@ -103,6 +116,7 @@ BYTE_MUTATIONS: tuple[ByteMutation, ...] = (
     flip_bits,
     set_byte,
     set_number,
+    lengthen_text,
     insert_bytes,
     remove_bytes,
     truncate,

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import unskew as us
-from fuzz.small_log import load_reading_loops, read_small_log
+from fuzz.small_log import load_reading_loops, make_small_table, read_as_large, read_small_log
 from fuzz.system_calls import Before, answer_calls, ask_before_writing
 
 CPU_SECONDS = 120
@@ -113,11 +113,17 @@ def warm_up() -> None:
     os.environ["UNSKEW_THREADS"] = "1"
     _import_all()
     load_reading_loops()
-    log = read_small_log()
-    now, then = log.at(90), log.at(50)
-    weights = us.fit_weights(now, then, tol=0.01)
-    for recommender in ("popular", "constant:1,4", "knn"):
-        us.evaluate(recommender, now, weights=weights)
+    small = read_small_log()
+    with read_as_large("sql"):
+        other = us.read_log(
+            make_small_table()
+        )  # whose arrays cannot be written to, for which there are other loops
+    for log in (small, other):
+        now, then = log.at(90), log.at(50)
+        us.drift(now, then)
+        weights = us.fit_weights(now, then, tol=0.01)
+        for recommender in ("popular", "constant:1,4", "knn"):
+            us.evaluate(recommender, now, weights=weights)
     names = [(thread / "comm").read_text().strip() for thread in Path("/proc/self/task").glob("*")]
     others = [name for name in names[1:] if not name.startswith("jemalloc")]  # which knows about forks
     if others:

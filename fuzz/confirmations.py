@@ -32,7 +32,7 @@ def confirm_log(
     columns: Columns, found: Any, *, user: str = "user", item: str = "item", time: str = "time"
 ) -> str:
     """Compare the figures of a log."""
-    stripped = {name.strip(): values for name, values in columns.items()}
+    stripped = {name.strip("\0").strip(): values for name, values in columns.items()}
     return find_difference(found, describe_rows(stripped, user, item, time))
 
 
@@ -53,7 +53,7 @@ def confirm_configuration(options: dict[str, Any], found: Any) -> str:
 def confirm_exposures(columns: Columns, found: Any, log: Rows) -> str:
     """A pair is exposed if the same user was shown the same item at its time or before."""
     named = _name_columns(columns, ("user", "item", "time"))
-    shown = [(_read_number(u), _read_number(i), int(t)) for u, i, t in zip(*named.values(), strict=True)]
+    shown = [(_read_number(u), _read_number(i), float(t)) for u, i, t in zip(*named.values(), strict=True)]
     plain = sorted([u, i] for u, i, t in log if any(s[:2] == (u, i) and s[2] <= t for s in shown))
     return "" if found == plain else f"exposed pairs: unskew found {found}, a plain reader {plain}"
 
@@ -89,14 +89,16 @@ def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
 
 def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
     """A text that stands beside an item; the item itself where there is none."""
-    items = columns["item"] if "item" in columns else next(iter(columns.values()))
+    is_named = "item" in columns
+    items = columns["item"] if is_named else next(iter(columns.values()))
     others = [values for values in columns.values() if values is not items]
+    first = () if is_named else [tuple(columns)]  # which may be a row like others
     names: dict[str, set[str]] = {}
-    for i, *texts in zip(items, *others, strict=True):
+    for i, *texts in (*zip(items, *others, strict=True), *first):
         beside = names.setdefault(_read_number(i), set())
         for text in texts:
             beside.update({text, text or show_id(i)} if isinstance(text, str) else {show_id(i)})
-        if items is not columns.get("item"):  # it may not be clear that this is the item
+        if not is_named:  # it may not be clear that this is the item
             beside.add(show_id(i))
     known = {i for _, i, _ in log}
     wrong = {i: found.get(i) for i in known if found.get(i) not in (names.get(i) or {i})}

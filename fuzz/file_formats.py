@@ -6,6 +6,7 @@ none. The reader must not be what unskew reads the format with; it may fail wher
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import io
 import json
@@ -79,9 +80,11 @@ def _pack_json(table: pa.Table) -> bytes:
 
 def _unpack_json(content: bytes, names: Sequence[str] | None = None) -> Columns:
     text = decode(content)
-    try:
-        rows = [json.loads(line, object_pairs_hook=_require_once) for line in text.splitlines() if line.strip()]
-    except ValueError:
+    for lines in (text.split("\n"), text.splitlines()):  # \r is white space, or the end of a line
+        with contextlib.suppress(ValueError):
+            rows = [json.loads(line, object_pairs_hook=_require_once) for line in lines if line.strip()]
+            break
+    else:
         rows = json.loads(text, object_pairs_hook=_require_once)
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
         raise ValueError("a row is no object")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
+import re
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ Columns = dict[str, list[Any]]
 def list_columns(table: pa.Table) -> Columns:
     table.validate(full=True)
     pairs = list(zip(table.column_names, table.columns, strict=True))
-    if any(name == other and not column.equals(twin) for name, column in pairs for other, twin in pairs):
+    if any(name == other and not column.equals(twin) for (name, column), (other, twin) in combinations(pairs, 2)):
         raise ValueError("two columns have one name")
     return {name: _without_lengths(column).to_pylist() for name, column in pairs}
 
@@ -41,7 +43,8 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     A quote that is never closed is taken for what it is, and so are all others then. An empty cell is None.
     """
     text = decode(content).lstrip("\r\n")
-    separator = max(",\t;|", key=text.split("\n")[0].count)
+    first = text.split("\n")[0]
+    separator = max(",\t;|", key=first.count) if any(mark in first for mark in ",\t;|") else " "
     ways: list[Any] = [
         {},
         {"skipinitialspace": True},
@@ -57,8 +60,19 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     else:
         raise ValueError("a row has another number of cells than the first line")
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    named = {name.strip(): [v or None for v in values] for name, values in zip(header, columns, strict=True)}
+    named = {
+        name.strip(): _drop_zeros([v or None for v in values])
+        for name, values in zip(header, columns, strict=True)
+    }
     return {name: values for name, values in named.items() if name or any(values)}
+
+
+def _drop_zeros(values: list[Any]) -> list[Any]:
+    """A column of whole numbers without the zeros of 17511.0, which programs write where there are gaps."""
+    whole = [value and re.sub(r"\.0+$", "", value) for value in values]
+    known = [value for value in whole if value is not None]
+    are_whole = all(re.fullmatch("0|-?[1-9][0-9]{0,18}", value) and abs(int(value)) < 2**63 for value in known)
+    return whole if are_whole else values
 
 
 def list_rows(table: pa.Table) -> list[dict[str, Any]]:

@@ -6,11 +6,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from random import Random
+from typing import Any
+from unittest.mock import patch
 
+import numpy as np
 import pyarrow as pa
 
 import unskew as us
-from unskew.reading import loop_encoder
+from unskew.arrays.id_kernels import fills_page
+from unskew.reading import columnar_files, loop_encoder
 
 N = 60
 _DRAWS = Random(1)
@@ -31,19 +35,15 @@ def read_as_large(way: str) -> Iterator[None]:
     With ``sql`` it is read as logs are that have more than users, items and times; with ``arrays`` as it would be
     anyway, being small.
     """
-    changes: dict[str, dict[str, object]] = {
+    few = columnar_files._FEW if way in ("sql", "arrays") else 0
+    changes: dict[str, dict[str, Any]] = {
         "memory": {"FEW": 0, "_BYTES_A_ROW": 0},
         "files": {"FEW": 0, "_BYTES_A_ROW": 2**62},
         "sql": {"_IDS": set()},
-        "arrays": {},
+        "arrays": {"FEW": loop_encoder.FEW},
     }
-    changed = changes[way]
-    before = {name: vars(loop_encoder)[name] for name in changed}
-    vars(loop_encoder).update(changed)
-    try:
+    with patch.multiple(loop_encoder, **changes[way]), patch.object(columnar_files, "_FEW", few):
         yield
-    finally:
-        vars(loop_encoder).update(before)
 
 
 def load_reading_loops() -> None:
@@ -54,7 +54,8 @@ def load_reading_loops() -> None:
     for way in ("memory", "files"):
         with read_as_large(way):
             us.read_log(table)
-            us.read_log(others)
+            us.read_log(others).at(50)
+    fills_page(np.frombuffer(b"", dtype=np.uint8))
 
 
 @cache

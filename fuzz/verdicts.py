@@ -11,8 +11,8 @@ from fuzz.child_process import Ending
 
 _LONGEST = 3000  # characters of an error line: a few values of 200 each, paths and advice
 _CLEAR = re.compile(
-    r"^error: (cannot (read|write) |there is no file |give |\S+ is not TOML: )"
-    r"|\b(must|needs)\b|; it has |[Tt]here are |the log runs from |has no rows$|is empty$"
+    r"^error: (cannot (read|write) |there is no file |no file matches |give |\S+ is not TOML: )"
+    r"|\b(must|needs)\b|[;?] [Ii]t has |[Tt]here are |the log runs from |has no (rows|sheets)$|is empty$"
     r"|are needed|cannot be read: "
 )
 """Errors that need no remedy: the fault of a file or of its syntax, with its place, or what is allowed instead."""

@@ -118,7 +118,7 @@ class _Trap:
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="modes of POSIX")
-@pytest.mark.parametrize("way", ["folder", "folder above", "file", "owner", "beside the module"])
+@pytest.mark.parametrize("way", ["folder", "sticky folder", "folder above", "file", "owner", "beside the module"])
 def test_compiled_loops_that_others_could_have_written_are_not_run(
     no_place: Path, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
@@ -138,7 +138,7 @@ def test_compiled_loops_that_others_could_have_written_are_not_run(
     if way == "owner":
         os.chown(index, 65534, 65534)
     else:
-        changed.chmod(changed.stat().st_mode | 0o002)
+        changed.chmod(changed.stat().st_mode | (0o1002 if way == "sticky folder" else 0o002))
     compiling.is_private.cache_clear()
     with pytest.warns(UnskewWarning, match="another user could have written them") as warned:
         assert load_kernel()(1, 2) == 3

@@ -8,9 +8,12 @@ import shlex
 import sqlite3
 import tomllib
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
@@ -134,6 +137,45 @@ def test_missing_values_are_counted_and_the_commands_drop_them(tmp_path: Path) -
     found = look(path)
     assert found["nulls"] == {"user": 2, "item": 1, "time": 1}
     assert "--drop-nulls" in found["commands"][0]
+
+
+@pytest.mark.parametrize("other", ["x", "7", "7.0"])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "db"])
+def test_doctor_counts_as_missing_what_reading_drops(ending: str, other: str, tmp_path: Path) -> None:
+    users = [other, "NULL", "nan", "-1", None, other, None]
+    path = write_users(tmp_path / f"log.{ending}", users)
+    whole = us.read_log(path, drop_nulls=True)
+    assert set(whole.users.to_list()) == {other, "NULL", "nan", "-1"}
+    examination = us.examine(path)
+    assert examination.nulls == {"user": len(users) - len(whole), "item": 0, "time": 0}
+    note = "the user ids '-1', 'NULL' and 'nan' may mean that the user is missing: remove these rows first if so"
+    assert note in examination.notes
+    with pytest.raises(us.UnskewError, match=r"column 'user' has 2 null values, the first in row 5 of"):
+        us.read_log(path)
+
+
+def test_minus_one_among_numbers_is_an_id_too(tmp_path: Path) -> None:
+    path = write_users(tmp_path / "log.parquet", [3, -1, 5, None])
+    examination = us.examine(path)
+    assert (examination.users, examination.nulls["user"]) == (3, 1)
+    assert "the user id -1 may mean that the user is missing: remove these rows first if so" in examination.notes
+
+
+def write_users(path: Path, users: list[Any]) -> Path:
+    """A log with these users, each with an item and a time of its own."""
+    table = pa.table({"user": users, "item": [f"i{k}" for k in range(len(users))], "time": range(len(users))})
+    if path.suffix == ".csv":
+        rows = [["" if value is None else str(value) for value in row.values()] for row in table.to_pylist()]
+        path.write_text("\n".join(map(",".join, [table.column_names, *rows])) + "\n")
+    elif path.suffix == ".parquet":
+        pq.write_table(table, path)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in table.to_pylist()))
+    else:
+        with closing(sqlite3.connect(path)) as connection, connection:
+            connection.execute("CREATE TABLE log (user, item, time)")
+            connection.executemany("INSERT INTO log VALUES (:user, :item, :time)", table.to_pylist())
+    return path
 
 
 @pytest.mark.parametrize(

@@ -179,7 +179,7 @@ from fuzz.damaged_files import Store, run_file_case
 from fuzz.kill_points import list_writers, run_kills
 from unskew import table_files
 from unskew.data import saved_log
-from unskew.reading import encoder
+from unskew.reading import columnar_files, encoder
 
 encode, damage_error = encoder.encode_rows, table_files.damage_error
 
@@ -199,7 +199,7 @@ def write_in_place(path):
 
 def damage_files(covers):
     store = Store(work / covers)
-    store.specimens = [specimen for specimen in store.specimens if specimen.covers == covers]
+    store.specimens = [one for one in store.specimens if covers in (one.covers, one.name)]
     return (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
 
 def kill_marginal():
@@ -216,6 +216,7 @@ plants = {
     "the checksum of a table is not verified": (table_files, "_verify", accept, lambda: damage_files("timeline")),
     "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
     "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
+    "pages are not checked": (columnar_files, "_read_chunk", accept, lambda: damage_files("log .pq texts")),
     "a message has no remedy": (table_files, "damage_error", forget, lambda: damage_files("weights")),
     "a file is written in place": (table_files, "replace_file", write_in_place, kill_marginal),
 }
@@ -235,6 +236,7 @@ def test_the_campaign_finds_each_planted_bug_within_so_many_cases(tmp_path: Path
         "the checksum of a table is not verified": (40, "wrong figure"),
         "the checksum of a log is not verified": (60, "wrong figure"),
         "a bound is not checked": (120, "foreign AssertionError"),
+        "pages are not checked": (60, "unconfirmed"),
         "a message has no remedy": (20, "an error without a remedy"),
         "a file is written in place": (5, "neither old nor new"),
     }

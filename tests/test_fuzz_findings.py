@@ -24,6 +24,7 @@ from pyarrow import feather
 
 import unskew as us
 from unskew.cli import main
+from unskew.cli.item_names import read_names
 from unskew.errors import ColumnError, FileError
 from unskew.reading.database_files import _refuse_damage
 from unskew.reading.excel_files import _to_array
@@ -72,13 +73,21 @@ def test_a_parquet_file_with_a_damaged_arrow_schema_is_refused_or_read_as_it_is(
 
 
 def test_names_of_items_and_users_held_out_may_be_json_lines(tmp_path: Path) -> None:
-    from unskew.cli.item_names import read_names
-
     log = us.read_log({"user": [7, 8, 9], "item": [1, 2, 1], "time": [3, 4, 5]})
     users = write(tmp_path / "held-out.jsonl", {"user": [8]})
     assert [log.users[int(code)] for code in find_holdout(log, users).nonzero()[0]] == [8]
     names = write(tmp_path / "names.jsonl", {"item": [1, 2], "more": [[1], [2]], "title": ["one", "two"]})
     assert read_names(str(names), log.items.values) == ["one", "two"]
+
+
+def test_a_name_that_leads_past_its_page_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "names.parquet"
+    names = pa.table({"item": [1, 2], "title": ["the first", "the last"]})
+    pq.write_table(names, path, compression="none")
+    assert read_names(str(path), names["item"].combine_chunks()) == ["the first", "the last"]
+    path.write_bytes(path.read_bytes().replace(b"\x08\0\0\0the last", b"\x09\0\0\0the last"))
+    with pytest.raises(FileError, match=r"cannot read .*: Unexpected end of stream"):
+        read_names(str(path), names["item"].combine_chunks())
 
 
 def test_two_columns_of_one_name_are_refused_in_a_hold_out_too(tmp_path: Path) -> None:
@@ -169,6 +178,7 @@ def test_a_column_that_is_called_by_its_number_is_no_user_held_out(tmp_path: Pat
         ("quiet", "estimate", "0.5"),
         ("quiet", "method", []),
         ("quiet", "raw", None),
+        ("quiet", "high", None),
         ("truth", "truth", []),
         ("truth", "recommender", []),
     ],

@@ -122,6 +122,28 @@ def test_a_file_with_a_strange_name_is_read_and_no_other(name: str, tmp_path: Pa
     assert held(us.read_log(tmp_path / name), 5) == HELD
 
 
+@pytest.mark.parametrize("folder", ["~", "file:"])
+@pytest.mark.parametrize("ending", [".csv", ".jsonl", ".parquet", ".duckdb"])
+def test_a_folder_that_is_called_like_home_or_an_address_is_a_folder(
+    ending: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / folder).mkdir()
+    path = tmp_path / folder / f"log{ending}"
+    if ending == ".duckdb":
+        rows = pa.table(TABLE)  # which DuckDB finds by its name
+        with duckdb.connect(str(path)) as connection:
+            connection.execute("CREATE TABLE log AS FROM rows")
+        del rows
+    else:
+        write(path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    log = us.read_log(f"{folder}/log{ending}")
+    assert held(log, 5) == HELD
+    log.at(5).marginal().save(f"{folder}/marginal.parquet")
+    assert us.Marginal.load(f"{folder}/marginal.parquet").to_dict() == log.at(5).marginal().to_dict()
+
+
 @pytest.mark.parametrize("source", [[], "missing.csv", "missing*.csv", None, 3, b"x", [None], "a\0b", "x\n" * 400])
 def test_what_is_no_source_is_one_clear_line(source: Any) -> None:
     with pytest.raises(UnskewError) as said:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -226,3 +228,22 @@ def test_the_checksum_of_a_page_is_verified(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"ann", b"bob", 1))
     with pytest.raises(FileError, match=r"cannot read .*(CRC|checksum)"):
         us.read_log(path)
+
+
+@pytest.mark.parametrize("length", [b"\xc9\x80\x00", b"\xff" * 100], ids=["-37", "beyond 64 bits"])
+def test_a_page_of_impossible_length_is_refused_at_once(length: bytes, tmp_path: Path) -> None:
+    """The header of a page is 37 bytes long: a page of -37 bytes leads back to it for ever."""
+    rows = 100_001
+    table = pa.table({"user": ["u"] * rows, "item": [f"i{k % 50}" for k in range(rows)], "time": range(rows)})
+    path = tmp_path / "log.parquet"
+    pq.write_table(table, path, compression="none")
+    content = bytearray(path.read_bytes())
+    start = pq.ParquetFile(path).metadata.row_group(0).column(1).data_page_offset
+    place = start + 7  # after the kind of the page, its length unpacked, and a byte for each of these fields
+    assert content[start] == content[start + 2] == content[place - 1] == 0x15  # three integers of 32 bits
+    content[place : place + len(length)] = length
+    path.write_bytes(content)
+    command = [sys.executable, "-m", "unskew", "drift", str(path), "--reference", "5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == f"error: cannot read {path}: the header of a page is damaged\n"

@@ -109,7 +109,7 @@ def is_csv(path: Path) -> bool:
 def is_table(path: Path) -> bool:
     """Whether a file is a table that `write_parquet` wrote."""
     try:
-        return _KEY in (pq.read_schema(path).metadata or {})
+        return _KEY in (pq.read_schema(path.absolute()).metadata or {})
     except Exception:  # whatever other bytes lead Arrow to
         return False
 
@@ -145,12 +145,12 @@ def _read_limited(path: Path) -> pa.Table:
     """
     most = max(_MOST_BYTES, _MOST_RATIO * path.stat().st_size)
     too_much = ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
-    with pq.ParquetFile(path) as file:
+    with pq.ParquetFile(path.absolute()) as file:
         schema, groups = file.schema_arrow, range(file.num_row_groups)
         if sum(file.metadata.row_group(k).total_byte_size for k in groups) > most:
             raise too_much
     texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
-    with pq.ParquetFile(path, read_dictionary=texts) as file:
+    with pq.ParquetFile(path.absolute(), read_dictionary=texts) as file:
         batches, total = [], 0
         for batch in file.iter_batches():
             total += sum(map(_find_size, batch.columns))

@@ -109,15 +109,17 @@ def is_private(folder: str) -> bool:
         return True
     path = Path(folder).absolute()
     loops = (file for file in path.iterdir() if file.suffix in (".nbi", ".nbc"))
-    return all(map(_is_kept, {path, *path.parents, path.resolve(), *path.resolve().parents, *loops}))
+    above = {*path.parents, *path.resolve().parents}
+    return all(_is_kept(one, is_above=one in above) for one in {path, path.resolve(), *above, *loops})
 
 
-def _is_kept(path: Path) -> bool:
+def _is_kept(path: Path, *, is_above: bool) -> bool:
     """Whether a path belongs to this user or root and nobody else can write it, or replace what is in it."""
     status = path.lstat()
     if status.st_uid not in (0, os.getuid()):
         return False
-    if stat.S_ISLNK(status.st_mode) or status.st_mode & stat.S_ISVTX:  # where each keeps what is theirs
+    is_sticky = bool(status.st_mode & stat.S_ISVTX)  # others can add to such a folder, and replace nothing
+    if stat.S_ISLNK(status.st_mode) or (is_above and is_sticky):
         return True
     shared = status.st_mode & 0o020 and not _is_own_group(status.st_gid)
     return not shared and not status.st_mode & 0o002

@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
+from unskew.data.ids import kind_of
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.time_windows import TimeWindow
@@ -42,6 +45,7 @@ _KINDS = {
 }
 
 
+_PLACEHOLDERS = ("", "-1", r"\N", "NULL", "Null", "null", "NaN", "NAN", "nan", "None", "none", "NA", "N/A", "n/a")
 _MOST_SINGLE = 0.05  # of the users: beyond that they may decide a comparison
 
 
@@ -122,7 +126,8 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
             guess = guess_columns(TableContents(table, table.sample()), given)
             seen = replace(seen, roles=guess.roles, guessed=tuple(guess.guessed), rows=_count(table))
             known = {role: name for role, name in guess.roles.items() if name in table.columns}
-            seen = replace(seen, nulls={role: _count(table, is_missing(name)) for role, name in known.items()})
+            missing = {role: is_missing(name, is_id=role != "time") for role, name in known.items()}
+            seen = replace(seen, nulls={role: _count(table, test) for role, test in missing.items()})
     except UnskewError as error:
         if seen is None:  # it cannot be opened at all
             raise
@@ -163,7 +168,7 @@ def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence
         ),
         item_mix=_compare_mixes(log, *dates),
         campaigns=tuple(map(str, windows)),
-        notes=(*notes, *_advise_on_times(log), *_warn_of_single_items(single)),
+        notes=(*notes, *_advise_on_times(log), *_warn_of_placeholders(log), *_warn_of_single_items(single)),
         protocol=advice.protocol,
         advice=advice.why,
         commands=tuple(write_commands(log, place, flags, advice, windows, dates)),
@@ -183,6 +188,18 @@ def _advise_on_times(log: Log) -> tuple[str, ...]:
     """What plain numbers may be that are not read as dates."""
     advice = "" if log.axis.is_calendar else advise_on_numbers(*(tick.item() for tick in log.span))
     return (f"the times are plain numbers: {advice}",) if advice else ()
+
+
+def _warn_of_placeholders(log: Log) -> Iterator[str]:
+    """Ids that often stand for a missing value, and that reading takes for ids."""
+    for role, ids in (("user", log.users), ("item", log.items)):
+        is_text = kind_of(ids.values.type) == "text"
+        words = _PLACEHOLDERS if is_text else (-1,) if pa.types.is_signed_integer(ids.values.type) else ()
+        known = pc.is_in(ids.values, value_set=pa.array(words, ids.values.type))
+        named = [repr(value) for value in ids.values.filter(known).to_pylist()]
+        if named:
+            shown = f"{role} id{'s' * (len(named) > 1)} {enumerate_words(named)}"
+            yield f"the {shown} may mean that the {role} is missing: remove these rows first if so"
 
 
 def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | None:

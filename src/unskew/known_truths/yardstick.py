@@ -223,6 +223,8 @@ class _Run:
         wanted = set(ROWS.names) - {"covered", "mean_truth"}  # which are added later
         if any(wanted - row.keys() for row in found["rows"]):
             raise ValueError("a row lacks a column")
+        if any((row["low"] is None) != (row["high"] is None) for row in found["rows"]):
+            raise ValueError("an interval has only one end")
         profiles = [("", {name: found["profile"][name] for name in MEASURES})]
         if not isinstance(found["lists"], dict):
             raise ValueError("the lists have no names")

@@ -240,7 +240,7 @@ def is_timeline(path: str) -> bool:
     if not is_file(path):
         return False
     try:
-        return read_metadata(pq.read_schema(path)).get("kind") == "timeline"
+        return read_metadata(pq.read_schema(Path(path).absolute())).get("kind") == "timeline"
     except (pa.ArrowException, OSError, FileError):
         return False  # some other file, about which whoever reads it will say more
 

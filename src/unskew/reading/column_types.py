@@ -126,7 +126,8 @@ def refuse_twins(part: Part, name: str) -> None:
 
 
 def read_plain(source: Source, names: Sequence[str]) -> pa.Table:
-    """Some columns as they are, JSON as the values that it stands for."""
+    """Some columns as they are, JSON as the values that it stands for; no others are checked."""
+    source = source.narrow(names)
     for name in names:
         for part in source.parts:
             refuse_twins(part, name)
@@ -289,12 +290,14 @@ def first_value(source: Source, short: str, bad: str) -> str | None:
     return None if not found else found[0][0]
 
 
-def is_missing(name: str) -> str:
-    """SQL that is true where a column of the source has no value, or NaN."""
+def is_missing(name: str, *, is_id: bool = False) -> str:
+    """SQL that is true where a column of the source has no value, or NaN; the text ``nan`` is an id."""
     column = quote_name(name)
     number = f"TRY_CAST({column}::VARCHAR AS DOUBLE)"
-    is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE') OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
-    return f"({column} IS NULL OR (({is_number}) AND isnan({number})))"
+    is_number = f"typeof({column}) IN ('FLOAT', 'DOUBLE', 'JSON')"
+    if not is_id:
+        is_number += f" OR lower(trim({column}::VARCHAR)) IN ('nan', '-nan')"
+    return f"({column} IS NULL OR (({is_number}) AND coalesce(isnan({number}), false)))"
 
 
 def _read_compact_dates(source: Source, short: str, name: str, last_year: int) -> TimeColumn | None:

@@ -27,6 +27,7 @@ _MOST_BYTES = 2**25  # of texts that Arrow reads at once
 _CODECS = {"SNAPPY": "snappy", "ZSTD": "zstd", "GZIP": "gzip", "BROTLI": "brotli", "UNCOMPRESSED": ""}
 _PLAIN, _BY_DICTIONARY = 0, (2, 8)  # encodings
 _DATA, _DICTIONARY, _DATA_2 = 0, 2, 3  # kinds of pages
+_DAMAGED_HEADER = "the header of a page is damaged"
 
 
 def open_parquet(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> str:
@@ -103,6 +104,8 @@ def _list_pages(path: Path, chunk: Any) -> Iterator[tuple[dict[int, Any], memory
     at, end = start, start + chunk.total_compressed_size
     while at < end:
         header, at = _read_header(data, at)
+        if header[3] < 0:  # which would lead back to this header for ever
+            raise ValueError(_DAMAGED_HEADER)
         yield header, data[at : at + header[3]]
         at += header[3]
 
@@ -129,18 +132,18 @@ def _read_header(data: memoryview, at: int) -> tuple[dict[int, Any], int]:
         elif kind == 12:
             fields[number], at = _read_header(data, at)
         else:
-            raise ValueError("the header of a page is damaged")
+            raise ValueError(_DAMAGED_HEADER)
     return fields, at + 1
 
 
 def _read_number(data: memoryview, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
+    value = 0
+    for shift in range(0, 70, 7):  # up to 64 bits
         value |= (data[at] & 127) << shift
-        shift += 7
         at += 1
         if data[at - 1] < 128:
             return value, at
+    raise ValueError(_DAMAGED_HEADER)
 
 
 def open_arrow(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> pa.Table:

@@ -288,7 +288,14 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
         )
     text, given = split_parameters(str(source))
     options = options.update(take_file_options(given, str(source)))
-    return [InputFile(path, str(path), options) for path in _expand_path(Path(text) if given else Path(source))]
+    paths = _expand_path(Path(text) if given else Path(source))
+    return [InputFile(_spell_out(path), str(path), options) for path in paths]
+
+
+def _spell_out(path: Path) -> Path:
+    """A path in which folders called ``~`` or ``file:`` are that: to DuckDB and Arrow they are something else."""
+    first = str(path).split("/")[0]
+    return path.absolute() if first.startswith("~") or ":" in first else path
 
 
 def _expand_path(path: Path) -> list[Path]:

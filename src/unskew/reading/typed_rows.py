@@ -140,7 +140,7 @@ class TypedRows:
             raise EmptyError(f"{self.source.name} has no rows")
         for name, n in zip(self.three(), each, strict=True):
             if n and not self.drop_nulls:
-                where, _ = self.source.first_row(is_missing(name), "1")
+                where, _ = self.source.first_row(is_missing(name, is_id=name != self.names.time), "1")
                 raise ColumnError(
                     f"column {name!r} has {count(n, 'null value')}, the first in {where}",
                     remedy=f"fill them in, or drop these rows with {option('drop_nulls', True)}",

@@ -50,7 +50,8 @@ def _import_module(module: str, name: str) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name and (module == error.name or module.startswith(error.name + ".")):
             raise InputError(
-                f"{name}: there is no module {error.name!r}, neither installed nor in the current directory"
+                f"{name}: there is no module {error.name!r}, neither installed nor in the current directory",
+                remedy="install it, or name a file, as in ./mine.py:Model",
             ) from None
         raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
     except Exception as error:

@@ -88,7 +88,7 @@ def _read_ids(log: Log, users: Any) -> Any:
         with open_source(users) as source:
             column = _choose_column(source.columns, log.columns.user, source.name)
             text = source.is_text
-            ids = frames.join_chunks(read_plain(source.narrow([column]), [column]).column(0)).drop_null()
+            ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
             ids = ids.cast(pa.string()) if text else ids
             named = not source.has_no_names
             if text and named and list(source.columns) == [column] and _is_user(log, column):

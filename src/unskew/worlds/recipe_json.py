@@ -32,7 +32,7 @@ def as_tuple(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any,
     values = tuple(given)
     for value in values:
         if kind is not None and not isinstance(value, kind):
-            raise InputError(f"{name} has {one_line(value, 200)}, which is not a {kind.__name__}")
+            raise InputError(f"{name} has {one_line(value, 200)}, but each must be a {kind.__name__}")
     return values
 
 

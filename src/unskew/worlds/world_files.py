@@ -174,6 +174,6 @@ def _kind(name: str) -> str:
 def _read_kind(path: Path) -> Any:
     """What unskew says the file is; None if it did not write it."""
     try:
-        return read_metadata(pq.read_schema(path)).get("kind")
+        return read_metadata(pq.read_schema(path.absolute())).get("kind")
     except (pa.ArrowException, OSError, FileError):
         return None
