@@ -1,22 +1,4 @@
-"""The command line: parse, call, show. Heavy imports happen inside the commands.
-
-- `command_group`: exit codes, errors, warnings and progress of any command
-- `option_groups`: options in groups, and help that shows the everyday ones
-- `drift_command`, `marginal_command`, `weights_command`, `evaluate_command`, `sample_command`, `timeline_command`,
-  `check_command`, `excess_command`, `simulate_command`, `yardstick_command`, `reproduce_command`: one command each
-- `doctor_command`: what unskew sees in a file, and what to run next
-- `configured_command`: a command that takes what is not given from a file; `configuration`: that file, read and
-  checked; `configuration_keys`: what it may say; `configuration_values`: values as options take them;
-  `configuration_writing`: the file, written
-- `shared_options`: options that commands share; `file_name`: the type of options that name a file
-- `log_source`: the log that options describe: where it is, how it is read, and the view that is evaluated
-- `known_options`: what users know about recommendations, and the view that it allows
-- `report_command`: the page; `command_line`: the command that makes it again
-- `evaluate_output`: a report as tables and sentences
-- `detect_output`: likely campaigns as a table and as a chart
-- `printing`: tables for people and JSON for programs; `item_names`: names of items for these tables
-- `terminal_progress`: what a command is doing, on a terminal; `streams`: output that is closed, full or not UTF-8
-"""
+"""The command line: parse, call, show. Heavy imports happen inside the commands."""
 
 from __future__ import annotations
 

@@ -1,15 +1,5 @@
 """Views of a log: a `Log` in, a `Log` out, so that whatever works on a log works on a view of it.
 
-- `organic`: without what was exposed
-- `adjusted`: exposed interactions kept as often as they would have happened anyway, by rates from `poisson`
-- `outside`: without what was taken in windows of time
-- `take_view`: the best view that what is known allows
-- `thinned`: what was taken in windows thinned to what is usual; `kept`: the same of what was exposed
-- `excess`: how much of what was taken in windows came from recommendations
-- `reporting`: what a view left out, counted
-- `knowledge`: what the user knows about the recommendations, as one object
-- `scenarios`: the log without what recommendations since a date may have caused, more of it or less
-
 `thinned`, `kept` and `excess` walk the same way. `contrast` finds short windows (`short_windows`), the hold-out
 group (`holdout_group`) or quiet windows (`quiet_windows`), and what was taken there (`taken_pairs`).
 `production_choice` ranks it by a model of production (`production_ranks`). `ranked_contrast` gives each pair a
