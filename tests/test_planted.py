@@ -19,7 +19,7 @@ import pytest
 import unskew as us
 from unskew.errors import UnskewError
 from unskew.known_truths.case_sources import find_sources
-from unskew.known_truths.yardstick_files import YardstickFolder
+from unskew.known_truths.yardstick_result import YardstickFolder
 from unskew.recommend import recommender
 from unskew.table_files import seal
 from unskew.worlds.recipe import Loop, Recipe

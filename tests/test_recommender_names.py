@@ -13,7 +13,7 @@ from unskew.cli import main
 from unskew.cli.configuration import read_configuration
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.errors import InputError, PolicyError
-from unskew.known_truths.contestants import find_contestants
+from unskew.known_truths.scored_case import find_contestants
 from unskew.recommend.parameters import split_name
 from unskew.recommend.specs import is_shipped, name_recommenders, recommender, require_allowed
 

@@ -12,8 +12,7 @@ import pytest
 import unskew as us
 from tests import reproducing
 from tests.browser import Visit, open_browser, visit
-from unskew.drawing.listing import NUMBER, SHARE, TEXT, Column, Listing
-from unskew.drawing.page import Section, write_page
+from unskew.drawing.page import NUMBER, SHARE, TEXT, Column, Listing, Section, write_page
 from unskew.drawing.theme import DARK, INK
 from unskew.pages.profile_section import profile_section
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost

@@ -23,15 +23,12 @@ from scipy.stats import kendalltau, sem
 import unskew as us
 from tests.test_cli import table
 from unskew.known_truths import yardstick as running
-from unskew.known_truths.agreement import choose_by, kendall_tau
-from unskew.known_truths.case import Case
-from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
+from unskew.known_truths.case import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS, Case, cut_log
 from unskew.known_truths.case_sources import SimulatedWorlds, describe_worlds, find_sources
-from unskew.known_truths.cut_log import cut_log
 from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
 from unskew.known_truths.scored_case import score_methods
-from unskew.known_truths.seed_summary import find_share_removed, mean_and_error
-from unskew.known_truths.yardstick_files import YardstickFolder
+from unskew.known_truths.summaries import choose_by, find_share_removed, kendall_tau, mean_and_error
+from unskew.known_truths.yardstick_result import YardstickFolder
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.recipe import resize
 

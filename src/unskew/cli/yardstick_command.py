@@ -19,7 +19,7 @@ from unskew.cli.shared_options import (
     show_options,
 )
 from unskew.errors import InputError
-from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
+from unskew.known_truths.case import CHOOSING, INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def yardstick(
 ) -> None:
     """Read the options, score the worlds, and show the errors."""
     from unskew.known_truths.yardstick import yardstick as measure
-    from unskew.known_truths.yardstick_files import YardstickFolder
+    from unskew.known_truths.yardstick_result import YardstickFolder
 
     if given_seeds and seeds is not None:
         raise InputError("--seed names seeds, and --seeds counts them", remedy="give one of them")
@@ -171,8 +171,7 @@ def yardstick(
 
 def _show(result: Yardstick, output: str | None) -> None:
     from unskew.known_truths.world_profile import tabulate_profiles
-    from unskew.known_truths.yardstick_page import describe_worlds_used
-    from unskew.known_truths.yardstick_tables import tabulate_worlds
+    from unskew.known_truths.yardstick_page import describe_worlds_used, tabulate_worlds
 
     print_line(
         "The worlds: organic interactions a day until t0, in the 60 days before t0 and after t0; of the "

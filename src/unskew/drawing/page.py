@@ -1,8 +1,4 @@
-"""One self-contained page: text, tables and charts, readable without a network.
-
-What comes from data is text everywhere: Jinja escapes it in the markup, JSON stands in blocks that nothing runs,
-and the policy of the page lets only the scripts run that were written into it here.
-"""
+"""One page of text, tables and charts that works without a network."""
 
 from __future__ import annotations
 
@@ -21,11 +17,72 @@ import jinja2
 import vl_convert
 from markupsafe import Markup, escape
 
-from unskew.drawing.listing import Listing
 from unskew.drawing.theme import DARK, keep_numbers_whole
 from unskew.errors import InputError
 from unskew.files import check_writable, replace_file
 from unskew.text import to_json_value
+
+TEXT, SHARE, NUMBER = "text", "share", "number"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column.
+
+    Attributes
+    ----------
+    title, meaning
+        Its head, and what it means in a few words.
+    kind
+        ``text``, ``share`` (written as a percentage) or ``number``.
+    values
+        One for each row; None where there is none. Shares and numbers are not negative.
+    """
+
+    title: str
+    meaning: str
+    kind: str
+    values: Sequence[Any]
+
+    @property
+    def text(self) -> bool:
+        """Whether it holds words."""
+        return self.kind == TEXT
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A table of any length.
+
+    Attributes
+    ----------
+    label
+        What it lists, read to those who cannot see it.
+    columns
+        Of the same length; rows are shown in their order until one is chosen to sort by.
+    search, hint
+        Words before the field to search in, and below the table.
+    """
+
+    label: str
+    columns: Sequence[Column]
+    search: str
+    hint: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the script of the page reads; four digits of a number are enough to be looked at."""
+        return {
+            "kinds": [column.kind for column in self.columns],
+            "columns": [
+                list(column.values) if column.text else [_round(value) for value in column.values]
+                for column in self.columns
+            ],
+        }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None or value != value else float(f"{value:.4g}")  # noqa: PLR0124
+
 
 _MARKS = {
     "circle": "●",

@@ -1,33 +1,185 @@
-"""One case, scored: every method and recommender beside the truth of its own question.
-
-Two questions, two truths. A method without weights asks what the score would be had nothing been recommended: its
-truth is the score on the log in which nothing was. One with weights asks what the score would be under another
-weighting of the pairs, say that of the item mix of the reference date: its truth is the same log, weighted in the
-same way.
-"""
+"""A log scored by every method: recommenders ranked at a date, on the view of each method."""
 
 from __future__ import annotations
 
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 from unskew.data.log import Log
 from unskew.data.snapshot import Snapshot
 from unskew.data.times import Moment
 from unskew.data.view_report import ViewReport
-from unskew.errors import UnskewError, UnskewWarning
-from unskew.evaluation.independent_units import Difference
+from unskew.data.weighting import Weights
+from unskew.errors import InputError, UnskewError, UnskewWarning
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.independent_units import Difference, Units
 from unskew.evaluation.metric import Metric
-from unskew.known_truths.agreement import Pair, choose_by, kendall_tau
-from unskew.known_truths.case import Case
+from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.score import Score
+from unskew.files import hash_files
+from unskew.known_truths.case import VERSIONS, Case
 from unskew.known_truths.method_table import ALL, RAW, Method, PairWeights, View
-from unskew.known_truths.ranked_date import RankedDate
 from unskew.known_truths.scored_log import LEVEL, Finding, ScoredLog, average
+from unskew.known_truths.summaries import Pair, choose_by, kendall_tau
 from unskew.progress import progress
-from unskew.recommend.contract import Recommender
+from unskew.recommend.constant import Constant
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.recommend.parameters import split_name
+from unskew.recommend.specs import AnyRecommenders, is_one_recommender, name_recommenders
+
+PUSHED, UNPUSHED = "g1", "g2"
+"""The five items that were recommended most, and the five most frequent of those recommended least."""
+
+CONTESTANTS = {
+    PUSHED: PUSHED,
+    UNPUSHED: UNPUSHED,
+    "popular": "popular",
+    "cosine": "knn?neighbours=50",
+    "co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
+    "ease": "ease?l2=500",
+    "als": "als?factors=32",
+    **{name: name for name in VERSIONS},
+}
+"""Those that are scored if none are named, by the names that they have in results."""
+
+_LENGTH = 5  # of the constant lists
+
+Contestant = Recommender | str
+"""A recommender, or the name of one that a case makes: a list or a content model."""
+
+Lists = Mapping[str, Sequence[Any]]
+"""The items of the constant lists of a case, by name."""
+
+
+def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
+    """Recommenders by the names that they have in results."""
+    if given is None:
+        given = CONTESTANTS
+    if isinstance(given, Mapping):
+        named: dict[Any, Any] = dict(given)
+    else:
+        several: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
+        named = {}
+        for contestant in several:
+            if isinstance(contestant, str):
+                label, spec = split_name(contestant)
+                name, model = label or spec, CONTESTANTS.get(spec, spec)
+            else:
+                name, model = next(iter(name_recommenders([contestant]))), contestant
+            if name in named:
+                raise InputError(
+                    f"recommender {name!r} is given twice", remedy="give each once, or other names with NAME=SPEC"
+                )
+            named[name] = model
+    special = (PUSHED, UNPUSHED, *VERSIONS)
+    labels = {name: one for name, one in named.items() if isinstance(one, str) and one in special}
+    models = {name: one for name, one in named.items() if name not in labels}
+    made = name_recommenders(models) if models or not labels else {}
+    return {name: labels.get(name) or made[name] for name in named}
+
+
+def describe_contestant(name: str, one: Contestant) -> str:
+    """What it is, in words that tell it apart; one that was read from files with a check sum of them."""
+    files = () if isinstance(one, str) else traits_of(one).files
+    return f"{name}: {one}" + (f" ({hash_files(files)})" if files else "")
+
+
+def is_constant(one: Contestant) -> bool:
+    """Whether it is a list of items that somebody named, which need not be in a world of other people."""
+    return not isinstance(one, str) and traits_of(one).constant
+
+
+def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, list[Any]]:
+    """The items of the constant lists of a case, of those lists that are scored."""
+    wanted = [one for one in contestants.values() if isinstance(one, str) and one not in VERSIONS]
+    if not wanted:
+        return {}
+    most, least = case.rank_by_showing()
+    pushed = most[:_LENGTH]
+    unpushed = [item for item in least if item not in pushed][:_LENGTH]
+    if not unpushed:
+        raise InputError(
+            f"people had {len(most)} items at {case.before.label}, too few for the lists {PUSHED} and {UNPUSHED}",
+            remedy="give more users or items, or name other recommenders",
+        )
+    return {name: items for name, items in {PUSHED: pushed, UNPUSHED: unpushed}.items() if name in wanted}
+
+
+def make_contestants(contestants: Mapping[str, Contestant], case: Case, lists: Lists) -> dict[str, Recommender]:
+    """The recommenders, with constant lists and, if one of them is in production, the content models of a case."""
+    special: dict[str, Recommender] = dict(case.models)
+    for name, items in lists.items():
+        known = case.truth.items.codes(items) >= 0  # nobody among other people may have an item of the list
+        special[name] = Constant([item for item, has in zip(items, known, strict=True) if has] or items)
+    made = {
+        name: special[one] if isinstance(one, str) else one
+        for name, one in contestants.items()
+        if not isinstance(one, str) or one in special
+    }
+    if contestants and not made:
+        raise InputError(
+            f"no content model is in production in the world {case.label!r}, so that there is no "
+            f"{' and no '.join(contestants)}",
+            remedy="name other recommenders, or take the world 'twins'",
+        )
+    return made
+
+
+class RankedDate:
+    """One date of one log.
+
+    A recommender that takes held-out pairs out of what it has learned does so; others are cross-fitted, so that no
+    score is flattered by what the model has seen.
+    """
+
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        models: Mapping[str, Recommender],
+        metrics: Sequence[Metric],
+        *,
+        folds: int,
+        seed: int,
+    ) -> None:
+        self.snapshot = snapshot
+        self.seconds: dict[str, float] = {}
+        self._models = models
+        self._metrics = metrics
+        self._folds = folds
+        self._seed = seed
+        self._ranks: dict[str, HeldOutRanks] = {}
+
+    @cached_property
+    def _exact(self) -> PairSelection:
+        return PairSelection.of(self.snapshot)
+
+    @cached_property
+    def _folded(self) -> PairSelection:
+        return PairSelection.of(self.snapshot, folds=self._folds, seed=self._seed)
+
+    def ranks(self, name: str) -> HeldOutRanks:
+        """Those of a recommender."""
+        if name not in self._ranks:
+            began = time.perf_counter()
+            model = self._models[name]
+            leaks = self._exact.held_out(model).kind == "profile"
+            self._ranks[name] = rank_selection(model, self._folded if leaks else self._exact, self._metrics)
+            self.seconds[name] = time.perf_counter() - began
+        return self._ranks[name]
+
+    def score(self, name: str, metric: Metric, weights: Weights) -> Score:
+        """The score of a recommender."""
+        return self.ranks(name).score(metric, weights)
+
+    def units(self, name: str, metric: Metric, weights: Weights) -> Units:
+        """The users behind that score."""
+        return Units.of(self.ranks(name), metric, weights)
+
 
 Row = dict[str, Any]
 

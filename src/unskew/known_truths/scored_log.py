@@ -16,7 +16,7 @@ from unskew.evaluation.independent_units import Difference, Units, number_users
 from unskew.evaluation.metric import Metric
 from unskew.known_truths.case import Case
 from unskew.known_truths.method_table import PairWeights
-from unskew.known_truths.ranked_date import RankedDate
+from unskew.known_truths.scored_case import RankedDate
 
 LEVEL = 0.95
 """Of every interval."""

@@ -17,8 +17,8 @@ import pyarrow as pa
 from unskew.arrays.types import Mask
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
-from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
-from unskew.known_truths.seed_summary import mean_and_error
+from unskew.known_truths.case import INJECTED, SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.summaries import mean_and_error
 
 Row = dict[str, Any]
 MEASURES = ("organic_so_far", "organic_before", "organic_after", "exposed_share", "induced_share")

@@ -14,16 +14,21 @@ import numpy as np
 
 from unskew.errors import Interruption, option
 from unskew.evaluation.held_out_ranks import AnyMetric
-from unskew.known_truths.case import Case
-from unskew.known_truths.case_names import REPORTING
+from unskew.known_truths.case import REPORTING, Case
 from unskew.known_truths.case_sources import AnyWorld, CaseSource
-from unskew.known_truths.contestants import Contestant, Lists, find_lists, make_contestants
 from unskew.known_truths.method_table import Method
-from unskew.known_truths.scored_case import ScoredCase, score_methods, score_truths
+from unskew.known_truths.scored_case import (
+    Contestant,
+    Lists,
+    ScoredCase,
+    find_lists,
+    make_contestants,
+    score_methods,
+    score_truths,
+)
 from unskew.known_truths.world_profile import MEASURES
-from unskew.known_truths.yardstick_files import Check, YardstickFolder
 from unskew.known_truths.yardstick_page import save_yardstick
-from unskew.known_truths.yardstick_result import ROWS, Yardstick
+from unskew.known_truths.yardstick_result import ROWS, Check, Yardstick, YardstickFolder
 from unskew.known_truths.yardstick_spec import YardstickSpec, hash_key
 from unskew.progress import progress
 from unskew.recommend.specs import AnyRecommenders
@@ -53,7 +58,7 @@ def yardstick(
     Parameters
     ----------
     worlds
-        Names of worlds of the yardstick (`unskew.known_truths.case_names` has them; by default all), folders that
+        Names of worlds of the yardstick (`unskew.known_truths.case` has them; by default all), folders that
         ``unskew simulate`` wrote, or what `simulate` gave. The world ``injected`` is a real `base` with campaigns.
     seeds
         Of the worlds that have a name. Choose methods and parameters on 100 to 104; 200 to 204, the default, are

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from unskew.data.time_windows import Windows, read_windows
 from unskew.data.times import Label, TimeAxis
-from unskew.drawing.lines_over_time import draw_lines_over_time
 from unskew.drawing.theme import SOLID, apply_theme, assign_strokes
+from unskew.drawing.time_charts import draw_lines_over_time
 from unskew.errors import InputError, option
 from unskew.evaluation.score_names import AS_LOGGED, REWEIGHTED, name_kind, name_other_end
 from unskew.text import percent, show_name

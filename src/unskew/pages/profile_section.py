@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from unskew.data.slice import Slice
+from unskew.drawing.charts import draw_share_groups
 from unskew.drawing.page import Line, Section, Toggles
-from unskew.drawing.share_bars import draw_share_groups
 from unskew.drawing.theme import BLUE, GREY, Stroke, adapt_chart
 from unskew.text import count, percent, thousands
 

@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
-from unskew.drawing.lines_over_time import level_rule, line_layer
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -28,7 +27,7 @@ from unskew.drawing.theme import (
     width_by,
     wrap_lines,
 )
-from unskew.drawing.time_axis import mark_events, time_axis
+from unskew.drawing.time_charts import level_rule, line_layer, mark_events, time_axis
 from unskew.reproduction.figure import Figure
 from unskew.reproduction.paper_sentences import items_sentence, score_sentence, sizes_sentence, weighted_sentence
 from unskew.reproduction.phrases import format_change, format_percent

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unskew.drawing.listing import SHARE, TEXT, Column, Listing
-from unskew.drawing.page import Section
+from unskew.drawing.page import SHARE, TEXT, Column, Listing, Section
 from unskew.drawing.theme import adapt_chart
 from unskew.text import escape_controls, percent, show_name, thousands
 from unskew.weights.mix_charts import draw_drift, draw_match

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import vl_convert
 from markupsafe import escape
 
-from unskew.drawing.range_chart import TONES
+from unskew.drawing.charts import TONES
 from unskew.show.report_sections import answer_sections, ranking_sections, score_sections, split_sections
 from unskew.show.verdict_sections import make_card, verdict_sections
 from unskew.show.verdict_words import ask_question

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from unskew import __version__
-from unskew.drawing.dot_chart import draw_dots
+from unskew.drawing.charts import draw_dots, draw_split
 from unskew.drawing.page import Line, Section, Toggles
-from unskew.drawing.split_chart import draw_split
 from unskew.drawing.theme import BLUE, GREY, INK, Stroke, adapt_chart
 from unskew.evaluation.score_names import AS_LOGGED, name_kind
 from unskew.show.answer_words import (

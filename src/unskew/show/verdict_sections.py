@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from unskew.drawing.charts import draw_ranges
 from unskew.drawing.page import SIGNS, Section
-from unskew.drawing.range_chart import draw_ranges
 from unskew.drawing.theme import adapt_chart
 from unskew.evaluation.verdict import Verdict
 from unskew.show.verdict_words import (

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from unskew.arrays.types import Floats, Mask
-from unskew.drawing.item_changes import draw_changes
-from unskew.drawing.share_bars import draw_shares
+from unskew.drawing.charts import draw_changes, draw_shares
 from unskew.drawing.theme import apply_theme, wrap_lines
 from unskew.errors import InputError
 from unskew.text import percent, show_name, thousands
