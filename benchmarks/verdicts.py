@@ -26,7 +26,8 @@ import numpy as np
 import unskew as us
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Scenario, decide
-from unskew.known_truths.case import POPULATION, Case
+from unskew.known_truths.case import Case
+from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
 from unskew.recommend.contract import Batch
 from unskew.recommend.table import Table as Lists

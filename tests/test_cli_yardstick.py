@@ -10,7 +10,7 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.known_truths.case import INJECTED, SUMMARIES
+from unskew.known_truths.case_names import INJECTED, SUMMARIES
 
 QUICK = ("--users", "150", "--items", "60", "--truth-seeds", "0", "-r", "popular")
 ROW = {

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 import unskew as us
 from unskew.cli import main
-from unskew.known_truths.case import CHOOSING, REPORTING
-from unskew.known_truths.case import SUMMARIES as CASES
+from unskew.known_truths.case_names import CHOOSING, REPORTING
+from unskew.known_truths.case_names import SUMMARIES as CASES
 from unskew.known_truths.method_table import METHODS
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.world_names import SUMMARIES

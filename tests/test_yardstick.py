@@ -23,7 +23,8 @@ from scipy.stats import kendalltau, sem
 import unskew as us
 from tests.test_cli import table
 from unskew.known_truths import yardstick as running
-from unskew.known_truths.case import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS, Case, cut_log
+from unskew.known_truths.case import Case, cut_log
+from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.case_sources import SimulatedWorlds, describe_worlds, find_sources
 from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
 from unskew.known_truths.scored_case import score_methods

@@ -16,7 +16,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unskew.known_truths.case import TUNING_WORLDS
+from unskew.known_truths.case_names import TUNING_WORLDS
 
 Row = dict[str, Any]
 

@@ -54,7 +54,7 @@ from .recommend.contract import Recommender as Recommender
 from .recommend.ease import EASE as EASE
 from .recommend.implicit_models import ImplicitModel as ImplicitModel
 from .recommend.knn import ItemKNN as ItemKNN
-from .recommend.matrix_model import MatrixModel as MatrixModel
+from .recommend.matrix import MatrixModel as MatrixModel
 from .recommend.popular import Popular as Popular
 from .recommend.table import Table as Table
 from .views.adjusted import adjusted as adjusted

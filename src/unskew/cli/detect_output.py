@@ -37,7 +37,7 @@ def print_bursts(found: Bursts, log: Log, names: str | None) -> None:
 def draw_bursts_to(found: Bursts, log: Log, path: str) -> None:
     """Write the chart of the cells of time."""
     from unskew.drawing.charts import draw_bursts
-    from unskew.drawing.theme import save_chart
+    from unskew.drawing.page import save_chart
 
     windows = [{"start": burst.window.first, "end": burst.window.last} for burst in found.bursts]
     chart = draw_bursts(found.cells.to_pylist(), windows, dates=log.axis.is_calendar)

@@ -108,7 +108,7 @@ def _check(known: KnownOptions, reference: str | None, detect: bool, output: str
             f"{option('detect')} looks at the log as it is", remedy="leave out what is known about recommendations"
         )
     if output is not None:
-        from unskew.drawing.theme import check_chart_name
+        from unskew.drawing.page import check_chart_name
 
         if not detect:
             raise InputError(f"{option('output')} is the chart of {option('detect')}", remedy="give both")

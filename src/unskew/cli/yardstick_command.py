@@ -19,7 +19,7 @@ from unskew.cli.shared_options import (
     show_options,
 )
 from unskew.errors import InputError
-from unskew.known_truths.case import CHOOSING, INJECTED, REPORTING, SUMMARIES
+from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
 from unskew.text import count, enumerate_words
 
 if TYPE_CHECKING:

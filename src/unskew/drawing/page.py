@@ -17,7 +17,7 @@ import jinja2
 import vl_convert
 from markupsafe import Markup, escape
 
-from unskew.drawing.theme import DARK, keep_numbers_whole
+from unskew.drawing.theme import DARK, keep_numbers_whole, save_png, save_svg
 from unskew.errors import InputError
 from unskew.files import check_writable, replace_file
 from unskew.text import to_json_value
@@ -382,3 +382,22 @@ class _Terms:
 
 def _name_anchor(word: str) -> str:
     return "word-" + re.sub(r"\W+", "-", word)
+
+
+ENDINGS = (".html", ".svg", ".png")
+
+
+def check_chart_name(path: Path) -> None:
+    """Refuse a name that does not say what kind of file to write."""
+    if path.suffix.lower() not in ENDINGS:
+        raise InputError(f"{path} is no name for a chart", remedy=f"let it end in {', '.join(ENDINGS)}")
+
+
+def save_chart(chart: Any, path: Path, title: str, lead: str) -> None:
+    """Write a chart as its name says; a page has the title and the lead above it."""
+    check_chart_name(path)
+    ending = path.suffix.lower()
+    if ending == ".html":
+        write_page(path, title, lead, [Section("", "", chart=chart)])
+    else:
+        (save_png if ending == ".png" else save_svg)(chart, path)

@@ -13,8 +13,6 @@ from typing import Any
 import altair as alt
 import vl_convert
 
-from unskew.drawing.page import Section, write_page
-from unskew.errors import InputError
 from unskew.files import replace_file
 
 INK, GREY, PALE = "#222222", "#767676", "#e9e9e9"
@@ -204,22 +202,3 @@ def convert_svg(svg: Path, png: Path) -> None:
 
 def _round(value: Any) -> Any:
     return float(f"{value:.7g}") if isinstance(value, float) else value
-
-
-ENDINGS = (".html", ".svg", ".png")
-
-
-def check_chart_name(path: Path) -> None:
-    """Refuse a name that does not say what kind of file to write."""
-    if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"{path} is no name for a chart", remedy=f"let it end in {', '.join(ENDINGS)}")
-
-
-def save_chart(chart: Any, path: Path, title: str, lead: str) -> None:
-    """Write a chart as its name says; a page has the title and the lead above it."""
-    check_chart_name(path)
-    ending = path.suffix.lower()
-    if ending == ".html":
-        write_page(path, title, lead, [Section("", "", chart=chart)])
-    else:
-        (save_png if ending == ".png" else save_svg)(chart, path)

@@ -19,7 +19,7 @@ from unskew.engines.snapshot_rule import LogRule
 from unskew.engines.spark_log import SparkLog
 from unskew.recommend.contract import Recommender
 from unskew.recommend.table import Table
-from unskew.recommend.table_codes import find_codes
+from unskew.recommend.table_rows import find_codes
 
 _held: WeakKeyDictionary[SparkLog, WeakSet[Table]] = WeakKeyDictionary()  # so that each is held against a log once
 

@@ -16,7 +16,8 @@ from unskew.data.fingerprint import fingerprint_log
 from unskew.data.log import Log
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import hash_bytes
-from unskew.known_truths.case import INJECTED, REPORTING, SUMMARIES, Case, Showing, cut_log, find_reference
+from unskew.known_truths.case import Case, Showing, cut_log, find_reference
+from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
 from unskew.known_truths.world_profile import WORLDS as WORLD_COLUMNS
 from unskew.known_truths.world_profile import summarise_worlds
 from unskew.reading.reader import read_log

@@ -17,7 +17,7 @@ import pyarrow as pa
 from unskew.arrays.types import Mask
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
-from unskew.known_truths.case import INJECTED, SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
 from unskew.known_truths.summaries import mean_and_error
 
 Row = dict[str, Any]

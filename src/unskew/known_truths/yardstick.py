@@ -14,7 +14,8 @@ import numpy as np
 
 from unskew.errors import Interruption, option
 from unskew.evaluation.held_out_ranks import AnyMetric
-from unskew.known_truths.case import REPORTING, Case
+from unskew.known_truths.case import Case
+from unskew.known_truths.case_names import REPORTING
 from unskew.known_truths.case_sources import AnyWorld, CaseSource
 from unskew.known_truths.method_table import Method
 from unskew.known_truths.scored_case import (

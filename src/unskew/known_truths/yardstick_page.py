@@ -9,7 +9,7 @@ from typing import Any
 
 from unskew.drawing.page import Section, write_page
 from unskew.folders import replace_folder
-from unskew.known_truths.case import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
+from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
 from unskew.known_truths.method_table import METHODS
 from unskew.known_truths.summaries import draw_error_map
 from unskew.known_truths.world_profile import tabulate_profiles

@@ -13,7 +13,7 @@ from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.files import hash_bytes
-from unskew.known_truths.case import POPULATION
+from unskew.known_truths.case_names import POPULATION
 from unskew.known_truths.case_sources import AnyWorld, CaseSource, find_sources
 from unskew.known_truths.method_table import DRAWS, Method, PairWeights, find_methods
 from unskew.known_truths.scored_case import (

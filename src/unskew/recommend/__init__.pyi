@@ -12,7 +12,7 @@ from .ease import EASE as EASE
 from .function import FunctionRecommender as FunctionRecommender
 from .implicit_models import ImplicitModel as ImplicitModel
 from .knn import ItemKNN as ItemKNN
-from .matrix_model import MatrixModel as MatrixModel
+from .matrix import MatrixModel as MatrixModel
 from .popular import Popular as Popular
 from .specs import recommender as recommender
 from .table import Table as Table

@@ -1,20 +1,120 @@
-"""Calling a recommender, and checking what it gives: whose fault it is if that is wrong."""
+"""Calling a recommender: in blocks of users, with what it needs checked before."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays import list_kernels
-from unskew.arrays.types import Codes, Mask
+from unskew.arrays.blocks import over_blocks
+from unskew.arrays.profiles import Profiles, Rows
+from unskew.arrays.types import Codes, Items, Mask
+from unskew.checks import require_whole_number
 from unskew.data.log import Log
+from unskew.data.slice import Slice
 from unskew.data.snapshot import Snapshot
-from unskew.errors import InputError, UnskewError
+from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.progress import progress
 from unskew.recommend.contract import Batch, HeldOutPairs, KnowsEmptyLists, RanksHeldOut, Recommender, traits_of
 from unskew.text import first_line
+
+Learned = TypeVar("Learned")
+
+
+def require_fitted(learned: Learned | None, recommender: Any) -> Learned:
+    """What `fit` has left behind, or an error that asks for it."""
+    if learned is None:
+        raise UnskewError(f"{recommender} has not been fitted", remedy="call fit(snapshot) first")
+    return learned
+
+
+def require_length(k: int) -> int:
+    """The length of a list as an integer of at least 1."""
+    return require_whole_number("k", k, "the length of a list")
+
+
+def require_same_date(recommender: Any, tick: int | float, snapshot: Slice) -> None:
+    """Refuse pairs of another date than that of the fit: what was not counted cannot leave the counts."""
+    if snapshot.tick != tick:
+        raise PolicyError(
+            f"{recommender} was fitted at another date than {snapshot.at}, where the pairs are held out",
+            remedy="fit it there, or turn its parameter exact off to take them out of the profile alone",
+        )
+
+
+_MOST = 64  # blocks
+
+
+def cut_into_blocks(work: npt.NDArray[Any], scratch: int) -> Codes:
+    """Where to cut rows of this much work into blocks; each has to pay for `scratch` numbers of its own."""
+    if len(work) == 0:
+        return np.zeros(1, dtype=np.int64)
+    ends = np.cumsum(work)
+    blocks = int(np.clip(ends[-1] // max(4096, scratch // 8), 1, _MOST))
+    cuts = np.searchsorted(ends, np.arange(1, blocks) * (ends[-1] / blocks))
+    return np.unique(np.concatenate([[0], cuts, [len(work)]])).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class BatchWork:
+    """Profiles to recommend for, with unsigned offsets and items."""
+
+    rows: Rows
+    n_items: int
+
+    @classmethod
+    def of(cls, batch: Batch) -> BatchWork:
+        start = batch.start.astype(np.uint64)
+        return cls(Rows(start[:-1], start[1:], batch.item.astype(np.uint32)), batch.n_items)
+
+    def recommend(self, work: Callable[[int, int, Codes], Any], k: int, *, each: int = 1) -> Codes:
+        """Call ``work(lo, hi, out)`` for blocks of profiles; `each` entry costs this many steps or so.
+
+        Gives `out`: k items for each profile, -1 where `work` writes none.
+        """
+        out = np.full((len(self.rows.start), require_length(k)), -1, dtype=np.int64)
+        sizes = (self.rows.stop - self.rows.start).astype(np.int64) + 1
+        edges = cut_into_blocks(sizes, self.n_items)
+        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, out))
+        return out
+
+
+class PairCodes(NamedTuple):
+    """Users and items of held-out pairs as the kernels take them, sorted by user."""
+
+    user: Items
+    item: Items
+
+
+@dataclass(frozen=True)
+class PairWork:
+    """Held-out pairs and the profiles that they are in; a block has all the pairs of its users."""
+
+    pairs: PairCodes
+    profiles: Profiles
+    edges: Codes
+    steps: int
+
+    @classmethod
+    def of(cls, pairs: HeldOutPairs) -> PairWork:
+        profiles = pairs.snapshot.profiles
+        user = pairs.user.astype(np.uint32)
+        first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
+        ends = np.append(first[1:], len(user)) if len(user) else first
+        work = (ends - first) + profiles.sizes_of(user[first])
+        edges = np.append(first, len(user))[cut_into_blocks(work, profiles.n_items)]
+        return cls(PairCodes(user, pairs.item.astype(np.uint32)), profiles, edges, int(work.sum()))
+
+    def rank(self, work: Callable[[int, int, Codes], Any], *, each: int = 1) -> Codes:
+        """Call ``work(lo, hi, out)`` for blocks of pairs; `each` pair costs this many steps or so."""
+        out = np.zeros(len(self.pairs.user), dtype=np.int64)
+        over_blocks(self.edges, self.steps * each, lambda block, lo, hi: work(lo, hi, out))
+        return out
+
 
 PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
 

@@ -13,8 +13,8 @@ from unskew.arrays.types import Codes, Mask
 from unskew.data.ids import Ids
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
+from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
-from unskew.recommend.preconditions import require_fitted, require_length
 
 
 @dataclass(frozen=True, repr=False)

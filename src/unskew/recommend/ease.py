@@ -17,13 +17,19 @@ from unskew.checks import require_bool, require_number, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
+from unskew.recommend.calls import (
+    BatchWork,
+    PairWork,
+    cut_into_blocks,
+    require_fitted,
+    require_length,
+    require_same_date,
+)
+from unskew.recommend.candidates import Holders
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.ease_kernels import LinearModel
-from unskew.recommend.holders import Holders
 from unskew.recommend.parameters import format_spec
-from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
-from unskew.recommend.work_blocks import BatchWork, PairWork, cut_into_blocks
 
 UNIT = 2.0**-36
 """What weights are rounded to and scores told apart by, as a part of the largest weight."""

@@ -10,8 +10,8 @@ import numpy as np
 from unskew.arrays.types import Codes
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError
+from unskew.recommend.calls import require_fitted
 from unskew.recommend.contract import Batch, Traits
-from unskew.recommend.preconditions import require_fitted
 
 
 class FunctionRecommender:

@@ -24,9 +24,9 @@ from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Codes, Mask
 from unskew.data.snapshot import Snapshot
 from unskew.errors import InputError, UnskewError
+from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs
-from unskew.recommend.matrix import ItemColumns, hide_profiles, rows_at_once
-from unskew.recommend.matrix_fold_in import FoldIn
+from unskew.recommend.matrix import FoldIn, ItemColumns, hide_profiles, rows_at_once
 from unskew.recommend.matrix_kernels import (
     ItemFactors,
     ProfileRows,
@@ -36,7 +36,6 @@ from unskew.recommend.matrix_kernels import (
     find_empty_rows,
 )
 from unskew.recommend.parameters import format_spec, unknown_parameter
-from unskew.recommend.preconditions import require_fitted, require_length
 
 MODELS = {
     "als": ("implicit.cpu.als", "AlternatingLeastSquares"),

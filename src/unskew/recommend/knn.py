@@ -1,4 +1,4 @@
-"""Item-based nearest neighbours: what is held together with what the profile holds."""
+"""Item neighbours: arrays of the nearest items, and the recommender."""
 
 from __future__ import annotations
 
@@ -7,16 +7,24 @@ from math import frexp
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
 from unskew.data.snapshot import Snapshot
 from unskew.errors import PolicyError
+from unskew.recommend.calls import (
+    BatchWork,
+    PairWork,
+    cut_into_blocks,
+    require_fitted,
+    require_length,
+    require_same_date,
+)
+from unskew.recommend.candidates import Holders
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.cost import Cost, LogSize
-from unskew.recommend.holders import Holders
-from unskew.recommend.knn_arrays import Counts, ListScratch, Neighbours, RankScratch, RowScratch
 from unskew.recommend.knn_kernels import (
     COOCCURRENCE,
     COSINE,
@@ -27,8 +35,82 @@ from unskew.recommend.knn_kernels import (
     recommend_by_neighbours,
 )
 from unskew.recommend.parameters import format_spec
-from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
-from unskew.recommend.work_blocks import BatchWork, PairWork, cut_into_blocks
+
+
+class Neighbours(NamedTuple):
+    """The items most alike to each: row j is from ``start[j]`` to ``cut[j]``, best first, with one spare.
+
+    The spare, from ``cut[j]`` to ``stop[j]``, moves up when a held-out item leaves the row. There is room for a
+    row up to ``start[j + 1]``.
+    """
+
+    start: npt.NDArray[np.uint64]
+    cut: npt.NDArray[np.uint64]
+    stop: npt.NDArray[np.uint64]
+    item: Items
+    score: Floats
+
+
+class Counts(NamedTuple):
+    """What similarities are made from: which it is, what it is rounded to, and how many users hold each item."""
+
+    kind: int
+    unit: float
+    held_by: Codes
+
+
+class RowScratch(NamedTuple):
+    """As long as there are items: how often each is held together with one item, and which are at all."""
+
+    sums: npt.NDArray[Any]
+    touched: Items
+
+    @classmethod
+    def of(cls, n_items: int, dtype: npt.DTypeLike) -> RowScratch:
+        return cls(np.zeros(n_items, dtype=dtype), np.empty(n_items, dtype=np.uint32))
+
+
+class ListScratch(NamedTuple):
+    """As long as there are items: sums of rows, what the profile holds, and which sums are not 0."""
+
+    totals: Floats
+    mine: Mask
+    touched: Items
+
+    @classmethod
+    def of(cls, n_items: int) -> ListScratch:
+        return cls(np.zeros(n_items), np.zeros(n_items, dtype=np.bool_), np.empty(n_items, dtype=np.uint32))
+
+
+class RankScratch(NamedTuple):
+    """The same, and what ranking needs besides: the best candidates, and what changes when an item is held out.
+
+    ``raised[i]`` is what item i gains, `moved` which items gain. `step` holds the places of profile items in rows
+    of profile items: of each the row that it is in, where, and the next place of the same item; ``head[i]`` is the
+    first, counted from 1.
+    """
+
+    lists: ListScratch
+    best_score: Floats
+    best_item: Items
+    raised: Floats
+    moved: Items
+    head: Codes
+    step: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, n_items: int, most: int, steps: int) -> RankScratch:
+        """For `most` candidates and so many `steps`."""
+        return cls(
+            ListScratch.of(n_items),
+            np.empty(most),
+            np.empty(most, dtype=np.uint32),
+            np.zeros(n_items),
+            np.empty(n_items, dtype=np.uint32),
+            np.zeros(n_items, dtype=np.int64),
+            np.empty((steps, 3), dtype=np.int64),
+        )
+
 
 UNIT = 2.0**-36
 """What similarities are rounded to, as a part of the largest there can be."""

@@ -1,23 +1,90 @@
-"""Profiles as rows of a sparse matrix, for models of other libraries, and lists from the scores that they give.
-
-The matrix has the users and items of a snapshot alone, in the order of their ids, so that nothing of what the log
-holds later comes in.
-"""
+"""Models of matrices: fitted to the profiles as a sparse matrix, and how a profile is folded in."""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow.compute as pc
 from scipy import sparse
+from scipy.linalg.lapack import dposv
 
-from unskew.arrays.types import Codes
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.checks import require_whole_number
 from unskew.data.snapshot import Snapshot
-from unskew.recommend.contract import Batch
-from unskew.recommend.matrix_kernels import list_best
+from unskew.errors import InputError
+from unskew.recommend.calls import require_fitted, require_length
+from unskew.recommend.contract import Batch, HeldOutPairs, Traits
+from unskew.recommend.display_name import is_nameless
+from unskew.recommend.matrix_kernels import count_ranks, find_empty_rows, fold_in_without, list_best
+from unskew.text import closest, first_line
+
+
+@dataclass(frozen=True, eq=False)
+class FoldIn:
+    r"""The least squares problem of one user, for given factors of items, in double precision.
+
+    With Y the factors and c the confidence in what a profile holds, the vector of a profile x solves
+
+    .. math:: (Y^T Y + \lambda I + (c - 1) \sum_{j \in x} y_j y_j^T) z = c \sum_{j \in x} y_j .
+
+    To leave out one item of a profile is a step of rank one (Sherman and Morrison): the matrix of a user is
+    factorised once for all of its pairs, and for c = 1, where it is the same for everyone, once for all users.
+
+    Attributes
+    ----------
+    factors
+        Y, a row for each column of the matrix of profiles.
+    base
+        :math:`Y^T Y + \lambda I`.
+    single
+        The solutions of `base` for each row of Y.
+    confidence
+        c, which implicit calls alpha.
+    """
+
+    factors: Floats
+    base: Floats
+    single: Floats
+    confidence: float
+
+    @classmethod
+    def of(cls, factors: npt.NDArray[Any], regularization: float, confidence: float) -> FoldIn:
+        """The problem for some factors of items."""
+        y = factors.astype(np.float64)
+        base = y.T @ y + regularization * np.eye(y.shape[1])
+        _, solved, failed = dposv(base, y.T)
+        if failed:
+            raise np.linalg.LinAlgError("its factors do not determine the vector of a user without a penalty")
+        return cls(y, base, np.ascontiguousarray(solved.T), float(confidence))
+
+    def fold_in(self, rows: sparse.csr_matrix) -> Floats:
+        """The vectors of profiles."""
+        n = rows.shape[0]
+        return self.leave_out(rows, np.arange(n), np.full(n, -1))
+
+    def leave_out(self, rows: sparse.csr_matrix, row: Codes, column: Codes) -> Floats:
+        """The vectors of profiles without one of their items, given by row and column; -1 leaves out nothing.
+
+        Rows ascend.
+        """
+        if self.confidence == 1:
+            some = slice(int(row[0]), int(row[-1]) + 1) if len(row) else slice(0, 0)
+            vectors: Floats = (rows[some] @ self.single)[row - some.start]
+            known = column >= 0
+            vectors[known] -= self.single[column[known]]
+            return vectors
+        out = np.zeros((len(row), len(self.base)))
+        start = rows.indptr.astype(np.int64)
+        fold_in_without(
+            self.factors, self.single, self.base, self.confidence, start, rows.indices, row, column, out
+        )
+        return out
+
 
 _CELLS = 2**22  # scores that are held at a time
 _MOST_ROWS = 256  # more at a time are hardly faster
@@ -79,3 +146,226 @@ class ItemColumns:
 def hide_profiles(scores: npt.NDArray[Any], rows: sparse.csr_matrix) -> None:
     """Set the score of what each profile holds to -inf, in place."""
     scores[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.indices] = -np.inf
+
+
+ScoreRows = Callable[[Any, sparse.csr_matrix], Any]
+"""From the fitted model and rows of the matrix to a score for each row and column."""
+
+
+class MatrixModel:
+    """Recommends what a model scores highest: anything with ``fit(X)`` that then scores rows of such a matrix.
+
+    ``X`` is a SciPy CSR matrix of ones (32-bit floats): a row for each user and a column for each item of the
+    snapshot, both in the order of their ids, so that nothing of what the log holds later comes in. Rows to score
+    are profiles without the held-out item, on the same columns. They are not those of `X`: the model must score
+    any row, and what it remembers of a user by number is of no use.
+
+    Parameters
+    ----------
+    model
+        An object with ``fit(X)``, of which a copy is fitted each time, or a class or function without
+        arguments that makes one.
+    scores
+        How scores are had from the fitted model: the name of a method that takes rows, or a function
+        ``scores(model, rows)``. Either gives an array of shape (rows, items): of NumPy, of PyTorch, or a sparse
+        matrix, in which what is not stored is never recommended. Neither is what scores NaN or -inf.
+    name
+        How to call it in results; by default as the model is written.
+    batch
+        How many rows are scored at a time; by default a power of 2 up to 256, such that no more than about four
+        million scores are held at once.
+
+    Attributes
+    ----------
+    fitted
+        The model itself, once fitted.
+
+    Notes
+    -----
+    The model is always given the same number of rows; the last block is filled up with repeats. Fast arithmetic
+    rounds differently for blocks of another shape, and scores that are all but equal would change places with the
+    size of a batch. (In single precision it may round by the place of a row as well.)
+
+    Items that the profile holds are never recommended, ties go to the smaller id, and the rank of a held-out item
+    is had by counting the scores above it. A held-out item leaves the profile only: **what the model has learned
+    still contains the pair**, and scores are higher than after a fit without it, for small logs more so.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import unskew as us
+    >>> class LowRank:
+    ...     def __init__(self, factors=2):
+    ...         self.factors = factors
+    ...     def fit(self, x):
+    ...         self.v = np.linalg.svd(x.toarray(), full_matrices=False)[2][: self.factors]
+    ...     def predict(self, rows):
+    ...         return rows @ self.v.T @ self.v
+    >>> rows = [("ann", "x"), ("ann", "y"), ("bob", "x"), ("bob", "y"), ("cid", "x"), ("cid", "z")]
+    >>> log = us.read_log({"user": [u for u, _ in rows], "item": [i for _, i in rows], "time": [1] * 6})
+    >>> model = us.MatrixModel(LowRank(1), "predict")
+    >>> round(us.evaluate(model, log.at(1), metric="hit@1").value, 3)
+    0.833
+    """
+
+    traits: ClassVar[Traits] = Traits(exact=False)
+
+    def __init__(
+        self, model: Any, scores: str | ScoreRows = "predict", *, name: str | None = None, batch: int | None = None
+    ) -> None:
+        self.model = model
+        self._is_maker = isinstance(model, type) or (callable(model) and not hasattr(model, "fit"))
+        if not isinstance(scores, str) and not callable(scores):
+            raise InputError(
+                f"scores is {scores!r}",
+                remedy="name a method of the model, or give a function scores(model, rows)",
+            )
+        if isinstance(model, type) or not self._is_maker:
+            _require_methods(model, scores)
+        if batch is not None:
+            require_whole_number("batch", batch, "how many rows are scored at a time")
+        self.scores = scores
+        self.batch = batch
+        self._name = name or _describe(model)
+        self.fitted: Any = None
+        self._columns: ItemColumns | None = None
+        self._empty: tuple[HeldOutPairs, Mask] | None = None
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"MatrixModel({self._name})"
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Fit a fresh model to the profiles; everything is 1 in the matrix."""
+        model, columns = self._make(), ItemColumns.of(snapshot)
+        model.fit(columns.training_rows(snapshot))
+        self.fitted, self._columns, self._empty = model, columns, None
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+        columns = require_fitted(self._columns, self)
+        out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
+        rows = columns.rows(profiles)
+        for low, high in self._cut(len(profiles)):
+            out[low:high] = columns.best(self._score(rows[low:high]), k)
+        return out
+
+    def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
+        """The rank of each held-out item, from 1; 0 if it is not among the best k."""
+        columns = require_fitted(self._columns, self)
+        require_length(k)
+        out, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
+        for low, high in self._cut(len(pairs)):
+            block = self._score(columns.rows(pairs.remaining(low, high)))
+            count_ranks(block, columns.column[pairs.item[low:high]], k, out[low:high])
+            find_empty_rows(block, empty[low:high])
+        self._empty = (pairs, empty)
+        return out
+
+    def empty_lists(self, pairs: HeldOutPairs, /) -> Mask:
+        """Whether every item that the profile lacks scores NaN or -inf; known from ranking the same pairs."""
+        if self._empty is None or self._empty[0] is not pairs:
+            self.held_out_ranks(pairs, 1)
+        assert self._empty is not None
+        return self._empty[1]
+
+    def grades(self, profiles: Batch, items: Codes, /) -> Floats:
+        """The score of one item for each profile; NaN for one that nobody held at the fit."""
+        columns = require_fitted(self._columns, self)
+        rows, column = columns.rows(profiles), columns.column[items]
+        out = np.full(len(profiles), np.nan)
+        for low, high in self._cut(len(profiles)):
+            block = self._score(rows[low:high], hide=False)
+            out[low:high] = block[np.arange(high - low), column[low:high]]
+        return np.where(column >= 0, out, np.nan)
+
+    def _make(self) -> Any:
+        if self._is_maker:
+            model = self.model()
+            _require_methods(model, self.scores)
+            return model
+        try:
+            return copy.deepcopy(self.model)
+        except Exception as error:
+            raise InputError(
+                f"{self} cannot be copied before it is fitted ({type(error).__name__}: {first_line(error)})",
+                remedy="give a function that makes one, such as lambda: Model(factors=8)",
+            ) from error
+
+    def _cut(self, n: int) -> Iterator[tuple[int, int]]:
+        """Where each block of rows begins and ends."""
+        size = self._block_size()
+        for low in range(0, n, size):
+            yield low, min(low + size, n)
+
+    def _block_size(self) -> int:
+        if self.batch is not None:
+            return self.batch
+        fits = rows_at_once(len(require_fitted(self._columns, self)))
+        return 1 << (fits.bit_length() - 1)
+
+    def _score(self, rows: sparse.csr_matrix, *, hide: bool = True) -> npt.NDArray[Any]:
+        """The scores of one block of rows, with -inf for what they hold unless that is to be seen too."""
+        n = rows.shape[0]
+        filled = rows[np.resize(np.arange(n), self._block_size())]
+        block = self._read(self._ask(filled), filled.shape)[:n]
+        if hide:
+            hide_profiles(block, rows)
+        return block
+
+    def _ask(self, rows: sparse.csr_matrix) -> Any:
+        if isinstance(self.scores, str):
+            return getattr(self.fitted, self.scores)(rows)
+        return self.scores(self.fitted, rows)
+
+    def _read(self, given: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
+        """Scores as an array of our own; an array is copied, since the model may keep it."""
+        for step in ("detach", "cpu", "numpy"):
+            if callable(getattr(given, step, None)):
+                given = getattr(given, step)()
+        found = given if sparse.issparse(given) else np.array(given)
+        if found.shape != shape or found.dtype.kind not in "biuf":
+            what = self.scores if isinstance(self.scores, str) else "scores"
+            raise InputError(
+                f"{self}: {what} must return numbers of shape {shape}, a row for each profile and a column for "
+                f"each item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
+            )
+        if sparse.issparse(found):
+            return _fill_in(found)
+        return found if found.dtype.kind == "f" else found.astype(np.float64)
+
+
+def _fill_in(scores: Any) -> Floats:
+    """Sparse scores as an array, with -inf for what is not stored."""
+    stored = sparse.coo_matrix(scores, copy=True)
+    stored.sum_duplicates()
+    block = np.full(stored.shape, -np.inf)
+    block[stored.row, stored.col] = stored.data
+    return block
+
+
+def _require_methods(model: Any, scores: str | ScoreRows) -> None:
+    """Refuse a model that cannot be fitted, or has no such method to score rows."""
+    kind = model.__name__ if isinstance(model, type) else type(model).__name__
+    if not callable(getattr(model, "fit", None)):
+        raise InputError(
+            f"{kind} has no method 'fit'", remedy="give a model that is fitted to a matrix, with fit(X)"
+        )
+    if isinstance(scores, str) and not callable(getattr(model, scores, None)):
+        methods = [
+            name for name in dir(model) if not name.startswith("_") and callable(getattr(model, name, None))
+        ]
+        close = closest(scores, methods)
+        raise InputError(
+            f"{kind} has no method {scores!r}",
+            remedy=f"did you mean {close!r}?" if close else "name another, or give a function scores(model, rows)",
+        )
+
+
+def _describe(model: Any) -> str:
+    """How a model is written, if that is one line that says something."""
+    text = str(getattr(model, "__name__", model))
+    return type(model).__name__ if is_nameless(model) or "\n" in text else text

@@ -10,12 +10,11 @@ import numpy as np
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_bool
 from unskew.data.snapshot import Snapshot
+from unskew.recommend.calls import BatchWork, PairWork, require_fitted, require_length, require_same_date
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.parameters import format_spec
 from unskew.recommend.popular_kernels import Popularity, rank_by_popularity, recommend_most_popular
-from unskew.recommend.preconditions import require_fitted, require_length, require_same_date
-from unskew.recommend.work_blocks import BatchWork, PairWork
 
 
 class _Model(NamedTuple):

@@ -1,13 +1,4 @@
-"""Recommenders by name, as a command line gives them: ``knn?neighbours=50``, ``./mine.py:Model``.
-
-A spec is a kind, then what it is made from after a colon, then parameters after a question mark. Parameters are
-read by the signature of the recommender, in `unskew.recommend.parameters`. ``NAME=SPEC`` gives it the name that
-results show.
-
-**A spec can run anything**: ``package.module:Class`` is imported and called. One that comes from a file, and not
-from the person who runs the command, has to pass `require_shipped` first, and one of a configuration file
-`require_allowed`.
-"""
+"""Recommenders by name: from the text of a spec to a recommender, and back to a name."""
 
 from __future__ import annotations
 
@@ -20,11 +11,12 @@ from typing import Any, cast
 from unskew.errors import InputError, PolicyError, UnskewError, option
 from unskew.files import is_file
 from unskew.recommend.constant import ConstantOfTexts
-from unskew.recommend.contract import Recommender
+from unskew.recommend.contract import (
+    Recommender,
+)
 from unskew.recommend.display_name import is_nameless, with_name
 from unskew.recommend.function import FunctionRecommender
-from unskew.recommend.imports import file_of, import_object
-from unskew.recommend.parameters import convert_parameters, parse_spec, split_name
+from unskew.recommend.parameters import convert_parameters, file_of, import_object, parse_spec, split_name
 from unskew.recommend.table import Table
 from unskew.text import did_you_mean, first_line, one_line, with_article
 
