@@ -20,7 +20,7 @@ from scipy.special import logsumexp
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.arrays.types import Levels
-from unskew.data.shares import Share
+from unskew.data.policy import Share
 from unskew.solve.problem import Problem
 
 Floats = npt.NDArray[np.float64]

@@ -11,7 +11,7 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused
-from unskew.data.split_rule import SplitRule
+from unskew.data.held_out import SplitRule
 from unskew.errors import FileError, PolicyError
 from unskew.recommend import Batch
 from unskew.recommend.contract import top_k

@@ -17,7 +17,7 @@ from tests.dense import columns, random_events
 from tests.tables import LAW
 from tests.test_cli import answer, refused, run
 from unskew.errors import EmptyError, InputError
-from unskew.weights.burst_cells import BurstCells
+from unskew.weights.bursts import BurstCells
 
 USERS, ITEMS, DAYS = 300, 60, 100
 

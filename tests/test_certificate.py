@@ -25,8 +25,7 @@ from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.solve.certificate import RunningBound, levels
 from unskew.solve.problem import Problem
 from unskew.solve.scaling import scale
-from unskew.weights.fit_explanation import explain_certificate
-from unskew.weights.fit_report import Certificate
+from unskew.weights.fit_report import Certificate, explain_certificate
 
 seeds = st.integers(0, 2**32 - 1)
 

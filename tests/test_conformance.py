@@ -11,7 +11,7 @@ from scipy import sparse
 
 from unskew import testing
 from unskew.arrays.types import Codes, Floats
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend import (
     EASE,
     Batch,

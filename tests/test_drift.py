@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import about, columns, item_mix, profiles_at, random_events
-from unskew.data.shares import Share
+from unskew.data.policy import Share
 from unskew.errors import PolicyError
 
 seeds = st.integers(0, 2**32 - 1)

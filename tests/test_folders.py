@@ -17,7 +17,7 @@ from unskew import folders
 from unskew.cli import main
 from unskew.errors import FileError
 from unskew.folders import check_folder_writable, replace_folder
-from unskew.worlds.world_files import own_names
+from unskew.worlds.world import own_names
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
 

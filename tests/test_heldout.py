@@ -18,8 +18,8 @@ from tests.dense import Event, random_events, random_profiles, table_of
 from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, late
 from unskew.arrays.rows import all_entries
+from unskew.data.held_out import SplitRule
 from unskew.data.slice import Slice
-from unskew.data.split_rule import SplitRule
 from unskew.errors import EmptyError
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pairs import draw, pairs_of

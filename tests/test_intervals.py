@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.tables import LAW
-from unskew.data.levels import critical_value
+from unskew.data.policy import critical_value
 from unskew.errors import InputError
 from unskew.evaluation.independent_units import Difference, Units, measure_difference
 from unskew.evaluation.interval_formulas import UNIT, Bounds

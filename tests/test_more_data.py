@@ -11,7 +11,7 @@ import pytest
 import unskew as us
 from tests.scoring import hit, items_by_user, pair_shares, score_by_hand
 from tests.two_dates import BEFORE, NOW, history, log_of
-from unskew.data.split_rule import SplitRule
+from unskew.data.held_out import SplitRule
 from unskew.evaluation import evaluate_report
 from unskew.evaluation.changes import Part
 from unskew.evaluation.profile_cut import CUTS, cut_to_size

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import unskew as us
-from unskew.data.date_columns import restore_dates
+from unskew.data.columns import restore_dates
 from unskew.drawing.theme import DARK, HIDDEN, SERIES
 
 HOSTILE = "</script><script>alert(1)</script>"

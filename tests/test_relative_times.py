@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.data.date_grammar import parse_month
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.time_steps import find_epoch_unit
 from unskew.errors import TimeError
 
 DAYS = [date(2013, 5, 30) + timedelta(days=k) for k in range(40)]

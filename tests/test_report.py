@@ -15,8 +15,7 @@ import pytest
 import unskew as us
 from tests.dense import columns, random_events
 from unskew.arrays.types import Codes
-from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.split_rule import SplitRule
+from unskew.data.held_out import HeldOutSplit, SplitRule
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
 from unskew.evaluation.pair_selection import PairSelection

@@ -22,7 +22,7 @@ import unskew as us
 from tests.dense import Event, columns, item_mix, profiles_at, random_events
 from unskew.arrays.distances import worst
 from unskew.errors import InputError
-from unskew.weights.fit_explanation import explain_range
+from unskew.weights.fit_report import explain_range
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -13,7 +13,7 @@ from implicit.nearest_neighbours import CosineRecommender
 
 import unskew as us
 from unskew.arrays.types import Codes, Floats
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.recommend import (
     EASE,

@@ -26,7 +26,7 @@ from tests.scoring import (
     taken,
 )
 from tests.tables import LAW, late
-from unskew.data.split_rule import SplitRule
+from unskew.data.held_out import SplitRule
 from unskew.data.time_steps import Step
 from unskew.data.times import Moment
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError

@@ -15,7 +15,7 @@ import pytest
 import unskew as us
 from tests.worlds import small
 from unskew.errors import FileError, InputError, UnskewError
-from unskew.worlds import world_files as files
+from unskew.worlds import world as files
 from unskew.worlds.recipe import Loop, Recipe
 
 TABLES = ("log", "exposures", "truth", "holdout")

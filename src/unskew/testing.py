@@ -21,8 +21,7 @@ import numpy as np
 from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.reading.reader import read_log
 from unskew.recommend.contract import (
     Batch,

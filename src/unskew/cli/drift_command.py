@@ -28,7 +28,7 @@ from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
-    from unskew.data.snapshot import Snapshot
+    from unskew.data.slice import Snapshot
     from unskew.weights.alignment import Reference
     from unskew.weights.drift import Drift
 
@@ -150,7 +150,7 @@ def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> d
 
 
 def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
-    from unskew.data.snapshot import Snapshot
+    from unskew.data.slice import Snapshot
     from unskew.engines.spark_log import SparkSnapshot
 
     figures = []

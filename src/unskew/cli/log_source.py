@@ -23,7 +23,7 @@ from unskew.reading.file_options import FORMAT_NAMES, split_parameters
 if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.priors import ItemPrior
-    from unskew.data.snapshot import Snapshot
+    from unskew.data.slice import Snapshot
     from unskew.weights.alignment import Reference
 
 _STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: 30 days before the end
@@ -145,8 +145,7 @@ class LogOptions(LogFiles):
 
     def _count_since_1970(self, log: Log) -> Log:
         """The log with its numbers read as dates, if dates are given and it is plain what the numbers count."""
-        from unskew.data.epoch_units import find_epoch_unit
-        from unskew.data.relative_times import show_span
+        from unskew.data.time_steps import find_epoch_unit, show_span
         from unskew.data.times import UNIT_WORDS
 
         first, last = (tick.item() for tick in log.span)

@@ -45,8 +45,8 @@ def marginal(
       unskew marginal events.parquet --at 2024-03-01 --after=-30d -o march.parquet
       unskew marginal events.parquet --at 2024-03-01 --campaign 2024-01-10: --production knn -o march.parquet
     """
+    from unskew.data.held_out import SplitRule
     from unskew.data.slice import Slice
-    from unskew.data.split_rule import SplitRule
     from unskew.engines.spark_log import require_local
 
     rule = SplitRule(after, leave_last_out, min_items)

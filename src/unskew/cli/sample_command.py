@@ -72,7 +72,7 @@ def sample(
       unskew sample events.parquet --at 2024-09-01 --after 2024-08-01 -o test.parquet
       unskew sample events.parquet --at 2024-09-01 --campaign 2024-05-01: --production knn -o test.parquet
     """
-    from unskew.data.shares import Share
+    from unskew.data.policy import Share
     from unskew.evaluation.debiased_test_set import sample_pairs
     from unskew.evaluation.selection_options import SelectionOptions
     from unskew.weights.item_weights import ItemWeights

@@ -125,7 +125,7 @@ Examples:
 def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: Any) -> None:
     """Read the options, make the world, write it and say what it is."""
     from unskew.worlds.simulation import simulate as simulate_world
-    from unskew.worlds.world_files import check_folder
+    from unskew.worlds.world import check_folder
 
     settings = {name: parameters.pop(name) for name in ("recommender", "reach", "shown", "acceptance")}
     times = parameters.pop("campaigns")

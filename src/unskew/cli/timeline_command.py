@@ -159,10 +159,10 @@ def timeline(
     """
     import pyarrow as pa
 
-    from unskew.data.relative_times import LAST
-    from unskew.data.split_rule import SplitRule
+    from unskew.data.held_out import SplitRule
+    from unskew.data.time_steps import LAST
     from unskew.over_time.timeline import timeline as make
-    from unskew.over_time.timeline_files import TimelineFiles
+    from unskew.over_time.timeline_table import TimelineFiles
     from unskew.recommend.contract import traits_of
 
     SplitRule(after, leave_last_out, min_items)

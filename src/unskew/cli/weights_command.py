@@ -76,7 +76,7 @@ def weights(
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --margin column:price_band
       unskew weights events.parquet --reference 2024-03-01 --at 2024-09-01 --campaign 2024-05-01: --production knn
     """
-    from unskew.data.split_rule import SplitRule
+    from unskew.data.held_out import SplitRule
     from unskew.weights.fit_weights import fit_weights
 
     SplitRule(after, leave_last_out, min_items)  # refuse both at once before the log is read
@@ -111,7 +111,7 @@ def _find_largest_changes(fitted: ItemWeights, n: int) -> Any:
 
 
 def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None:
-    from unskew.weights.fit_explanation import explain_range
+    from unskew.weights.fit_report import explain_range
 
     r = fitted.report
     out, out_before = r.users_excluded, r.users_excluded_reference
@@ -188,7 +188,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
 
 def _show_weight(weight: float) -> str:
     """A weight; one that decides alone as what it means."""
-    from unskew.weights.fit_explanation import EXTREME
+    from unskew.weights.fit_report import EXTREME
 
     if 0 < weight < 1 / EXTREME:
         return "only alone"

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
-from unskew.data.relative_times import LAST, LogSpan, show_span
+from unskew.data.time_steps import LAST, LogSpan, advise_on_numbers, find_epoch_unit, show_span
 from unskew.data.times import UNIT_WORDS, Label, Moment, TimeAxis, refuse_compact_date
 from unskew.errors import EmptyError, TimeError, UnskewWarning, option
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from unskew.text import count, percent, thousands
 
 if TYPE_CHECKING:
-    from unskew.data.shares import Share
+    from unskew.data.policy import Share
     from unskew.data.times import Label
 
 

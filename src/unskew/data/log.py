@@ -25,10 +25,9 @@ from unskew.data.ids import Ids
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.repeats import Repeats, keep_rows
 from unskew.data.saved_log import read_saved_log, write_saved_log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot, Window
 from unskew.data.times import PER_SECOND, TimeAxis, check_time_unit
 from unskew.data.view_report import ViewReport
-from unskew.data.window import Window
 from unskew.errors import ColumnError, InputError, TimeError, option
 
 

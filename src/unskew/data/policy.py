@@ -1,14 +1,75 @@
-"""The policy under which users and items are chosen; what was made under one cannot be used under another."""
+"""How users and items were chosen: P(u), P(i|u), who is evaluated, and at which level."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any
+from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
-from unskew.errors import PolicyError, option
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from unskew.arrays.types import Floats, Mask
+from unskew.errors import InputError, PolicyError, option
 from unskew.json_fields import read_dataclass
 from unskew.text import enumerate_words, one_line
+
+if TYPE_CHECKING:
+    from unskew.data.slice import Slice
+
+
+def check_level(level: float) -> None:
+    """Refuse a level that is no probability."""
+    known: Any = level
+    if not isinstance(known, Real) or not 0 < level < 1:
+        raise InputError(f"the level of an interval must lie between 0 and 1, not {level!r}")
+
+
+def critical_value(level: float, n: float | None = None) -> float:
+    """How many standard errors an interval has on each side; `n` units gave the error, None if it is known.
+
+    >>> [round(critical_value(0.95, n), 3) for n in (None, 1000, 10)]
+    [1.96, 1.962, 2.262]
+    """
+    check_level(level)
+    upper = 0.5 + level / 2
+    return float(ndtri(upper) if n is None else stdtrit(n - 1, upper))
+
+
+@dataclass(frozen=True)
+class Share:
+    """How many, and how much of the probability."""
+
+    count: int = 0
+    mass: float = 0.0
+
+    @classmethod
+    def of(cls, mask: Mask, shares: Floats) -> Self:
+        """Those that are marked, and what they have of `shares`."""
+        return cls(int(mask.sum()), float(shares[mask].sum()))
+
+
+def eligible_users(part: Slice, keep: Mask | None, min_items: int, cohort: Mask | None = None) -> Mask:
+    """The users with P(u) > 0, `min_items` items and one item to keep (None for all); of the cohort, if any.
+
+    Items that are not kept count for `min_items`: raw and weighted scores rest on the same users, but for those
+    who have no item to keep.
+    """
+    eligible: Mask = part.sizes() >= max(min_items, 1)
+    if keep is not None:
+        eligible &= part.kept_sizes(keep) > 0
+    eligible &= part.shares() > 0
+    return eligible if cohort is None else eligible & cohort
+
+
+def find_users(one: Slice, mask: Mask, other: Slice) -> Mask:
+    """Which users of `other` are in the `mask` of `one`; the two may come from different logs."""
+    if one.log.users is other.log.users:
+        return mask
+    codes = one.log.users.codes(other.log.users.values)
+    return np.where(codes >= 0, mask[codes], False)
+
 
 USERS = ("all", "both")
 """Who may be eligible: all users, or those who exist at both dates."""

@@ -1,9 +1,4 @@
-"""A slice of a log: for each user some of its entries in a row, with P(u) and P(i|u).
-
-The two kinds are the profiles at a date (`Snapshot`) and what was taken between two dates (`Window`). A slice
-shares the memory of its log: without removals it owns no more than where the entries of each user begin and
-end.
-"""
+"""Parts of a log: the profiles at a date, and what came between two."""
 
 from __future__ import annotations
 
@@ -20,13 +15,12 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import mark_entries
 from unskew.arrays.sweep import Sweep, count_kept
-from unskew.arrays.types import Codes, Floats, Mask, Offsets
+from unskew.arrays.types import Codes, Floats, Mask, Offsets, Times
 from unskew.data.ids import log_weights_by_id
 from unskew.data.marginal import Marginal
-from unskew.data.policy import Policy
+from unskew.data.policy import Policy, Share
 from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
-from unskew.data.shares import Share
-from unskew.data.times import Label
+from unskew.data.times import Label, Moment
 from unskew.data.weighting import AppliesToSlice, Weighting, Weights
 from unskew.errors import EmptyError, InputError, option
 
@@ -234,3 +228,117 @@ class Slice:
 
 def _no_user(min_items: int, at: Label) -> EmptyError:
     return EmptyError(f"no user has at least {min_items} items at {at}", remedy=f"lower {option('min_items')}")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Snapshot(Slice):
+    """The profiles of a log at one date: everything taken up to it. Made by `Log.at`; see `Slice`."""
+
+    @classmethod
+    def of(cls, log: Log, moment: Moment) -> Snapshot:
+        """The profiles of `log` at `moment`, P(u) and P(i|u) uniform; somebody holds something."""
+        snapshot = cls.cut_off(log, moment)
+        if snapshot.n_users == 0:
+            raise EmptyError(
+                f"the snapshot at {moment.label} is empty: every item had left its profile again "
+                f"(the log runs from {log.first} to {log.last})"
+            )
+        return snapshot
+
+    @classmethod
+    def cut_off(cls, log: Log, moment: Moment) -> Snapshot:
+        """The same, of a part of a log in which maybe nobody holds anything yet."""
+        profiles = log.profiles(log.stops_at(moment.tick))
+        entries = None
+        if log.removed is not None:
+            profiles, entries = _without_removed(profiles, log.removed, moment.tick)
+        return cls(log, moment.label, moment.tick, profiles, Policy(view=log.view), entries)
+
+    def __repr__(self) -> str:
+        return f"Snapshot(at {self.at}: {self.n_users} users, {self.n_items} items, {len(self)} interactions)"
+
+    def without(self, entries: Codes) -> Snapshot:
+        """The profiles without some of their entries, which are places of ``profiles.item``."""
+        keep = self.mark_entries()
+        keep[entries] = False
+        kept = np.flatnonzero(keep)
+        places = kept if self._entries is None else self._entries[kept]
+        return replace(self, profiles=_keep_entries(self.profiles, keep), _entries=places)
+
+    def profile(self, user: Any) -> list[Any]:
+        """The ids of what a user holds, in the order in which they were taken."""
+        code = int(self.log.users.codes([user])[0])
+        if code < 0:
+            raise InputError(f"the log has no user {user!r} (it has {self.log.users.examples()})")
+        p = self.profiles
+        held: list[Any] = self.log.items.take(p.item[int(p.start[code]) : int(p.stop[code])]).to_pylist()
+        return held
+
+
+def _without_removed(profiles: Profiles, removed: Times, tick: int | float) -> tuple[Profiles, Codes]:
+    """Rows without the entries that had left by `tick`, and which entries stayed.
+
+    New arrays, since this is no prefix.
+    """
+    inside = mark_entries(profiles)
+    if removed.dtype.kind == "i":
+        tick = min(tick, np.iinfo(removed.dtype).max - 1)  # what never leaves has the largest there is
+    inside &= removed > tick
+    return _keep_entries(profiles, inside), np.flatnonzero(inside)
+
+
+def _keep_entries(profiles: Profiles, keep: Mask) -> Profiles:
+    """Rows with some of their entries alone; new arrays, since what is kept is no prefix."""
+    ends = np.concatenate([[0], np.cumsum(keep)])
+    offsets = profiles.start.dtype
+    return replace(
+        profiles,
+        start=ends[profiles.start].astype(offsets),
+        stop=ends[profiles.stop].astype(offsets),
+        item=profiles.item[keep],
+        b=None if profiles.b is None else profiles.b[keep],
+    )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Window(Slice):
+    """What users took after one time and up to another. Made by `Log.between`; see `Slice`.
+
+    Attributes
+    ----------
+    after
+        The time after which it begins.
+    """
+
+    after: Label = ""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, start: Moment) -> Window:
+        """What is in the profiles of `snapshot` and was not there yet at `start`."""
+        began = snapshot.log.stops_at(start.tick)
+        if snapshot._entries is not None:  # without removals an entry's place is its place in the log
+            began = np.searchsorted(snapshot._entries, began.astype(np.int64)).astype(began.dtype)
+        first = np.minimum(np.maximum(began, snapshot.profiles.start), snapshot.profiles.stop)
+        window = cls(
+            log=snapshot.log,
+            at=snapshot.at,
+            tick=snapshot.tick,
+            profiles=replace(snapshot.profiles, start=first),
+            policy=replace(snapshot.policy, held="window"),
+            _entries=snapshot._entries,
+            after=start.label,
+        )
+        if window.n_users == 0:
+            raise EmptyError(f"there are no interactions after {start.label} and up to {snapshot.at}")
+        return window
+
+    def keep_known(self, known: Snapshot) -> Window:
+        """The same of the users who had a profile when it begins: what a global time split holds out."""
+        part = self.restrict(known.sizes() > 0)
+        return replace(part, policy=replace(self.policy, held="later"))
+
+    def __repr__(self) -> str:
+        return (
+            f"Window(after {self.after} and up to {self.at}: {self.n_users} users, {self.n_items} items, "
+            f"{len(self)} interactions)"
+        )

@@ -1,9 +1,4 @@
-"""Steps of time, as people write them: 12h, 7d, 1mo, or a number.
-
-Days, weeks, months and years are steps of the calendar: from a bare date they lead to bare dates (the end of each
-day), from a time of day to the same time of day, whatever the clocks do in between. All other steps are lengths of
-time.
-"""
+"""Times given with a log in mind: numbers that count since 1970, steps, and -30d."""
 
 from __future__ import annotations
 
@@ -12,13 +7,58 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from itertools import count
 from typing import Any
 
-from unskew.data.date_grammar import parse_time
-from unskew.data.times import UNIT_WORDS, Label, Moment, TimeAxis, to_python_value
+from unskew.data.date_grammar import SPACE, parse_compact_date, parse_excel_date, parse_time
+from unskew.data.times import PER_SECOND, UNIT_WORDS, Label, Moment, TimeAxis, to_python_value
 from unskew.errors import TimeError, option
+
+_FIRST, _LAST = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2100))
+
+
+def find_epoch_unit(first: float, last: float) -> str | None:
+    """The unit in which numbers from `first` to `last` count since 1970: all lie in the years 1990 to 2099 then.
+
+    The units are so far apart that there is at most one. Days are never found: their numbers are small, and could
+    be anything.
+
+    >>> find_epoch_unit(874724710, 893286638), find_epoch_unit(1.37e12, 1.38e12), find_epoch_unit(1, 500)
+    ('s', 'ms', None)
+    """
+    for unit, per in PER_SECOND.items():
+        if _FIRST * per <= first and last <= _LAST * per:
+            return unit
+    return None
+
+
+def find_excel_dates(first: float, last: float) -> tuple[date, date] | None:
+    """The dates that numbers from `first` to `last` are in Excel, if all lie in the years 1990 to 2099.
+
+    They may as well count days since something else, so that they are advice and never read so.
+
+    >>> find_excel_dates(40737, 41000.5), find_excel_dates(0, 500)
+    ((datetime.date(2011, 7, 13), datetime.date(2012, 4, 1)), None)
+    """
+    begin, end = parse_excel_date(first), parse_excel_date(last)
+    return None if begin is None or end is None else (begin, end)
+
+
+def advise_on_numbers(first: float, last: float) -> str:
+    """What to do about numbers from `first` to `last` that may be dates and are not read so; empty if nothing."""
+    if parse_compact_date(first) and parse_compact_date(last):
+        return (
+            f"if times such as {first:.0f} are dates, give the date as {last:.0f} too, or cast the column to dates"
+        )
+    excel = find_excel_dates(first, last)
+    if excel is None:
+        return ""
+    return (
+        f"if they are dates of Excel, {excel[0]} to {excel[1]}, format the column as yyyy-mm-dd there and save it "
+        "again"
+    )
+
 
 _LENGTHS = {"s": timedelta(seconds=1), "min": timedelta(minutes=1), "h": timedelta(hours=1)}
 _CALENDAR = {"d": (1, 0), "w": (7, 0), "mo": (0, 1), "y": (0, 12)}  # days and months
@@ -151,3 +191,70 @@ def _remedy(axis: TimeAxis) -> str:
 
 def _name_ticks(axis: TimeAxis) -> str:
     return UNIT_WORDS[axis.unit or "s"]
+
+
+LAST = "last"
+_RELATIVE_STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # a bare number is a time: that of a log of numbers
+_NUMBER = re.compile(r"-\s*(\d+(?:\.\d*)?|\.\d+)")
+
+
+@dataclass(frozen=True)
+class LogSpan:
+    """The time axis of a log, and its first and last tick."""
+
+    axis: TimeAxis
+    first: int | float
+    last: int | float
+
+    def moment(self, value: Any) -> Moment:
+        """Read a time given by a person, as `TimeAxis.moment` does; text may be relative to the end of the log."""
+        return self._read(value, begin=False)
+
+    def begin(self, value: Any) -> Moment:
+        """The same where something begins: a bare date is the start of that day, not its end."""
+        return self._read(value, begin=True)
+
+    def is_relative(self, text: str) -> bool:
+        """Whether a text says how long before something else: -30d. A negative number is a time of some logs."""
+        if not text.startswith("-"):
+            return False
+        numbers = self.axis.kind in ("integer", "float", "epoch") and self.first < 0
+        return not (numbers and _NUMBER.fullmatch(text))
+
+    def _read(self, value: Any, *, begin: bool) -> Moment:
+        if isinstance(value, Moment):
+            return value
+        text = value.strip(SPACE) if isinstance(value, str) else ""
+        read = self.axis.begin if begin else self.axis.moment
+        try:
+            if text.lower() == LAST:
+                return self._find_end()
+            if _RELATIVE_STEP.fullmatch(text.lower()):
+                return Step.of(self.axis, text[1:].strip()).before(self.axis, self._find_end())
+            return read(value)
+        except TimeError as error:
+            raise self._add_span(error) from None
+
+    def _find_end(self) -> Moment:
+        """The end of the log; the bare date of its last day where it has days."""
+        if not self.axis.is_calendar:
+            return Moment(self.last, self.axis.show(self.last))
+        return self.axis.moment(str(self.axis.show(self.last))[:10])
+
+    def _add_span(self, error: TimeError) -> TimeError:
+        """The same error with the span of the log, and with what its numbers count if that is plain to see."""
+        shown = f"the log runs from {self.axis.show(self.first)} to {self.axis.show(self.last)}"
+        unit = None if self.axis.is_calendar else find_epoch_unit(self.first, self.last)
+        if unit is None:
+            advice = "" if self.axis.is_calendar else advise_on_numbers(self.first, self.last)
+            return TimeError(f"{error.message} ({shown})", remedy=f"{error.remedy}{'; ' * bool(advice)}{advice}")
+        return TimeError(
+            f"{error.message} ({shown})",
+            remedy=f"they look like {UNIT_WORDS[unit]} since 1970, which {option('time_unit', unit)} says",
+        )
+
+
+def show_span(unit: str, first: int | float, last: int | float) -> str:
+    """From when to when numbers run that count so since 1970, in days."""
+    axis = TimeAxis("epoch", unit, "UTC")
+    return " to ".join(str(axis.show(int(tick)))[:10] for tick in (first, last))

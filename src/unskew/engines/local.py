@@ -9,10 +9,8 @@ import numpy as np
 
 from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats, Mask
-from unskew.data.eligibility import eligible_users, find_users
 from unskew.data.ids import Ids
-from unskew.data.policy import Policy
-from unskew.data.shares import Share
+from unskew.data.policy import Policy, Share, eligible_users, find_users
 from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting

@@ -10,8 +10,7 @@ from typing import Protocol, Self
 
 from unskew.arrays.types import Floats, Mask
 from unskew.data.ids import Ids
-from unskew.data.policy import Policy
-from unskew.data.shares import Share
+from unskew.data.policy import Policy, Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.solve.passes import Passes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
 from unskew.engines.block_logs import BlockForm
 from unskew.engines.block_table import Record

@@ -15,13 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays.types import Floats, Mask
-from unskew.data.eligibility import eligible_users
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.policy import Policy
-from unskew.data.shares import Share
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.policy import Policy, Share, eligible_users
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.times import Label
 from unskew.engines.block_logs import write_profiles
 from unskew.engines.block_sweep import BlockSweep
@@ -52,7 +49,7 @@ class Holders:
 
 @dataclass(frozen=True)
 class Eligible:
-    """Those who hold enough of the items to keep at a date; see `unskew.data.eligibility`."""
+    """Those who hold enough of the items to keep at a date; see `unskew.data.policy`."""
 
     rule: SnapshotRule
     keep: Mask | None

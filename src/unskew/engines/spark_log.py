@@ -21,9 +21,8 @@ from unskew.data.dated_log import DatedLog
 from unskew.data.fingerprint import fingerprint_log
 from unskew.data.ids import Ids, log_weights_by_id
 from unskew.data.marginal import Marginal
-from unskew.data.policy import Policy
+from unskew.data.policy import Policy, Share
 from unskew.data.priors import ItemPrior, UserPrior, describe_item_prior
-from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport

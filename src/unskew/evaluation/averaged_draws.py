@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from unskew.data.levels import critical_value
+from unskew.data.policy import critical_value
 from unskew.evaluation.changes import PARTS, Change, Part
 from unskew.evaluation.comparison import Comparison, WithProfile
 from unskew.evaluation.intervals import holm

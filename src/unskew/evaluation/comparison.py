@@ -15,7 +15,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from unskew.checks import require_instance
-from unskew.data.levels import critical_value
+from unskew.data.policy import critical_value
 from unskew.data.view_report import NO_VIEW, NOT_TRUSTED
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError

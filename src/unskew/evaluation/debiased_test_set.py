@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Label
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import SparkSnapshot, is_at_spark

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Unpack, overload
 
-from unskew.data.levels import check_level
-from unskew.data.snapshot import Snapshot
+from unskew.data.policy import check_level
+from unskew.data.slice import Snapshot
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_at_spark, require_local
 from unskew.errors import InputError, function

@@ -13,12 +13,12 @@ from functools import cached_property, partial
 from typing import Any, Unpack
 
 from unskew.checks import require_instance, require_repeats
-from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.levels import check_level
+from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import Log
+from unskew.data.policy import check_level
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.relative_times import LAST
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
+from unskew.data.time_steps import LAST
 from unskew.data.times import Moment
 from unskew.data.weighting import Weights
 from unskew.engines.spark_log import is_on_spark, refuse_on_spark

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from unskew.arrays.types import Mask
-from unskew.data.eligibility import eligible_users, find_users
+from unskew.data.policy import eligible_users, find_users
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
 from unskew.weights.item_weights import ItemWeights

@@ -14,7 +14,7 @@ import numpy as np
 from unskew.arrays.rows import all_entries, users_of
 from unskew.arrays.types import Codes
 from unskew.checks import require_whole_number
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import PolicyError, option
 from unskew.recommend.contract import HeldOutPairs
 

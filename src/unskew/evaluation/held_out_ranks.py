@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.shares import Share
+from unskew.data.policy import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
 from unskew.engines.population import AppliedWeights

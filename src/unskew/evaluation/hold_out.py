@@ -9,7 +9,7 @@ import numpy as np
 
 from unskew.arrays.rows import all_entries, entries_of, users_of
 from unskew.arrays.types import Codes, Mask
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend.contract import Batch, HeldOutPairs
 
 

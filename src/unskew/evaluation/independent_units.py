@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.levels import check_level
+from unskew.data.policy import check_level
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weights
 from unskew.errors import PolicyError

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy.special import stdtr
 
 from unskew.arrays.types import Floats
-from unskew.data.levels import check_level, critical_value
+from unskew.data.policy import check_level, critical_value
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import UNIT, Bounds, Evidence, find_limits, settle_mean, weigh_sums
 from unskew.evaluation.unit_sums import (

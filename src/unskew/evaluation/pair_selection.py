@@ -16,12 +16,9 @@ import numpy as np
 
 from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask
-from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.policy import Policy
-from unskew.data.shares import Share
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
-from unskew.data.split_rule import require_snapshot
+from unskew.data.held_out import HeldOutSplit, require_snapshot
+from unskew.data.policy import Policy, Share
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.weighting import Weighting, Weights
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.folds import Folds

@@ -15,8 +15,7 @@ from unskew.arrays import kernels
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import all_entries, all_users, users_of
 from unskew.arrays.types import Codes, Floats
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.weighting import Weighting
 from unskew.recommend.contract import HeldOutPairs
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from unskew.arrays.rows import all_entries, all_users
-from unskew.data.eligibility import find_users
-from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import Log
+from unskew.data.policy import find_users
 
 CUTS = 3
 """How often profiles are cut at random: the mean is taken, and how far the cuts differ widens its interval."""

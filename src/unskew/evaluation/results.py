@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import pyarrow as pa
 
-from unskew.data.date_columns import restore_dates
+from unskew.data.columns import restore_dates
 from unskew.frames import show_as_table, to_native
 
 

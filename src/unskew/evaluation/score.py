@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unskew.data.shares import Share
+from unskew.data.policy import Share
 from unskew.data.times import Label
 from unskew.evaluation.results import flatten
 from unskew.text import to_json_value

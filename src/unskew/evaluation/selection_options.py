@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypedDict
 
 from unskew.checks import require_sample_size, require_whole_number
-from unskew.data.split_rule import SplitRule
+from unskew.data.held_out import SplitRule
 from unskew.errors import PolicyError, option
 
 _MOST_LEFT_OUT = 2**31 - 1  # items, more than anybody holds

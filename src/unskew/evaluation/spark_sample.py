@@ -15,11 +15,11 @@ import pyarrow as pa
 
 from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Floats
-from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.held_out import HeldOutSplit
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.shares import Share
-from unskew.data.snapshot import Snapshot
+from unskew.data.policy import Share
+from unskew.data.slice import Snapshot
 from unskew.data.weighting import Weighting, find_pair_shares
 from unskew.engines.block_table import BLOCK, Record
 from unskew.engines.spark import PopulationRule, SparkWeighting

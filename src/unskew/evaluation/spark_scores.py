@@ -20,9 +20,9 @@ import pyarrow as pa
 
 from unskew.arrays.rows import all_entries, sum_entries
 from unskew.arrays.types import Floats
-from unskew.data.held_out_split import HeldOutSplit
-from unskew.data.shares import Share
-from unskew.data.snapshot import Snapshot
+from unskew.data.held_out import HeldOutSplit
+from unskew.data.policy import Share
+from unskew.data.slice import Snapshot
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import find_pair_shares
 from unskew.engines.block_table import BlockTable, Record, to_numpy

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import CostNotice, option
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.selection_options import SelectionOptions

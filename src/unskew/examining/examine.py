@@ -17,10 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unskew.data.epoch_units import advise_on_numbers, find_epoch_unit
 from unskew.data.ids import kind_of
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
+from unskew.data.time_steps import advise_on_numbers, find_epoch_unit
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import UNIT_WORDS, Label
 from unskew.errors import NameOption, ReadingNotice, UnskewError, UnskewWarning, name_in_python, option

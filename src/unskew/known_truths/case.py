@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.time_steps import label_of
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Moment, TimeAxis

@@ -11,7 +11,7 @@ from typing import Any
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.weighting import Weights
 from unskew.errors import InputError, option
 from unskew.known_truths.case import FACTS, Case

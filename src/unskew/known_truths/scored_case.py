@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
 from unskew.data.view_report import ViewReport
 from unskew.data.weighting import Weights

@@ -11,8 +11,7 @@ import numpy as np
 from unskew.arrays.types import Mask
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.weighting import Weighting
 from unskew.errors import EmptyError, InputError, option
 from unskew.methods.method import Method

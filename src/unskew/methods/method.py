@@ -16,8 +16,7 @@ import numpy as np
 from unskew.arrays.rows import all_entries, all_users, sum_entries
 from unskew.arrays.types import Floats
 from unskew.checks import require_instance
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.weighting import Weighting
 
 

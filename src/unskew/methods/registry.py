@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError, option
 from unskew.methods.down_sampling import DownSampling
 from unskew.methods.fitted_weights import ItemWeighting

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from unskew.data.held_out import SplitRule
 from unskew.data.slice import Slice
-from unskew.data.split_rule import SplitRule
 from unskew.data.weighting import Weighting
 from unskew.errors import EmptyError, TimeError, option
 from unskew.methods.method import Method, divide_among_pairs

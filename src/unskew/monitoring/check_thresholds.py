@@ -10,8 +10,8 @@ from typing import Any, Unpack
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.relative_times import LAST
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
+from unskew.data.time_steps import LAST
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.changes import Change
 from unskew.evaluation.evaluate_report import ReportKeywords, choose_population, report, separate_keywords

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unskew.data.fingerprint import fingerprint_log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Label
 from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
 from unskew.over_time.timeline_spec import TimelineSpec

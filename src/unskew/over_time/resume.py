@@ -12,15 +12,22 @@ import pyarrow as pa
 
 from unskew.data.fingerprint import fingerprint_history
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Label, Moment
 from unskew.engines.spark_log import is_on_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
-from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
-from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
-from unskew.over_time.timeline_table import BEGIN_AGAIN, BOTH_ENDS, OTHER_VIEW, Starts, Timeline
+from unskew.over_time.timeline_table import (
+    BEGIN_AGAIN,
+    BOTH_ENDS,
+    OTHER_VIEW,
+    REFERENCE_MIX,
+    Starts,
+    Timeline,
+    TimelineFiles,
+    is_same_mix,
+)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""One date of a timeline: its weightings, and every recommender scored under each of them."""
+"""One date of a timeline: the reference mix, and the scores."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from unskew.arrays.types import Floats
-from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.held_out import HeldOutSplit
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
 from unskew.engines.population import AppliedWeights
@@ -29,6 +29,9 @@ from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import AlignedFit, fit_alignment
+
+"""What the options in the file of a timeline call it."""
+
 
 NEARBY = 5.0
 """How far from their mean, in nats, log-weights of all items may start.

@@ -29,13 +29,13 @@ from unskew.over_time.date_grid import grid_of
 from unskew.over_time.other_end import OtherEnd, check_both_ends
 from unskew.over_time.resume import DoneDate, describe_history, read_done_dates
 from unskew.over_time.scored_date import score_date, weigh_date
-from unskew.over_time.timeline_files import TimelineFiles
 from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.over_time.timeline_table import (
     BOTH_ENDS,
     OTHER_VIEW,
     Starts,
     Timeline,
+    TimelineFiles,
     probabilities_table,
     scores_table,
 )

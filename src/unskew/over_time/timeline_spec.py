@@ -13,14 +13,13 @@ import pyarrow as pa
 from unskew.arrays.types import Codes
 from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.fingerprint import fingerprint_log
-from unskew.data.held_out_split import HeldOutSplit
+from unskew.data.held_out import LEAVE_ONE_OUT, HeldOutSplit, SplitRule
 from unskew.data.ids import require_codes_of_mapping
-from unskew.data.levels import check_level
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
+from unskew.data.policy import check_level
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.snapshot import Snapshot
-from unskew.data.split_rule import LEAVE_ONE_OUT, SplitRule
+from unskew.data.slice import Snapshot
 from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
 from unskew.engines.spark_log import SparkSnapshot, fingerprint_there, is_on_spark, refuse_on_spark
@@ -30,7 +29,7 @@ from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
 from unskew.evaluation.pair_selection import check_user_metrics
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.files import hash_bytes, hash_files
-from unskew.over_time.reference_mix import REFERENCE_MIX, sketch_mix
+from unskew.over_time.timeline_table import REFERENCE_MIX, sketch_mix
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
 from unskew.text import count

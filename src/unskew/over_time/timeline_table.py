@@ -1,8 +1,4 @@
-"""A timeline: one row for each date, recommender, metric and weighting; and the file it is kept in.
-
-The file of a timeline knows with what options it was made and the weights of the last date that was computed, so
-that a run that was interrupted can go on from it, to the last bit as if it had not been.
-"""
+"""The rows of a timeline, the files that keep them, and the mix of its reference."""
 
 from __future__ import annotations
 
@@ -16,14 +12,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew.arrays.types import Floats
-from unskew.data.date_columns import restore_dates
+from unskew.data.columns import restore_dates
+from unskew.data.marginal import Marginal
 from unskew.data.time_windows import Windows
 from unskew.data.times import Label
-from unskew.errors import FileError, InputError, function
-from unskew.files import is_file, report_damage
+from unskew.errors import FileError, InputError, PolicyError, function, option
+from unskew.files import check_writable, hash_bytes, is_file, report_damage
 from unskew.frames import show_as_table, to_native
-from unskew.over_time.reference_mix import REFERENCE_MIX, is_same_mix
 from unskew.table_files import (
+    check_table_name,
+    is_csv,
     read_arrays,
     read_metadata,
     read_parquet,
@@ -33,6 +31,39 @@ from unskew.table_files import (
     write_table,
 )
 from unskew.text import count
+
+REFERENCE_MIX = "reference_mix"
+"""What the options in the file of a timeline call it."""
+
+_TURNS = (0.0, 1.0, 2.0**0.5, 2.0, 3.0)
+_ROUNDING = 1e-11  # by which sums of probabilities may differ from one machine to another
+
+
+def sketch_mix(marginal: Marginal) -> dict[str, Any]:
+    """A hash of the items, and a few sums over their probabilities p_k: ``sum p_k cos(t k)``; ready for JSON.
+
+    >>> sketch_mix(Marginal.of({"x": 0.75, "y": 0.25}))["numbers"][0]
+    1.0
+    """
+    p, places = marginal.probabilities, np.arange(len(marginal))
+    ids = hash_bytes([pa.record_batch([marginal.items], names=["item"]).serialize()])
+    return {"items": len(p), "ids": ids, "numbers": [float(p @ np.cos(places * turn)) for turn in _TURNS]}
+
+
+def is_same_mix(had: Any, wanted: Any) -> bool:
+    """Whether two sketches are of the same item mix, but for how machines round."""
+    if not isinstance(had, Mapping) or not isinstance(wanted, Mapping):
+        return had is wanted is None
+    if any(had.get(name) != wanted.get(name) for name in ("items", "ids")):
+        return False
+    pairs = [one.get("numbers") for one in (had, wanted)]
+    if not all(isinstance(numbers, list) and len(numbers) == len(_TURNS) for numbers in pairs):
+        return False
+    return all(
+        isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= _ROUNDING
+        for one, other in zip(*pairs, strict=True)
+    )
+
 
 BEGIN_AGAIN = "remove it to begin again"
 """What to do about a damaged file."""
@@ -312,3 +343,46 @@ def _read(path: Path, kind: str) -> tuple[pa.Table, dict[str, Any]]:
     require_kind(path, about, kind, _MAKE_AGAIN)
     require_format(path, about, _MAKE_AGAIN)
     return table, about
+
+
+@dataclass(frozen=True)
+class TimelineFiles:
+    """Where rows and probabilities are written, if anywhere."""
+
+    rows: Path | None
+    probabilities: Path | None
+
+    @classmethod
+    def of(
+        cls, output: str | Path | None, probabilities: str | Path | None, *, resume: bool, items: bool
+    ) -> TimelineFiles:
+        """Check that they can be written, and that nothing is missing to go on with them."""
+        if probabilities is not None and not items:
+            raise PolicyError(f"{option('probabilities')} needs {option('items')}", remedy="say whose to write")
+        if probabilities is not None and output is None:
+            raise PolicyError(
+                "a file of probabilities goes with the file of the rows",
+                remedy=f"give that with {option('output')}",
+            )
+        if resume and output is None:
+            raise PolicyError(f"{option('resume')} continues a file", remedy=f"give it with {option('output')}")
+        if resume and any(path is not None and is_csv(Path(path)) for path in (output, probabilities)):
+            raise PolicyError(
+                f"{option('resume')} continues Parquet files: CSV has no room for what it needs",
+                remedy="give names that end in .parquet",
+            )
+        if resume and items and probabilities is None:
+            raise PolicyError(
+                f"{option('resume')} with {option('items')} needs the file of their probabilities",
+                remedy=f"give it with {option('probabilities')}",
+            )
+        files = [None if path is None else Path(path) for path in (output, probabilities)]
+        for path in files:
+            if path is not None:
+                check_writable(path)
+                check_table_name(path)
+        if files[0] is not None and files[1] is not None and files[0].resolve() == files[1].resolve():
+            raise PolicyError(
+                f"rows and probabilities cannot both be written to {files[0]}", remedy="name two files"
+            )
+        return cls(*files)

@@ -9,8 +9,7 @@ from typing import Any
 
 from unskew.data.fingerprint import fingerprint_log
 from unskew.data.log import Log
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.time_windows import Windows
 from unskew.data.times import Moment
 from unskew.drawing.page import Section

@@ -9,9 +9,8 @@ from unskew import __version__
 from unskew.data.time_windows import Windows
 from unskew.drawing.page import Section
 from unskew.evaluation.score_names import name_other_end
-from unskew.over_time.reference_mix import REFERENCE_MIX
 from unskew.over_time.timeline_chart import metrics_of, recommenders_of
-from unskew.over_time.timeline_table import Timeline
+from unskew.over_time.timeline_table import REFERENCE_MIX, Timeline
 from unskew.show.answer_words import WHY_MIX, bias_words, explain_metric
 from unskew.show.report_page import ReportPage
 from unskew.text import percent, show_name

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import duckdb
 
 from unskew.data.date_grammar import parse_compact_date, parse_time
-from unskew.data.epoch_units import find_epoch_unit
+from unskew.data.time_steps import find_epoch_unit
 from unskew.data.times import PER_SECOND
 from unskew.reading.column_types import is_missing
 from unskew.reading.sources import Source

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from unskew.arrays.types import Times
 from unskew.data.columns import Columns
-from unskew.data.epoch_units import find_epoch_unit
 from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
+from unskew.data.time_steps import find_epoch_unit
 from unskew.data.times import UNIT_WORDS
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
 from unskew.reading.column_types import (

@@ -15,8 +15,7 @@ from unskew.arrays.profiles import Profiles, Rows
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_whole_number
 from unskew.data.log import Log
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.progress import progress
 from unskew.recommend.contract import Batch, HeldOutPairs, KnowsEmptyLists, RanksHeldOut, Recommender, traits_of

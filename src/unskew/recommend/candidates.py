@@ -11,7 +11,7 @@ import numpy.typing as npt
 from unskew.arrays.compiling import compiled
 from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Floats
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 
 
 class Holders(NamedTuple):

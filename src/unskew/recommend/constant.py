@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Codes, Mask
 from unskew.data.ids import Ids
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits

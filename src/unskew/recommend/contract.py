@@ -60,7 +60,7 @@ from scipy import sparse
 
 from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import TimeAxis
 from unskew.errors import InputError
 

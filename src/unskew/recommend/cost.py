@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend.contract import traits_of
 
 _LISTED = 2e-7

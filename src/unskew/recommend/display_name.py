@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from unskew.arrays.types import Codes
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend.contract import (
     Batch,
     GradesHeldOut,

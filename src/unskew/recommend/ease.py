@@ -14,7 +14,7 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.rows import entries_of
 from unskew.arrays.types import Codes, Mask
 from unskew.checks import require_bool, require_number, require_whole_number
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend import ease_kernels
 from unskew.recommend.calls import (

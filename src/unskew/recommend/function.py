@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from unskew.arrays.types import Codes
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import require_fitted
 from unskew.recommend.contract import Batch, Traits

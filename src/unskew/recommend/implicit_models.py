@@ -22,7 +22,7 @@ from scipy import sparse
 
 from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Codes, Mask
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs

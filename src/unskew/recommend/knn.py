@@ -12,7 +12,7 @@ import numpy.typing as npt
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_bool, require_number, require_one_of, require_whole_number
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import PolicyError
 from unskew.recommend.calls import (
     BatchWork,

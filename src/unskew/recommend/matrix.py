@@ -15,7 +15,7 @@ from scipy.linalg.lapack import dposv
 
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_whole_number
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits

@@ -9,7 +9,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_bool
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend.calls import BatchWork, PairWork, require_fitted, require_length, require_same_date
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
 from unskew.recommend.cost import Cost, LogSize

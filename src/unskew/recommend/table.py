@@ -17,7 +17,7 @@ from unskew.arrays.rows import all_entries, all_users
 from unskew.arrays.types import Codes, Mask
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import TimeAxis
 from unskew.errors import EmptyError, InputError, PolicyError, UnskewWarning
 from unskew.reading.sources import expand, names_files

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.reproduction.phrases import format_change, format_percent
 from unskew.reproduction.study import FIRST, LAST, TOL, Study
 from unskew.reproduction.weighting_strokes import weighting_name

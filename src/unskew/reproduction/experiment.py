@@ -31,8 +31,7 @@ from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.table_files import write_parquet
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
-from unskew.worlds.world import World
-from unskew.worlds.world_files import ABOUT, check_folder, own_names
+from unskew.worlds.world import ABOUT, World, check_folder, own_names
 
 Result = TypeVar("Result")
 

@@ -24,7 +24,7 @@ import numpy as np
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Moment
 from unskew.errors import EmptyError, InputError

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unskew.checks import require_repeats, require_whole_number
-from unskew.data.levels import check_level
 from unskew.data.log import Log
+from unskew.data.policy import check_level
 from unskew.data.time_windows import Windows
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.recommend.specs import AnyRecommender

@@ -14,7 +14,7 @@ from unskew import frames
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
 from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
 from unskew.reading.column_types import read_plain

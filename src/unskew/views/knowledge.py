@@ -10,8 +10,7 @@ from typing import Any
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.priors import Recency
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.time_windows import Windows
 from unskew.engines.spark_log import is_at_spark
 from unskew.errors import InputError, PolicyError, TimeError, option

@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Floats
-from unskew.data.levels import critical_value
 from unskew.data.log import Log
+from unskew.data.policy import critical_value
 from unskew.data.time_windows import TimeWindow
 from unskew.errors import EmptyError, option
 from unskew.text import percent

@@ -16,7 +16,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
 from unskew.progress import progress
 from unskew.recommend.calls import fit, lists_for

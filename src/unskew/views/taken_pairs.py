@@ -10,7 +10,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
 from unskew.views.short_windows import ShortWindow, label_before, tick_before
 

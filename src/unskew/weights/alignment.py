@@ -20,8 +20,8 @@ from unskew.checks import require_instance
 from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
+from unskew.data.policy import Share
 from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.shares import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
 from unskew.engines import open_population

@@ -1,33 +1,112 @@
-"""Bursts: times at which known users take more than usual, and other items than usual. Likely campaigns.
-
-Nothing but the log is needed, and nothing but the log is known: a season, a holiday or a press review looks the
-same as a recommendation.
-"""
+"""Items that many users interacted with at once: cells of time, and the bursts in them."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from scipy import sparse
 
-from unskew.arrays.types import Floats
+from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_instance
-from unskew.data.date_columns import restore_dates
+from unskew.data.columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
-from unskew.data.times import Label
+from unskew.data.times import Label, TimeAxis
 from unskew.engines.spark_log import require_log_here
-from unskew.errors import function
+from unskew.errors import EmptyError, function
 from unskew.frames import show_as_table, to_native
-from unskew.weights.burst_cells import BurstCells
+
+_MOST, _FEWEST = 100, 20  # cells
+_TAKES = 30  # in a cell, on average
+
+
+@dataclass(frozen=True, eq=False)
+class BurstCells:
+    """Counts of takes by cell.
+
+    Attributes
+    ----------
+    edges
+        Where cells begin and, one more, where the last ends: ticks of the log.
+    counts
+        For each half of the users a matrix of cells by items.
+    known
+        How many users had a profile when each cell begins.
+    """
+
+    edges: list[int | float]
+    counts: tuple[sparse.csr_matrix, sparse.csr_matrix]
+    known: Codes
+
+    @classmethod
+    def of(cls, log: Log) -> BurstCells:
+        """Cut the time of a log into cells, and count."""
+        whose = log.entry_users()
+        first = log.time[log.start[whose]]  # rows are sorted by time
+        edges = _cut_time(log, int(np.count_nonzero(log.time > first)))
+        if len(edges) < _FEWEST:
+            raise EmptyError(
+                f"there is too little time between {log.first} and {log.last} to look for bursts in",
+                remedy=f"at least {_FEWEST - 1} days or units of time are needed",
+            )
+        begin = np.asarray(edges)
+        cell = np.searchsorted(begin, log.time, side="right") - 1
+        knows = first < begin[cell]
+        half = np.random.default_rng(0).integers(0, 2, len(log.users))[whose] == 0
+        shape = (len(edges) - 1, len(log.items))
+        counts = tuple(_count(cell, log.item, shape, knows & part) for part in (half, ~half))
+        joined = np.sort(log.time[log.start[:-1][np.diff(log.start.astype(np.int64)) > 0]])
+        return cls(edges, (counts[0], counts[1]), np.searchsorted(joined, begin[:-1], side="left"))
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+    def takes(self) -> Floats:
+        """How many takes each half has in each cell."""
+        return np.array([np.asarray(half.sum(axis=1)).ravel() for half in self.counts])
+
+    def take_mix(self, cells: list[int]) -> tuple[Floats, Floats]:
+        """How often each item was taken in some cells together, by each half."""
+        one, other = (np.asarray(half[cells].sum(axis=0)).ravel() for half in self.counts)
+        return one, other
+
+
+def _count(cell: Codes, item: Items, shape: tuple[int, int], some: Mask) -> sparse.csr_matrix:
+    ones = np.ones(int(some.sum()))
+    return sparse.csr_matrix((ones, (cell[some], item[some])), shape=shape)
+
+
+def _cut_time(log: Log, takes: int) -> list[int | float]:
+    """Where cells begin: whole days or units of time where there are enough of them."""
+    axis = log.axis
+    low, high = (tick.item() for tick in log.span)
+    number = int(np.clip(takes // _TAKES, _FEWEST, _MOST))
+    if axis.is_calendar and (high - low) / axis.duration(1) >= _FEWEST:
+        return _cut_days(axis, low, high, number)
+    step = (high - low) / number
+    if axis.kind != "float":
+        step = max(1, round(step))
+        return [low + k * step for k in range(max(1, round((high + 1 - low) / step)))] + [high + 1]
+    edges = [low + k * step for k in range(number + 1)]
+    return [*edges[:-1], math.nextafter(max(high, edges[-1]), math.inf)] if step > 0 else [low]
+
+
+def _cut_days(axis: TimeAxis, low: float, high: float, number: int) -> list[int | float]:
+    first, last = (date.fromisoformat(str(axis.show(tick))[:10]) for tick in (low, high))
+    step = max(1, round(((last - first).days + 1) / number))
+    days = [first + timedelta(days=k * step) for k in range(max(1, round(((last - first).days + 1) / step)))]
+    return [axis.begin(day.isoformat()).tick for day in (*days, last + timedelta(days=1))]
+
 
 _RECENT = 20  # quiet cells that say what is usual
 _RATES = 10  # of these, for how much is taken
-_TAKES = 500  # in the quiet cells, at least; else earlier ones count too
-_FEWEST = 5  # quiet cells before anything can be said
+_TAKES_BURSTS = 500  # in the quiet cells, at least; else earlier ones count too
+_FEWEST_BURSTS = 5  # quiet cells before anything can be said
 _STRONG, _RISE = (
     4.0,
     1.25,
@@ -179,9 +258,9 @@ class _Scan:
         """The last quiet cells before one, or none if too little was taken in them."""
         before = np.flatnonzero(~self.inside[:cell])[::-1]
         takes = np.cumsum(self.takes.sum(axis=0)[before])
-        if len(before) < _FEWEST or takes[-1] < _TAKES:
+        if len(before) < _FEWEST_BURSTS or takes[-1] < _TAKES_BURSTS:
             return []
-        enough = int(np.searchsorted(takes, _TAKES)) + 1
+        enough = int(np.searchsorted(takes, _TAKES_BURSTS)) + 1
         chosen: list[int] = before[: max(_RECENT, enough)].tolist()
         return chosen
 
@@ -190,7 +269,7 @@ class _Scan:
         self.moved[cell], self.error[cell] = moved, error
         self.usual_rate[cell] = np.median(self.rate[quiet[:_RATES]])
         known = np.flatnonzero(~self.inside[:cell] & np.isfinite(self.moved[:cell]))[-_RECENT:]
-        if len(known) < _FEWEST or not math.isfinite(moved):
+        if len(known) < _FEWEST_BURSTS or not math.isfinite(moved):
             return
         self.begun = cell if self.begun is None else self.begun
         usual = float(np.median(self.moved[known]))

@@ -1,13 +1,17 @@
-"""The figures of a fit: how good the weights are, what was left out, and how it ended."""
+"""What a fit came to, and why it is no better."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from unskew.data.shares import Share
+from unskew.arrays.types import Floats, Mask
+from unskew.data.policy import Share
 from unskew.json_fields import read_dataclass
+from unskew.text import enumerate_words, percent, short_percent, thousands
+from unskew.weights.fit_options import FitOptions
 
 STATUSES = ("solved", "certified", "unfinished")
 """How a fit can end."""
@@ -139,3 +143,99 @@ class FitReport:
         if found.status not in STATUSES:
             raise ValueError(f"status is {found.status!r}")
         return found
+
+
+def explain_fit(report: FitReport, options: FitOptions) -> str:
+    """Why the weights are as they are, and what would make them better."""
+    keeps_new = not options.drops_new and report.new_items.count > 0
+    if report.converged and report.margin_gap is not None:
+        return explain_margins(report, options.tol)
+    if report.status == "certified":
+        fitted_only = keeps_new or report.vanished_items.count > 0  # T is not quite the mix of the reference date
+        had = "should get {} of the fitted mix" if fitted_only else "had {} of the mass at the reference date"
+        return explain_certificate(report.certificate, had)
+    if report.status != "solved":
+        known = report.bound_least > options.tol
+        least = f", and no weighting can get below {report.bound_least:.2g}" if known else ""
+        return (
+            f"the fit stopped after {report.passes} passes, {report.residual:.2g} away from the target{least}: "
+            "allow more passes or a larger tolerance"
+        )
+    if options.is_subset and report.residual > options.tol:
+        return (
+            f"the gradient of D over these {report.fitted} weights is at most {options.tol:g}: "
+            "changing them a little gains nothing; more items would"
+        )
+    if keeps_new:
+        return (
+            f"among the items of the reference date the weighted mix matches that date to within {options.tol:g}; "
+            f"the {report.new_items.count} new items keep their mass, so scores are comparable with "
+            "that date only up to the bound"
+        )
+    if report.vanished_items.mass > options.tol:
+        gone = report.vanished_items
+        return (
+            f"among the items left the weighted mix matches the reference date to within {options.tol:g}; "
+            f"{gone.count} vanished items had {short_percent(gone.mass)} of the mass then, "
+            "which no weighting brings back"
+        )
+    return f"the weighted mix matches the reference date to within {options.tol:g}"
+
+
+def explain_margins(report: FitReport, tol: float) -> str:
+    """How items and the other margins were matched together, and what kept them apart."""
+    every: list[FitReport | MarginReport] = [report, *report.margins]
+    names = ["items", *(f"{margin.name!r}" for margin in report.margins)]
+    if report.status == "solved":
+        return f"the weighted mix of {enumerate_words(names)} matches the reference date to within {tol:g} each"
+    away = [
+        f"{name} {one.residual:.2g} away from the target (alone at least {one.bound_least:.2g})"
+        for name, one in zip(names, every, strict=True)
+        if one.residual > tol
+    ]
+    if all(one.residual - one.bound_least <= tol for one in every):
+        return f"no weighting of these profiles can do better: {enumerate_words(away)}"
+    return (
+        "the margins contradict each other, and no weighting of these profiles does noticeably better for all of "
+        f"them: {enumerate_words(away)}"
+    )
+
+
+EXTREME = 1e4
+"""A weight beyond this, or below one over it, is shown as what it means: beside others it decides alone."""
+
+
+def explain_range(weights: Floats) -> str:
+    """Between what the weights lie (above 0 all of them), and what those far out of range mean."""
+    rare, sure = weights < 1 / EXTREME, weights > EXTREME
+    usual = weights[~rare & ~sure]
+    words = [f"{usual.min():.3g} to {usual.max():.3g}"] if len(usual) else []
+    if rare.any():
+        words.append(f"{_count_items(rare)} held out only where a user holds nothing else")
+    if sure.any():
+        words.append(f"{_count_items(sure)} held out wherever a user holds {'it' if sure.sum() == 1 else 'them'}")
+    return ", ".join(words)
+
+
+def _count_items(some: Mask) -> str:
+    n = int(some.sum())
+    return f"{thousands(n)} item{'s' * (n != 1)}"
+
+
+def explain_certificate(certificate: Certificate, had: str = "had {} of the mass at the reference date") -> str:
+    """Why no weighting can do better; `had` says what T(S) is a part of."""
+    c = certificate
+    if c.target <= c.reach:
+        return "nothing found stands in the way of an exact solution"
+    few = "this one item" if c.items == 1 else f"these {c.items} items"
+    digits = max(1, math.ceil(-math.log10(100 * (c.target - c.reach))) + 1)  # two of their difference
+    if c.target > 0.5 and 0 < 10 * c.others <= c.items:  # the other side is far smaller: speak of it
+        few = "one item that" if c.others == 1 else f"{c.others} items that"
+        return (
+            f"no weighting of these profiles can do better, because {percent(1 - c.reach, digits)} of the users "
+            f"evaluated now hold nothing but {few} {had.format('only ' + percent(1 - c.target, digits))}"
+        )
+    return (
+        f"no weighting of these profiles can do better, because {few} {had.format(percent(c.target, digits))}, "
+        f"and only {percent(c.reach, digits)} of the users evaluated now hold any of them"
+    )

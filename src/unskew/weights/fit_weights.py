@@ -11,10 +11,10 @@ from typing import Any, Unpack
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
+from unskew.data.held_out import SplitRule, split_dates
 from unskew.data.ids import Ids, require_codes_of_mapping
-from unskew.data.shares import Share
+from unskew.data.policy import Share
 from unskew.data.slice import Slice
-from unskew.data.split_rule import SplitRule, split_dates
 from unskew.data.weighting import Weighting
 from unskew.engines.population import AppliedWeights
 from unskew.engines.spark_log import SparkSnapshot, require_local
@@ -27,7 +27,7 @@ from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
-from unskew.weights.group_weights import GroupWeights, weigh_pairs
+from unskew.weights.groups import GroupWeights, weigh_pairs
 from unskew.weights.item_weights import ItemWeights
 from unskew.weights.margin_fit import FittedMargins, MarginFit
 

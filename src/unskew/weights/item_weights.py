@@ -17,10 +17,10 @@ import pyarrow as pa
 from unskew.arrays import distances
 from unskew.arrays.types import Floats, Mask
 from unskew.checks import require_instance
+from unskew.data.held_out import SplitRule
 from unskew.data.ids import Ids
 from unskew.data.policy import HELD, Policy
 from unskew.data.slice import Slice
-from unskew.data.split_rule import SplitRule
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting
 from unskew.engines import open_population
@@ -29,10 +29,9 @@ from unskew.engines.spark_log import SparkSnapshot, require_local
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.frames import show_as_table, to_native
 from unskew.text import short_percent
-from unskew.weights.fit_explanation import explain_fit
 from unskew.weights.fit_options import FitOptions
-from unskew.weights.fit_report import FitReport
-from unskew.weights.group_weights import GroupWeights, weigh_pairs
+from unskew.weights.fit_report import FitReport, explain_fit
+from unskew.weights.groups import GroupWeights, weigh_pairs
 from unskew.weights.weights_file import read_weights, to_weights, write_weights
 
 

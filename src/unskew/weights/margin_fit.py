@@ -1,4 +1,4 @@
-"""Fitting margins beyond items: two dates as groups of pairs, targets that agree, and the joint fit."""
+"""Weights that keep more than one item mix: what is kept, and the fit."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ from unskew.solve.scaling import scale
 from unskew.weights.alignment import Alignment
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import MarginReport
-from unskew.weights.group_weights import GroupWeights
-from unskew.weights.groups import Margin
+from unskew.weights.groups import GroupWeights, Margin
 
 _NEARBY = (
     5.0  # nats: from log-weights that have run off there is hardly a way back, so the joint fit begins nearer by

@@ -18,10 +18,9 @@ import numpy as np
 
 from unskew.arrays.rows import all_entries, all_users, entries_of
 from unskew.arrays.types import Codes
-from unskew.data.last_items import find_last_entries
+from unskew.data.held_out import find_last_entries
 from unskew.data.log import Log
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Slice, Snapshot
 from unskew.data.times import Label, Moment
 from unskew.errors import InputError, PolicyError
 from unskew.progress import progress

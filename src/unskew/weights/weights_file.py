@@ -29,8 +29,7 @@ from unskew.table_files import (
 )
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport
-from unskew.weights.group_weights import GroupWeights
-from unskew.weights.groups import ItemGroups
+from unskew.weights.groups import GroupWeights, ItemGroups
 
 if TYPE_CHECKING:
     from unskew.weights.item_weights import ItemWeights

@@ -13,7 +13,7 @@ import numpy as np
 from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.ids import Ids
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.progress import progress
 from unskew.recommend import Batch, Recommender, recommender
 from unskew.recommend.calls import fit, lists_for

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.evaluation.evaluate_one import evaluate, rank_held_out
 from unskew.progress import progress

@@ -20,8 +20,7 @@ from unskew.progress import progress
 from unskew.reading.reader import read_log
 from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.people import HOLDOUT, Events
-from unskew.worlds.recipe import Campaign, Recipe
-from unskew.worlds.recipe_json import to_json_types
+from unskew.worlds.recipe import Campaign, Recipe, to_json_types
 from unskew.worlds.tastes import LearnedTastes
 from unskew.worlds.world import World, describe_world
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Floats, Mask, Times
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.reading.reader import read_log
 from unskew.worlds.recipe import Campaign, Recipe
 

@@ -1,10 +1,11 @@
-"""The parameters of a world: its people, its items, and what is recommended when."""
+"""What a world is made of, in Python and in JSON."""
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from datetime import date
 from numbers import Integral, Real
 from string import ascii_lowercase
@@ -16,7 +17,6 @@ from unskew.evaluation.metric import metric as named_metric
 from unskew.recommend import recommender
 from unskew.recommend.specs import require_shipped
 from unskew.text import one_line
-from unskew.worlds.recipe_json import as_tuple, read_fields, to_json_types
 
 MOST = 10**9
 """Users, items or days of a world, whatever a file says."""
@@ -388,3 +388,38 @@ def resize(recipe: Recipe, users: int | None = None, items: int | None = None) -
     users, items = recipe.users if users is None else users, recipe.items if items is None else items
     recipe = replace(recipe, users=users, items=items)
     return replace(recipe, topics=max(1, min(recipe.topics, recipe.items // 12)))
+
+
+def read_fields(kind: type[Any], values: Any, what: str) -> dict[str, Any]:
+    """Values for the fields of a class; an error if it has no such field, or needs one that is missing."""
+    if not isinstance(values, Mapping):
+        raise InputError(f"{what} is described by {one_line(values, 200)}", remedy="give its parameters by name")
+    known = {field.name: field.default is MISSING for field in fields(kind)}
+    for name in values:
+        if name not in known:
+            raise InputError(f"{what} has no parameter {name!r}", remedy="use the version of unskew that wrote it")
+    for name, needed in known.items():
+        if needed and name not in values:
+            raise InputError(f"{what} has no {name!r}, which it needs", remedy="add it")
+    return dict(values)
+
+
+def as_tuple(name: str, given: Any, kind: type[Any] | None = None) -> tuple[Any, ...]:
+    """Several values, all of one kind."""
+    if isinstance(given, str | Mapping) or not isinstance(given, Iterable):
+        raise InputError(f"{name} is {one_line(given, 200)}", remedy="give a list")
+    values = tuple(given)
+    for value in values:
+        if kind is not None and not isinstance(value, kind):
+            raise InputError(f"{name} has {one_line(value, 200)}, but each must be a {kind.__name__}")
+    return values
+
+
+def to_json_types(values: dict[str, Any]) -> dict[str, Any]:
+    """The values as JSON would give them back: lists for tuples, plain numbers for those of numpy."""
+    result: dict[str, Any] = json.loads(json.dumps(values, default=_convert))
+    return result
+
+
+def _convert(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)

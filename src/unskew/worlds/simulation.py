@@ -19,10 +19,8 @@ from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.people import HOLDOUT, Events, draw_items, simulate_joiners, simulate_people
-from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, resize
-from unskew.worlds.recipe_json import as_tuple
-from unskew.worlds.world import World, describe_world
-from unskew.worlds.world_files import ROUNDS, STOPPED
+from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, as_tuple, resize
+from unskew.worlds.world import ROUNDS, STOPPED, World, describe_world
 from unskew.worlds.world_models import make_production
 
 

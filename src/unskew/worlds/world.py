@@ -1,21 +1,30 @@
-"""A world with its history: what happened, what was shown, the truth."""
+"""A simulated world, in memory and in files."""
 
 from __future__ import annotations
 
+import json
+import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 import unskew
+from unskew.checks import require_whole_number
+from unskew.checksums import sum_table
 from unskew.data.log import Log
-from unskew.errors import InputError, render
+from unskew.data.times import check_time_unit
+from unskew.errors import FileError, InputError, UnskewError, function, render
+from unskew.files import damage_error, read_json, report_damage
+from unskew.folders import check_folder_writable, replace_folder
 from unskew.reading.reader import read_log
-from unskew.worlds.recipe import Recipe
-from unskew.worlds.world_files import ABOUT, ROUNDS, STOPPED, read_world, write_world
+from unskew.table_files import read_metadata, read_parquet, write_parquet
+from unskew.text import one_line
+from unskew.worlds.recipe import Campaign, Recipe, as_tuple, check_recommenders, read_fields, to_json_types
 from unskew.worlds.world_models import ContentModel, make_content_model
 
 
@@ -138,3 +147,155 @@ class World:
 def describe_world(world: str, seed: int, parameters: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """What world.json holds."""
     return {"world": world, "seed": seed, "version": unskew.__version__, **more, "parameters": dict(parameters)}
+
+
+TABLES = ("log", "exposures", "truth", "holdout")
+ROUNDS, STOPPED = "rounds", "stopped"
+_SOMETIMES = (ROUNDS, STOPPED)  # tables that not every world has
+ABOUT = "world.json"
+
+_SUMS = "checksums"  # an entry of world.json
+_ENTRIES = {"world", "seed", "version", "parameters", "base", "time_unit", _SUMS}
+_MAKE_AGAIN = "make it again"
+_COLUMNS = {
+    "log": ("exposed",),
+    "exposures": ("campaign", "position"),
+    "truth": (),
+    STOPPED: (),
+    ROUNDS: ("round", "at", "candidate", "score_of", "score", "rank", "chosen", "truth"),
+}
+"""The columns of tables, behind those of users, items and times where they have these."""
+
+
+def write_world(tables: Mapping[str, pa.Table], about: Mapping[str, Any], folder: Path) -> list[Path]:
+    """Write the tables as Parquet, and world.json; returns the paths."""
+    check_folder(folder)
+    chosen = {name: tables[name] for name in (*TABLES, *_SOMETIMES) if name in tables}
+    with replace_folder(folder, owns=own_names().__contains__, last=[ABOUT]) as new:
+        for name, table in chosen.items():
+            write_parquet(new / f"{name}.parquet", table, _kind(name), {})
+        told = {**about, _SUMS: _sum_up(chosen, about)}
+        (new / ABOUT).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    return [folder / name for name in (*(f"{name}.parquet" for name in chosen), ABOUT)]
+
+
+def read_world(folder: Path) -> tuple[dict[str, pa.Table], dict[str, Any]]:
+    """The tables and the rest of what `write_world` wrote."""
+    about = _read_about(folder)
+    try:
+        check_recommenders(about)
+        parameters = _check_about(about)
+    except UnskewError as error:  # what is wrong there is no option of whoever reads it
+        raise type(error)(f"{folder / ABOUT}: {render(error.message)}", remedy=error.remedy) from None
+    sums = about.pop(_SUMS, None)  # files of older versions have none
+    known = sums if isinstance(sums, dict) else None
+    more = [
+        name
+        for name in _SOMETIMES
+        if (name in known if known is not None else (folder / f"{name}.parquet").exists())
+    ]
+    tables = {name: _read_table(folder, name) for name in (*TABLES, *more)}
+    if sums is not None and sums != _sum_up(tables, about):
+        raise damage_error(folder, "its tables and world.json are not those that were written", _MAKE_AGAIN)
+    with report_damage(folder, _MAKE_AGAIN):
+        _check_tables(tables)
+    return tables, {**about, "parameters": parameters}
+
+
+def check_folder(folder: str | Path) -> None:
+    """Refuse a folder where a world cannot be written, or would replace files of somebody else."""
+    folder = Path(folder)
+    check_folder_writable(folder)
+    if (folder / ABOUT).exists():
+        _read_about(folder)
+    for name in (*TABLES, *_SOMETIMES):
+        path = folder / f"{name}.parquet"
+        if path.exists() and _read_kind(path) != _kind(name):
+            raise FileError(
+                f"{folder} holds a file {path.name} that is not of a simulated world and would be lost",
+                remedy="give another folder",
+            )
+
+
+def own_names() -> frozenset[str]:
+    """What the files of a world are called."""
+    return frozenset([*(f"{name}.parquet" for name in (*TABLES, *_SOMETIMES)), ABOUT])
+
+
+def _sum_up(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, int]:
+    """Checksums of the tables, and of what is said about them."""
+    told = json.dumps(dict(about), sort_keys=True).encode()
+    return {**{name: sum_table(table) for name, table in tables.items()}, "about": zlib.crc32(told)}
+
+
+def _read_about(folder: Path) -> dict[str, Any]:
+    about = read_json(folder / ABOUT)
+    known = isinstance(about, dict) and {"world", "seed", "parameters"} <= about.keys()
+    if not known or not isinstance(about["parameters"], dict):
+        raise InputError(
+            f"{folder / ABOUT} does not describe a world", remedy=f"make one with {function('simulate')}"
+        )
+    return dict(about)
+
+
+def _check_about(about: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters, those included that have their defaults; refuses what no world has."""
+    unknown = sorted(set(about) - _ENTRIES)
+    if unknown:
+        raise InputError(f"it has {one_line(unknown[0])}, which no world has", remedy=_MAKE_AGAIN)
+    for name in ("world", "version", "base"):
+        if not isinstance(about.get(name, ""), str):
+            raise InputError(f"{name} is {about[name]!r}", remedy="it must be text")
+    require_whole_number("seed", about["seed"], "where the random numbers begin", 0)
+    check_time_unit(about.get("time_unit"))
+    if "base" not in about:
+        return Recipe.from_dict(about["parameters"]).to_dict()
+    given = as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping)
+    campaigns = [asdict(Campaign(**read_fields(Campaign, campaign, "a campaign"))) for campaign in given]
+    return to_json_types({**about["parameters"], "campaigns": campaigns})
+
+
+def _read_table(folder: Path, name: str) -> pa.Table:
+    path = folder / f"{name}.parquet"
+    table, told = read_parquet(path)
+    if told and told.get("kind") != _kind(name):
+        raise damage_error(path, "it is another table than its name says", _MAKE_AGAIN)
+    return table.replace_schema_metadata(None)
+
+
+def _check_tables(tables: Mapping[str, pa.Table]) -> None:
+    """Refuse tables that do not fit together."""
+    names = tables["log"].column_names[:3]
+    kinds = tables["log"].schema.types[:3]
+    for name, more in _COLUMNS.items():
+        if name not in tables:
+            continue
+        wanted = [*(names if name != ROUNDS else []), *more]
+        if tables[name].column_names[: len(wanted)] != wanted:
+            raise ValueError(f"the columns of {name} must be {', '.join(wanted)}")
+        if name != ROUNDS and tables[name].schema.types[:3] != kinds:
+            raise ValueError(f"{name} has columns of other types than log")
+    if tables["holdout"].column_names != names[:1] or tables["holdout"].schema.types != kinds[:1]:
+        raise ValueError("holdout must be one column of users")
+    if not pa.types.is_boolean(tables["log"].schema.types[3]):
+        raise ValueError("exposed must be true or false")
+    for name in ("log", "truth", STOPPED):
+        if name in tables and len(tables[name]) == 0:
+            raise ValueError(f"{name} has no rows")
+    for name, table in tables.items():
+        empty = [column for column in table.column_names if table.column(column).null_count]
+        if empty:
+            raise ValueError(f"column {empty[0]} of {name} has no value in some row")
+
+
+def _kind(name: str) -> str:
+    """What unskew writes into the metadata of a table of a world."""
+    return f"world {name}"
+
+
+def _read_kind(path: Path) -> Any:
+    """What unskew says the file is; None if it did not write it."""
+    try:
+        return read_metadata(pq.read_schema(path.absolute())).get("kind")
+    except (pa.ArrowException, OSError, FileError):
+        return None

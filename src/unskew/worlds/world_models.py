@@ -22,7 +22,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_whole_number
-from unskew.data.snapshot import Snapshot
+from unskew.data.slice import Snapshot
 from unskew.recommend.contract import Batch, Recommender, Traits, top_k
 from unskew.recommend.specs import recommender
 from unskew.worlds.people import FEATURES, MAKERS, draw_items

@@ -1,24 +1,68 @@
-"""How items are held out: one of three rules, and what it gives at the evaluated and at the reference date.
-
-Scores, weights and timelines all split by this, so that weights are fitted to exactly what is scored.
-"""
+"""How items are held out: the rule, what it gives at one date, and how both are described."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from unskew.arrays.rows import all_entries, all_users
+from unskew.arrays.types import Codes
 from unskew.checks import require_instance, require_whole_number
-from unskew.data.held_out_split import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
-from unskew.data.relative_times import LogSpan
-from unskew.data.slice import Slice
-from unskew.data.snapshot import Snapshot
-from unskew.data.time_steps import Step, label_of
+from unskew.data.policy import Share
+from unskew.data.slice import Slice, Snapshot
+from unskew.data.time_steps import LogSpan, Step, label_of
 from unskew.data.times import Label, Moment
-from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+
+if TYPE_CHECKING:
+    from unskew.data.policy import Share
+    from unskew.data.times import Label
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class LastItems(Slice):
+    """Of each profile of a snapshot the item that was taken last; see `Slice`."""
+
+    @classmethod
+    def of(cls, snapshot: Snapshot) -> LastItems:
+        """The last items of the profiles of `snapshot`."""
+        users, entries = find_last_entries(snapshot)
+        start, stop = snapshot.profiles.start.copy(), snapshot.profiles.start.copy()
+        start[users] = entries
+        stop[users] = entries + 1
+        return cls(
+            log=snapshot.log,
+            at=snapshot.at,
+            tick=snapshot.tick,
+            profiles=replace(snapshot.profiles, start=start, stop=stop),
+            policy=replace(snapshot.policy, held="last"),
+            _entries=snapshot._entries,
+        )
+
+    def __repr__(self) -> str:
+        return f"LastItems(at {self.at}: {self.n_users} users, {self.n_items} items)"
+
+
+def find_last_entries(snapshot: Snapshot) -> tuple[Codes, Codes]:
+    """Who has a profile, and where in ``profiles.item`` its last item is: by time, then by id.
+
+    The order of entries cannot break ties: in a log it follows how often items are taken in all of history, which
+    would put the rarest item last, and would know the future.
+    """
+    p = snapshot.profiles
+    entries, users = all_entries(p), all_users(p)
+    time = snapshot.per_entry(snapshot.log.time)
+    last = time[entries] == time[p.stop[users].astype(np.int64) - 1]
+    entries, users = entries[last], users[last]
+    by_id = snapshot.number_by_id().profiles.item[entries]
+    order = np.lexsort((by_id, users))
+    is_last = np.append(users[order][1:] != users[order][:-1], True)[: len(users)]
+    return users[order][is_last], entries[order][is_last]
 
 
 @dataclass(frozen=True)
@@ -184,3 +228,83 @@ def require_snapshot(given: Any) -> Snapshot:
         "give the profiles at a date, such as log.at(date); to hold out later interactions, use "
         f"{option('after')}",
     )
+
+
+@dataclass(frozen=True)
+class HeldOutSplit:
+    """The profiles at a date, split.
+
+    Attributes
+    ----------
+    known
+        The profiles that a recommender may see. Where they are `pairs` too, what is held out is still in them, and
+        is taken out of them one by one.
+    whole
+        All that could be held out, of anyone.
+    pairs
+        The same of the users who have a profile in `known`, and enough items: what is held out.
+    profiled
+        The same of all users who have a profile in `known`, however few their items.
+    """
+
+    known: Snapshot
+    whole: Slice
+    pairs: Slice
+    profiled: Slice
+
+    @classmethod
+    def of_profiles(cls, snapshot: Snapshot) -> HeldOutSplit:
+        """Every item of every profile is held out, each from the rest of its profile."""
+        return cls(snapshot, snapshot, snapshot, snapshot)
+
+    @classmethod
+    def by_time(cls, snapshot: Snapshot, start: Moment) -> HeldOutSplit:
+        """What users took after `start` and up to the snapshot is held out from the profiles of then."""
+        if start.tick >= snapshot.tick:
+            raise TimeError(f"{option('after', start.label)} is not before {option('at', snapshot.at)}")
+        log = snapshot.log
+        whole, known = log.between(start, snapshot), log.at(start)
+        pairs = whole.keep_known(known)
+        if not pairs.shares().any():
+            raise EmptyError(
+                f"no user with a profile at {known.at} has an interaction between then and {snapshot.at}: there "
+                "is nothing to hold out",
+                remedy=f"choose an earlier {option('after')}",
+            )
+        return cls(known, whole, pairs, pairs)
+
+    @classmethod
+    def by_last_item(cls, snapshot: Snapshot) -> HeldOutSplit:
+        """The last item of each profile is held out from the rest of it; who has no other item is left out."""
+        whole = LastItems.of(snapshot)
+        pairs = whole.restrict(snapshot.sizes() > 1)
+        if not pairs.shares().any():
+            raise EmptyError(
+                f"no user has more than one item at {snapshot.at}: without the last nothing is left to recommend "
+                "from",
+                remedy=f"choose a later date, or leave out {option('leave_last_out')}",
+            )
+        return cls(snapshot.without(find_last_entries(snapshot)[1]), whole, pairs, pairs)
+
+    def with_min_items(self, min_items: int) -> HeldOutSplit:
+        """The same without the users who have fewer items to hold out from; `known` stays as it is."""
+        return replace(self, pairs=self.pairs.with_min_items(min_items))
+
+    @property
+    def is_from_profiles(self) -> bool:
+        """Whether what is held out is still in `known`, and is taken out of it."""
+        return self.profiled is self.known
+
+    @property
+    def without_profile(self) -> Share:
+        """Who has something that could be held out, but nothing else to recommend from."""
+        out = (self.whole.sizes() > 0) & (self.profiled.sizes() == 0)
+        return self.whole.share_of(out)
+
+    @property
+    def below_min_items(self) -> Share:
+        """Who has a profile, but fewer items than `min_items`."""
+        if self.pairs is self.profiled:
+            return Share()
+        out = (self.profiled.sizes() > 0) & (self.pairs.sizes() == 0)
+        return self.profiled.share_of(out)
