@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tests.dense import Floats, random_profiles
-from unskew.arrays.margin_sweep import MarginSweep
 from unskew.arrays.profiles import Profiles
+from unskew.arrays.sweep import MarginSweep
 from unskew.solve.joint_scaling import JointProblem
 
 Groups = npt.NDArray[np.int32]

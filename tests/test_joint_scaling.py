@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tests.dense import random_profiles
 from tests.margins import fit_in_turn, least_mean_divergence, pair_mass, random_problem
 from tests.test_scaling import problem_of
-from unskew.arrays.margin_sweep import MarginSweep
-from unskew.arrays.sweep import Sweep
+from unskew.arrays.sweep import MarginSweep, Sweep
 from unskew.solve.joint_scaling import JointProblem, scale_jointly
 from unskew.solve.scaling import scale
 

@@ -14,18 +14,24 @@ import pytest
 
 from tests import reproducing as made
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
-from unskew.reproduction.figure import Figure, save_figure
-from unskew.reproduction.loop_figure import draw_loop
-from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
-from unskew.reproduction.paper_sentences import score_sentence
-from unskew.reproduction.phrases import (
+from unskew.reproduction.figure import (
+    Figure,
     describe_change,
     describe_changes,
     format_change,
     format_number,
     format_percent,
+    save_figure,
+    weighting_strokes,
 )
-from unskew.reproduction.weighting_strokes import weighting_strokes
+from unskew.reproduction.loop_figure import draw_loop
+from unskew.reproduction.paper_figures import (
+    draw_items,
+    draw_score,
+    draw_sizes,
+    draw_weighted_score,
+    score_sentence,
+)
 from unskew.table_files import read_parquet
 from unskew.text import enumerate_words
 

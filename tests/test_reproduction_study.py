@@ -14,7 +14,7 @@ import unskew as us
 from unskew.errors import InputError
 from unskew.reproduction.claims import Changes, judge_claims
 from unskew.reproduction.experiment import Reproduction, reproduce
-from unskew.reproduction.paper_tables import items_table, weighted_table
+from unskew.reproduction.paper_figures import items_table, weighted_table
 from unskew.reproduction.study import Study
 from unskew.worlds.world import World
 

@@ -1,8 +1,4 @@
-"""Work cut into blocks and run on threads.
-
-The cut depends on the data alone and results come back in the order of the blocks, so that whatever is added up
-from them is the same to the last bit for any number of threads.
-"""
+"""How a pass is cut into blocks for threads, and reading ahead of them."""
 
 from __future__ import annotations
 
@@ -77,3 +73,8 @@ def over_items(n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
 def _even(n: int) -> Codes:
     """Where to cut n items: parts of about 16 000, at most 16."""
     return np.linspace(0, n, max(1, min(16, n // 16_384)) + 1).astype(np.int64)
+
+
+"""How many entries ahead a loop asks: further than a processor looks by itself."""
+
+"""From so many on, weights and sums leave the cache of a core, and asking ahead is worth what it costs."""

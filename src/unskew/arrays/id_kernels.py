@@ -6,7 +6,7 @@ half a hash and the code plus one, so that most ids that differ are told apart w
 
 The work is cut into short loops, one over hashes, one over slots, one over bytes, since each waits for memory at
 places that are not known before: a short loop waits for many of them at once, and asks for what it needs some rows
-ahead (`unskew.arrays.prefetch`).
+ahead (`unskew.arrays.blocks`).
 """
 # mypy: disallow-untyped-defs=False
 

@@ -144,3 +144,110 @@ def extrapolate(lo, hi, theta, f, gamma, dg, out):
         longest = max(longest, abs(out[i]))
         out[i] += theta[i]
     return longest
+
+
+@compiled
+def add_margins(lo, hi, start, stop, a, log_b, groups, theta, score, pairs, sums):
+    """Fill ``pairs[e] = a_u pi_ui`` of the users ``lo <= u < hi`` and add it to `sums` at each group of the entry.
+
+    ``groups[e]`` has the groups of an entry, one of each margin; its log-weight is the sum of their `theta`.
+    Each row is shifted by its own maximum, since log-weights of two margins may be far out and all but cancel.
+    Returns the sum over users of ``a_u max_e sum_k score[groups[e, k]]``, 0 without `score`.
+    """
+    sums[:] = 0.0
+    margins = groups.shape[1]
+    highest_scores = 0.0
+    for u in range(lo, hi):
+        first = start[u]
+        last = stop[u]
+        if first == last:
+            continue
+        shift = -np.inf
+        best = -np.inf
+        for e in range(first, last):
+            x = 0.0 if log_b is None else log_b[e]
+            value = 0.0
+            for k in range(margins):
+                x += theta[groups[e, k]]
+                if score is not None:
+                    value += score[groups[e, k]]
+            pairs[e] = x
+            shift = max(shift, x)
+            best = max(best, value)
+        total = 0.0
+        for e in range(first, last):
+            pairs[e] = np.exp(pairs[e] - shift)
+            total += pairs[e]
+        share = (1.0 if a is None else a[u]) / total
+        for e in range(first, last):
+            pairs[e] *= share
+            for k in range(margins):
+                sums[groups[e, k]] += pairs[e]
+        if score is not None:
+            highest_scores += (1.0 if a is None else a[u]) * best
+    return highest_scores
+
+
+@compiled
+def rank_in_lists(lists, held, start, item, n_items, free, ranks, fault):
+    """The place (from 1) of each held-out item in its list, 0 if it is not there.
+
+    Checks the lists on the way: the first wrong one is written to `fault` as (kind, row, item); kind 1 is a
+    code that does not exist, 2 a repeat, 3 an item of the profile (allowed if `free`). After a -1 nothing counts.
+    """
+    seen = np.full(n_items, -1, dtype=np.int64)
+    for r in range(lists.shape[0]):
+        ranks[r] = 0
+        if not free:
+            for e in range(start[r], start[r + 1]):
+                seen[item[e]] = 2 * r
+        for k in range(lists.shape[1]):
+            i = lists[r, k]
+            if i == -1:
+                break
+            kind = 0
+            if i < 0 or i >= n_items:
+                kind = 1
+            elif seen[i] == 2 * r + 1:
+                kind = 2
+            elif seen[i] == 2 * r:
+                kind = 3
+            if kind > 0:
+                fault[0] = kind
+                fault[1] = r
+                fault[2] = i
+                return
+            seen[i] = 2 * r + 1
+            if i == held[r]:
+                ranks[r] = k + 1
+
+
+@compiled
+def add_drawn_rows(users, wanted, uniform, rows, a, b, scratch, sums):
+    """Add the item mix of some users to `sums`, each with as many of its items as `wanted`, drawn at random.
+
+    `uniform` has a random number in [0, 1) for each item that is drawn; a user of whom all items are wanted needs
+    none of them. `scratch` has room for the largest profile. Returns the sum of P(u).
+    """
+    mass = 0.0
+    used = 0
+    for k in range(len(users)):
+        u = users[k]
+        first = np.int64(rows.start[u])
+        size = np.int64(rows.stop[u]) - first
+        count = wanted[k]
+        for e in range(size):
+            scratch[e] = first + e
+        total = 0.0
+        for e in range(count):
+            if count < size:
+                other = min(e + int(uniform[used] * (size - e)), size - 1)
+                scratch[e], scratch[other] = scratch[other], scratch[e]
+                used += 1
+            total += 1.0 if b is None else b[scratch[e]]
+        share = 1.0 if a is None else a[u]
+        mass += share
+        for e in range(count):
+            entry = scratch[e]
+            sums[rows.item[entry]] += share / total * (1.0 if b is None else b[entry])
+    return mass

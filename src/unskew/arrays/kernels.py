@@ -77,7 +77,7 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels,
     none, `shifted` is left as it was. With `ratio` the share of a row is multiplied by ``v_u = sum_i ratio_i
     pi_ui`` (the gradient of D). With `level` (a small integer per item), P(u) is added to `levels` at the
     highest level in the row. With `ahead`, what an item needs is asked for so many entries before it comes (see
-    `unskew.arrays.prefetch`), which changes no result.
+    `unskew.arrays.blocks`), which changes no result.
     """
     start, stop, item = rows.start, rows.stop, rows.item
     sums[:] = 0.0

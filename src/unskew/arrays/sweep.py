@@ -1,16 +1,11 @@
-"""One pass over the profiles: the kernels run on threads over a fixed cut into blocks.
-
-Each block has its own sums, and the sums are added in the order of the blocks; so the result is the same to
-the last bit for any number of threads. The block sums are allocated only once for a `Sweep`. Where the sizes
-of rows are in no order, the second pass makes a copy of the profiles (`unskew.arrays.marked_rows`), with which it
-and all later ones take less time.
-"""
+"""Passes over profiles, block by block: weights of items, and of margins."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_blocks, over_items
@@ -156,3 +151,58 @@ def count_kept(profiles: Profiles, keep: Mask) -> Codes:
         profiles.edges(), len(profiles.item), lambda k, lo, hi: kernels.count_kept(lo, hi, rows, keep, out)
     )
     return out
+
+
+Groups = npt.NDArray[np.int32]
+"""The groups of each entry, one column a margin; those of all margins are numbered one after the other."""
+
+
+@dataclass
+class MarginSweep:
+    """Passes over profiles whose entries have groups, with their buffers and their count.
+
+    Attributes
+    ----------
+    profiles
+        The rows; every entry belongs to one, and none has weight 0.
+    groups
+        Of each entry.
+    size
+        How many groups there are, of all margins together.
+    pairs
+        ``P(u) P(i|u,w)`` of each entry after the last pass.
+    """
+
+    profiles: Profiles
+    groups: Groups
+    size: int
+    count: int = 0
+    pairs: Floats = field(init=False, repr=False)
+    _log_b: Floats | None = field(init=False, repr=False)
+    _sums: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        p = self.profiles
+        self.pairs = np.zeros(len(p.item))
+        self._log_b = None if p.b is None else np.log(p.b)
+        self._sums = np.empty((len(p.edges()) - 1, self.size))
+
+    def marginals(self, theta: Floats, score: Floats | None = None) -> tuple[Floats, float]:
+        """The weighted marginals of all margins, one after the other, for log-weights of their groups. One pass.
+
+        With `score`, also ``sum_u P(u) max_e sum_k score`` of the groups k of e, over the entries e of u.
+        """
+        p, shares = self.profiles, self.profiles.shares()
+        self.count += 1
+
+        def block(k: int, lo: int, hi: int) -> float:
+            highest: float = item_kernels.add_margins(
+                lo, hi, p.start, p.stop, shares, self._log_b, self.groups, theta, score, self.pairs, self._sums[k]
+            )
+            return highest
+
+        highest = over_blocks(p.edges(), len(p.item), block)
+        q = np.zeros(self.size)
+        for sums in self._sums:
+            q += sums
+        return q, float(sum(highest))

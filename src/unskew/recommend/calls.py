@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.arrays import list_kernels
+from unskew.arrays import item_kernels
 from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Profiles, Rows
 from unskew.arrays.types import Codes, Items, Mask
@@ -138,7 +138,7 @@ def lists_for(
     lists = require_whole_numbers(model, "recommend", given, (len(batch), depth))
     ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
     free = traits_of(model).may_recommend_profile
-    list_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
+    item_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
         raise _fault_error(model, snapshot.log, batch, fault)
     return lists, ranks

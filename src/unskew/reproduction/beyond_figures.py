@@ -1,12 +1,18 @@
-"""Figures 7 and 8, beyond the paper: what weights cost, and algorithms that are not constant."""
+"""Figures beyond the paper: for each its table, its chart and what it says."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import pyarrow as pa
 
+from unskew.data.log import Log
 from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
 from unskew.drawing.theme import (
     BLUE,
@@ -28,10 +34,246 @@ from unskew.drawing.theme import (
     shape_by,
     wrap_lines,
 )
-from unskew.reproduction.beyond_sentences import algorithms_sentence, cost_sentence
-from unskew.reproduction.figure import Figure
-from unskew.reproduction.phrases import METHOD_NAMES, format_number
-from unskew.reproduction.weighting_strokes import RAW_COLOUR
+from unskew.errors import ConvergenceWarning, UnskewWarning
+from unskew.evaluation.evaluate_one import rank_held_out
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.progress import progress
+from unskew.reproduction.figure import (
+    METHOD_NAMES,
+    RAW_COLOUR,
+    Figure,
+    describe_change,
+    format_number,
+    format_percent,
+)
+from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
+from unskew.text import enumerate_words
+from unskew.views.organic import organic
+from unskew.weights.fit_weights import fit_weights
+from unskew.weights.item_weights import ItemWeights
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import Loop, Recipe
+from unskew.worlds.simulation import simulate
+
+COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
+"""The two questions that a score can answer; each has a truth of its own."""
+
+METRICS = ("hit@5", "mrr@10")
+
+ALGORITHMS = {
+    "popular": "popular",
+    "knn": "knn?neighbours=200&similarity=cooccurrence",
+    "als": "als?factors=32&iterations=10",
+}
+"""The specs of what is scored, by their names in figures."""
+
+LISTS = Loop(tuple(f"list:{letter}" for letter in "abcde"), incumbent="list:e")
+"""A race of fixed lists, the weakest in production at first."""
+
+_RACERS = {
+    "popular": "popular",
+    "knn, co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
+    "knn, Jaccard": "knn?similarity=jaccard",
+    "fixed list": "list:a",
+}
+RACE = Loop(
+    tuple(_RACERS.values()),
+    incumbent=_RACERS["knn, Jaccard"],
+    campaign=replace(LISTS.campaign, acceptance=0.12),
+)
+"""A race of algorithms, the weakest in production at first."""
+
+_REPEATS = 3  # of a fit that is timed; the quickest counts
+
+
+def cost_table(study: Study) -> pa.Table:
+    """Figure 7: what fitting p weights costs on the last day, and what it reaches; all items at once beside it."""
+    before, now = study.log.at(FIRST), study.log.at(LAST)
+    rows = []
+    for method in ("descent", "lbfgs"):
+        for p in study.tops:
+            progress().note(f"{p} weights by {method}")
+            rows.append(_measure_fit(now, before, str(p), p, method))
+    rows.append(_measure_fit(now, before, "all items", None, "scaling"))
+    return pa.Table.from_pylist(rows)
+
+
+def _measure_fit(now: Any, before: Any, label: str, p: int | None, method: str) -> dict[str, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is what is shown
+        fits = [fit_weights(now, before, top=p, method=method) for _ in range(_REPEATS)]
+    one = fits[0]
+    return {
+        "p": one.report.fitted,
+        "method": method,
+        "items": label,
+        "passes": one.report.passes,
+        "seconds": min(fit.report.seconds for fit in fits),
+        "divergence": one.divergence,
+        "bound": one.bound,
+        "least_bound": one.report.bound_least if p is None else None,
+        "status": one.status,
+    }
+
+
+def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
+    """Figure 8: algorithms that are not constant, raw and repaired, beside the truths of the two questions.
+
+    A model is always fitted on the view that it is scored on.
+    """
+    views = {"all": study.log, "organic": organic(study.log), "truth": study.world.truth}
+    weights = {name: fit_weights(log.at(LAST), log.at(FIRST)) for name, log in views.items()}
+    rows: list[dict[str, Any]] = []
+    for name, spec in ALGORITHMS.items():
+        if name == "als" and find_spec("implicit") is None:
+            warnings.warn("als is skipped; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
+            continue
+        ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
+        for metric in METRICS:
+            for question, estimate, view, weighted in (
+                (COMPARABLE, "raw", "all", False),
+                (COMPARABLE, "item weights", "all", True),
+                (COMPARABLE, "organic view + item weights", "organic", True),
+                (COMPARABLE, "truth", "truth", True),
+                (FREE, "raw", "all", False),
+                (FREE, "organic view", "organic", False),
+                (FREE, "truth", "truth", False),
+            ):
+                score = ranks[view].score(metric, weights[view] if weighted else None)
+                rows.append(
+                    {
+                        "recommender": name,
+                        "metric": metric,
+                        "question": question,
+                        "estimate": estimate,
+                        "value": score.value,
+                        "low": score.low,
+                        "high": score.high,
+                    }
+                )
+    return pa.Table.from_pylist(rows)
+
+
+def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
+    return rank_held_out(spec, log.at(LAST), metric=METRICS, weights=[None, weights], sample=DRAWS, seed=seed)
+
+
+def loop_table(race: Loop, users: int, items: int, seed: int, choices: tuple[str, ...]) -> pa.Table:
+    """Figures 9 and 10: the same race, run once for each score that may decide."""
+    names = {spec: name for name, spec in _RACERS.items()} if race is RACE else {}
+    rows = []
+    for chosen_by in choices:
+        recipe: Recipe = replace(
+            WORLDS["closed-loop"], users=users, items=items, loop=replace(race, chosen_by=chosen_by)
+        )
+        rounds = simulate(recipe, seed=seed).rounds
+        assert rounds is not None  # a closed loop has them
+        rows += [
+            {
+                "chosen_by": f"{chosen_by} score",
+                "round": row["round"],
+                "at": row["at"],
+                "candidate": names.get(row["candidate"], row["candidate"].replace("list:", "list ")),
+                "weighting": row["score_of"],
+                "score": row["score"],
+                "rank": row["rank"],
+                "in_production": row["chosen"],
+                "truth": row["truth"],
+            }
+            for row in rounds.to_pylist()
+        ]
+    return pa.Table.from_pylist(rows)
+
+
+def cost_sentence(rows: list[dict[str, Any]]) -> str:
+    """What p weights cost and reach, and what all items at once do."""
+    parts = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["p"])
+        first, last, name = own[0], own[-1], METHOD_NAMES.get(method, method)
+        if len(own) > 1:
+            start, end = _cost_numbers(first), _cost_numbers(last)
+            parts.append(
+                f"from p = {first['items']} to {last['items']}, {name} goes from {first['passes']} to "
+                f"{last['passes']} passes ({start['seconds']} to {end['seconds']} s) and brings D from "
+                f"{start['divergence']} to {end['divergence']} nats and the bound from {start['points']} to "
+                f"{end['points']} score points"
+            )
+        else:
+            least = last.get("least_bound")
+            known = "" if least is None else f", where no weighting can go below {format_number(100 * least)}"
+            end = _cost_numbers(last)
+            parts.append(
+                f"{name} with weights on {last['items']} takes {last['passes']} passes ({end['seconds']} s) to "
+                f"D = {end['divergence']} nats and a bound of {end['points']} points{known}"
+            )
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
+    """What a fit costs and reaches, with the digits that count."""
+    numbers = {"seconds": row["seconds"], "divergence": row["divergence"], "points": 100 * row["bound"]}
+    return {name: format_number(number) for name, number in numbers.items()}
+
+
+def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
+    """How far each estimate is from the truth of each question, over algorithms and metrics."""
+    truth = {_truth_key(row): row["value"] for row in rows if row["estimate"] == "truth"}
+    parts = []
+    for question in dict.fromkeys(row["question"] for row in rows):
+        own = [row for row in rows if row["question"] == question and row["estimate"] != "truth"]
+        errors = []
+        for estimate in dict.fromkeys(row["estimate"] for row in own):
+            these = [row for row in own if row["estimate"] == estimate and truth[_truth_key(row)] > 0]
+            off = [abs(row["value"] / truth[_truth_key(row)] - 1) for row in these]
+            errors += [f"{estimate} by {_describe_range(off)}"] if off else []
+        parts.append(f"{question}: {enumerate_words(errors)}")
+    text = "; ".join(parts)
+    return f"How far the estimates are from the truth, as a part of it. {text[:1].upper()}{text[1:]}."
+
+
+def loop_sentence(rows: list[dict[str, Any]]) -> str:
+    """Who is in production in the end, and what the truth says about that."""
+    return " ".join(
+        _describe_loop(chosen_by, [row for row in rows if row["chosen_by"] == chosen_by])
+        for chosen_by in dict.fromkeys(row["chosen_by"] for row in rows)
+    )
+
+
+def _describe_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
+    last = max(row["round"] for row in rows)
+    shown = {row["round"]: row["candidate"] for row in rows if row["in_production"]}
+    winner = shown[max(shown)]
+    since = next(r for r in sorted(shown) if all(shown[k] == winner for k in shown if k >= r))
+    own = {row["round"]: row for row in rows if row["candidate"] == winner}
+    now = {row["candidate"]: row for row in rows if row["round"] == last}
+    better = sum(row["truth"] > now[winner]["truth"] for row in now.values())
+    place = "the best" if better == 0 else f"number {better + 1}"
+    swaps = sum(shown[a] != shown[b] for a, b in pairwise(sorted(shown)))
+    start = "throughout" if since == min(shown) else f"from round {since} on, after {_count_swaps(swaps)}"
+    first = min(own)
+    before = own[first]["score"]
+    became = describe_change(own[last]["score"] / before - 1) if before > 0 else "went up from nothing"
+    return (
+        f"Chosen by the {chosen_by}, {winner} is in production {start}; since round {first} its score "
+        f"{became}, to {format_percent(own[last]['score'])} where the truth is "
+        f"{format_percent(now[winner]['truth'])}, and in truth it is {place} of {len(now)}."
+    )
+
+
+def _count_swaps(number: int) -> str:
+    return "one change" if number == 1 else f"{number} changes"
+
+
+def _truth_key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["recommender"], row["metric"], row["question"]
+
+
+def _describe_range(shares: Sequence[float]) -> str:
+    low, high = format_percent(min(shares), 0), format_percent(max(shares), 0)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"
+
 
 MAIN = "scaling"
 METHODS = {

@@ -10,9 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.data.slice import Snapshot
-from unskew.reproduction.phrases import format_change, format_percent
+from unskew.reproduction.figure import format_change, format_percent, weighting_name
 from unskew.reproduction.study import FIRST, LAST, TOL, Study
-from unskew.reproduction.weighting_strokes import weighting_name
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 

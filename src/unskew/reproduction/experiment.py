@@ -18,15 +18,29 @@ from unskew.errors import FileError
 from unskew.files import replace_file
 from unskew.folders import check_folder_writable, replace_folder
 from unskew.progress import progress
-from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
-from unskew.reproduction.beyond_tables import LISTS, RACE, algorithms_table, cost_table, loop_table
+from unskew.reproduction.beyond_figures import (
+    LISTS,
+    RACE,
+    algorithms_table,
+    cost_table,
+    draw_algorithms,
+    draw_cost,
+    loop_table,
+)
 from unskew.reproduction.claims import RULE, Changes, Claim, collect_changes, judge_claims
 from unskew.reproduction.figure import Figure, save_figure
 from unskew.reproduction.loop_figure import draw_loop
-from unskew.reproduction.page_text import write_about, write_lead
-from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
-from unskew.reproduction.paper_tables import items_table, raw_table, sizes_table, weighted_table
-from unskew.reproduction.reproduction_page import write_reproduction_page
+from unskew.reproduction.paper_figures import (
+    draw_items,
+    draw_score,
+    draw_sizes,
+    draw_weighted_score,
+    items_table,
+    raw_table,
+    sizes_table,
+    weighted_table,
+)
+from unskew.reproduction.reproduction_page import write_about, write_lead, write_reproduction_page
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.table_files import write_parquet
 from unskew.worlds.recipe import Recipe

@@ -25,9 +25,8 @@ from unskew.drawing.theme import (
     percent_digits,
     wrap_lines,
 )
-from unskew.reproduction.beyond_sentences import loop_sentence
-from unskew.reproduction.figure import Figure
-from unskew.reproduction.weighting_strokes import RAW_COLOUR, WEIGHTED_COLOUR
+from unskew.reproduction.beyond_figures import loop_sentence
+from unskew.reproduction.figure import RAW_COLOUR, WEIGHTED_COLOUR, Figure
 
 STROKES = [
     Stroke(BLUE),

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unskew.arrays.margin_sweep import MarginSweep
+from unskew.arrays.sweep import MarginSweep
 from unskew.arrays.types import Floats
 from unskew.progress import progress
 from unskew.solve.fit import Point

@@ -105,8 +105,8 @@ def _cut_days(axis: TimeAxis, low: float, high: float, number: int) -> list[int 
 
 _RECENT = 20  # quiet cells that say what is usual
 _RATES = 10  # of these, for how much is taken
-_TAKES_BURSTS = 500  # in the quiet cells, at least; else earlier ones count too
-_FEWEST_BURSTS = 5  # quiet cells before anything can be said
+_LEAST_QUIET = 500  # in the quiet cells, at least; else earlier ones count too
+_FEWEST_QUIET = 5  # quiet cells before anything can be said
 _STRONG, _RISE = (
     4.0,
     1.25,
@@ -258,9 +258,9 @@ class _Scan:
         """The last quiet cells before one, or none if too little was taken in them."""
         before = np.flatnonzero(~self.inside[:cell])[::-1]
         takes = np.cumsum(self.takes.sum(axis=0)[before])
-        if len(before) < _FEWEST_BURSTS or takes[-1] < _TAKES_BURSTS:
+        if len(before) < _FEWEST_QUIET or takes[-1] < _LEAST_QUIET:
             return []
-        enough = int(np.searchsorted(takes, _TAKES_BURSTS)) + 1
+        enough = int(np.searchsorted(takes, _LEAST_QUIET)) + 1
         chosen: list[int] = before[: max(_RECENT, enough)].tolist()
         return chosen
 
@@ -269,7 +269,7 @@ class _Scan:
         self.moved[cell], self.error[cell] = moved, error
         self.usual_rate[cell] = np.median(self.rate[quiet[:_RATES]])
         known = np.flatnonzero(~self.inside[:cell] & np.isfinite(self.moved[:cell]))[-_RECENT:]
-        if len(known) < _FEWEST_BURSTS or not math.isfinite(moved):
+        if len(known) < _FEWEST_QUIET or not math.isfinite(moved):
             return
         self.begun = cell if self.begun is None else self.begun
         usual = float(np.median(self.moved[known]))

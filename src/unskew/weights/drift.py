@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays import distances
-from unskew.arrays.drawing_kernels import add_drawn_rows
+from unskew.arrays.item_kernels import add_drawn_rows
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats
 from unskew.data.policy import Share

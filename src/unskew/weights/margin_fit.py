@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays import distances
-from unskew.arrays.margin_sweep import MarginSweep
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.rows import all_entries, users_of
-from unskew.arrays.sweep import Sweep
+from unskew.arrays.sweep import MarginSweep, Sweep
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
 from unskew.errors import PolicyError, option
