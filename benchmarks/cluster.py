@@ -33,8 +33,8 @@ from benchmarks.frame.cluster_runs import ClusterRun, Step, keep_run, render_run
 from benchmarks.frame.machine import Made, describe
 from benchmarks.speed.reading_job import REFERENCE
 from benchmarks.speed.text_logs import text_log
-from unskew.engines.block_table import BlockTable
-from unskew.engines.spark_session import start_session
+from unskew.engines.spark.blocks import BlockTable
+from unskew.engines.spark.jobs import start_session
 from unskew.text import thousands
 
 EVENTS = 10_000_000

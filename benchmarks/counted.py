@@ -24,7 +24,7 @@ import unskew as us
 from benchmarks.worlds import Case, case, quick_world
 from unskew.arrays.folding import Rows
 from unskew.arrays.sweep import Sweep
-from unskew.engines.block_sweep import SparseSums
+from unskew.engines.spark.population import SparseSums
 from unskew.reading.coded_rows import FileStorage
 from unskew.solve.scaling import scale
 

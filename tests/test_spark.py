@@ -26,13 +26,12 @@ from pyspark.sql import DataFrameReader, SparkSession
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
-from unskew.engines import spark_jobs
-from unskew.engines.block_table import BlockTable, release_unused
-from unskew.engines.spark_jobs import create_table
-from unskew.engines.spark_log import SparkLog
-from unskew.engines.spark_session import start_session
-from unskew.reading.spark_files import open_parquet
-from unskew.reading.spark_layout import Layout
+from unskew.engines.spark import jobs
+from unskew.engines.spark.blocks import BlockTable, release_unused
+from unskew.engines.spark.jobs import create_table, start_session
+from unskew.engines.spark.layout import Layout
+from unskew.engines.spark.log import SparkLog
+from unskew.engines.spark.tables import open_parquet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -412,7 +411,7 @@ def test_a_sample_has_the_same_pairs_and_profiles_and_scores_any_recommender(now
 
 
 def test_a_model_is_fitted_to_a_sample_of_the_users_and_says_so(now: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unskew.evaluation.spark_evaluation.FIT_USERS", 20)
+    monkeypatch.setattr("unskew.engines.spark.evaluation.FIT_USERS", 20)
     with pytest.warns(us.UnskewWarning, match=r"knn.* was fitted to a sample of \d+ of \d+ users"):
         us.evaluate("knn", now, sample=10)
     with pytest.raises(us.EngineError, match=r"learns from profiles.*with sample"):
@@ -630,7 +629,7 @@ def test_a_finer_cut_changes_no_more_than_the_last_digits_and_more_partitions_no
         return lay_out(layout, folded, *others)
 
     monkeypatch.setattr(Layout, "lay_out", count_and_lay_out)
-    monkeypatch.setattr("unskew.reading.spark_layout.EVENTS_A_PARTITION", 1000)
+    monkeypatch.setattr("unskew.engines.spark.layout.EVENTS_A_PARTITION", 1000)
     table = table_of(7, 3000)
     session.conf.set("spark.unskew.blocks", "4")
     try:
@@ -774,8 +773,8 @@ def test_a_command_without_workers_ends_in_one_line_within_its_patience(
         idle.add_worker()
     session = start_session(idle.url, CONF)
     if job is not None:
-        spark_jobs.run_job(session, "waiting for a worker", session.range(1).count)
-    monkeypatch.setattr(spark_jobs, "PATIENCE", 1.0)
+        jobs.run_job(session, "waiting for a worker", session.range(1).count)
+    monkeypatch.setattr(jobs, "PATIENCE", 1.0)
     watchdog, begin = threading.Timer(20, session.stop), list[float]()  # it ends what would wait for ever
     read, run = DataFrameReader.parquet, BlockTable.map
 
@@ -802,7 +801,7 @@ def test_a_command_without_workers_ends_in_one_line_within_its_patience(
     with pytest.raises(SystemExit) as ended:
         main([command[0], *log, "--at", str(NOW), *command[1:]])
     watchdog.cancel()
-    assert time.monotonic() - begin[0] < spark_jobs.PATIENCE + MARGIN
+    assert time.monotonic() - begin[0] < jobs.PATIENCE + MARGIN
     assert ended.value.code == 2
     output = capsys.readouterr()
     assert output.out == ""

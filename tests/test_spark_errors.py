@@ -18,10 +18,9 @@ from click.testing import CliRunner, Result
 import unskew as us
 from tests.spark_cluster import free_port
 from unskew.cli import main
-from unskew.engines import spark_jobs, spark_session
-from unskew.evaluation.spark_evaluation import SparkVerdictPlan
-from unskew.reading import spark_files
-from unskew.reading.spark_files import open_parquet
+from unskew.engines.spark import jobs, tables
+from unskew.engines.spark.evaluation import SparkVerdictPlan
+from unskew.engines.spark.tables import open_parquet
 
 LOG: dict[str, Any] = {"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 2, 3]}
 WITHOUT = """
@@ -94,7 +93,7 @@ def test_what_does_not_work_there_is_refused_before_spark_is_started(
     def refuse(*_: object) -> None:
         raise AssertionError("Spark was started")
 
-    monkeypatch.setattr(spark_session, "start_session", refuse)
+    monkeypatch.setattr(jobs, "start_session", refuse)
     assert_one_line(drift(log, "--engine", "spark", "--detect"), "--detect does not work on Spark")
     excess = ["excess", log, "--production", "popular", "--campaign", "1:2", "--engine", "spark"]
     assert_one_line(CliRunner().invoke(main, excess), "'unskew excess' does not work on Spark")
@@ -150,29 +149,29 @@ class _Executors(list[str]):
 def test_workers_that_never_came_are_told_apart_from_workers_that_are_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(spark_jobs, "_LOOK", 0.01)
+    monkeypatch.setattr(jobs, "_LOOK", 0.01)
     session: Any = _Waiting("one")
     with pytest.raises(us.EngineError) as never:
-        spark_jobs._wait(session, Future(), 0.05, "reading")
+        jobs._wait(session, Future(), 0.05, "reading")
     assert "the Spark cluster at yarn has given no worker in 0.05 seconds: has its queue room" in str(never.value)
     assert "spark.unskew.patience=600" in str(never.value)
     done = Future[int]()
     done.set_result(3)
-    assert spark_jobs._wait(session, done, 0.05, "reading") == 3
+    assert jobs._wait(session, done, 0.05, "reading") == 3
     with pytest.raises(us.EngineError, match="at yarn has no worker any more: start workers"):
-        spark_jobs._wait(session, Future(), 0.05, "a pass")
+        jobs._wait(session, Future(), 0.05, "a pass")
 
 
 def test_settings_of_the_user_and_of_the_site_come_before_ours(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
-    alone = spark_session.choose_settings("yarn", {})
+    alone = jobs.choose_settings("yarn", {})
     assert alone["spark.executor.memory"] == "1g"
     (tmp_path / "spark-defaults.conf").write_text(
         "# spark.driver.memory 2g\n spark.executor.memory   16g\nspark.sql.shuffle.partitions=2000\n\n"
     )
-    found = spark_session.choose_settings("yarn", {"spark.sql.shuffle.partitions": "5000"})
+    found = jobs.choose_settings("yarn", {"spark.sql.shuffle.partitions": "5000"})
     assert found == {
         **{key: value for key, value in alone.items() if key != "spark.executor.memory"},
         "spark.sql.shuffle.partitions": "5000",
@@ -181,12 +180,12 @@ def test_settings_of_the_user_and_of_the_site_come_before_ours(
 
 def test_a_reason_is_found_in_what_spark_says() -> None:
     said = "An exception was thrown\n  File x\nValueError: no such thing\nOther text\n\tat org.apache"
-    assert "no such thing" in str(spark_jobs.explain_failure(RuntimeError(said), "a pass"))
+    assert "no such thing" in str(jobs.explain_failure(RuntimeError(said), "a pass"))
     missing = RuntimeError("...\nModuleNotFoundError: No module named 'unskew'\n...")
-    told = str(spark_jobs.explain_failure(missing, "a pass"))
+    told = str(jobs.explain_failure(missing, "a pass"))
     assert told.startswith("a pass: the Python of the workers has no module 'unskew'")
     assert "\n" not in told
-    lost = str(spark_jobs.explain_failure(ConnectionRefusedError("x"), "a pass"))
+    lost = str(jobs.explain_failure(ConnectionRefusedError("x"), "a pass"))
     assert lost == "a pass: the Spark cluster was lost: start it again, and then this"
 
 
@@ -196,10 +195,10 @@ def test_the_cause_is_the_last_error_that_java_names() -> None:
 \tat org.apache.spark.Some.method(Some.scala:1)
 Caused by: java.lang.RuntimeException: a.parquet is not a Parquet file
 \tat org.apache.parquet.Other.method(Other.java:2)"""
-    told = str(spark_jobs.explain_failure(RuntimeError(said), "reading a.parquet"))
+    told = str(jobs.explain_failure(RuntimeError(said), "reading a.parquet"))
     assert told == "reading a.parquet: Spark failed: RuntimeException: a.parquet is not a Parquet file"
     nanos = RuntimeError("[PARQUET_TYPE_ILLEGAL] Illegal Parquet type: INT64 (TIMESTAMP(NANOS,false)).")
-    assert "nanoseconds, which Spark does not read" in str(spark_jobs.explain_failure(nanos, "reading"))
+    assert "nanoseconds, which Spark does not read" in str(jobs.explain_failure(nanos, "reading"))
 
 
 @pytest.mark.parametrize("text", ["abc", "-1", "1e9", "inf"])
@@ -207,7 +206,7 @@ def test_patience_that_is_no_number_of_seconds(text: str) -> None:
     session: Any = _Waiting("one")
     session.conf = {"spark.unskew.patience": text}
     with pytest.raises(us.EngineError, match=rf"^spark.unskew.patience is '{text}': make it a number of seconds"):
-        spark_jobs.run_job(session, "reading", int)
+        jobs.run_job(session, "reading", int)
 
 
 @pytest.mark.parametrize(
@@ -254,12 +253,12 @@ def test_timestamps_as_spark_writes_them_are_no_nanoseconds(tmp_path: Path) -> N
     ],
 )
 def test_what_folders_tell_has_a_type_by_its_role(texts: list[str], kind: str, expected: list[Any]) -> None:
-    assert spark_files._read_told(texts, "name", kind).to_pylist() == expected
+    assert tables._read_told(texts, "name", kind).to_pylist() == expected
 
 
 def test_times_that_folders_tell_must_be_clear() -> None:
     with pytest.raises(us.EngineError, match=r"whole numbers, decimal numbers or dates, and 'when' is 'May 1'"):
-        spark_files._read_told(["May 1", "May 2"], "when", "")
+        tables._read_told(["May 1", "May 2"], "when", "")
 
 
 def test_files_here_and_on_the_cluster_are_not_read_together(log: str) -> None:

@@ -151,10 +151,10 @@ def _detect(log: Log, output: str | None, names: str | None, as_json: bool) -> d
 
 def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: list[str] | None) -> None:
     from unskew.data.slice import Snapshot
-    from unskew.engines.spark_log import SparkSnapshot
+    from unskew.engines.population import is_at_spark
 
     figures = []
-    if isinstance(before, Snapshot | SparkSnapshot):
+    if isinstance(before, Snapshot) or is_at_spark(before):
         for name, old, new in (
             ("users", before.n_users, now.n_users),
             ("items", before.n_items, now.n_items),

@@ -158,7 +158,7 @@ class KnownOptions:
         """
         if self.exposures is None:
             return None
-        from unskew.engines.spark_log import is_on_spark
+        from unskew.engines.population import is_on_spark
         from unskew.errors import MissingColumnError
         from unskew.reading.exposures import open_exposures
         from unskew.reading.file_options import split_roles

@@ -173,8 +173,8 @@ class LogOptions(LogFiles):
             raise EngineError(f"{command} does not work on Spark", remedy="leave out --engine spark")
 
     def _open_spark(self) -> Any:
-        from unskew.engines.spark_session import start_session
-        from unskew.reading.spark_files import open_parquet
+        from unskew.engines.spark.jobs import start_session
+        from unskew.engines.spark.tables import open_parquet
 
         settings = [text.partition("=") for text in self.spark_conf]
         wrong = next((key for key, equals, _ in settings if not equals), None)

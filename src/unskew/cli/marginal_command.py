@@ -47,7 +47,7 @@ def marginal(
     """
     from unskew.data.held_out import SplitRule
     from unskew.data.slice import Slice
-    from unskew.engines.spark_log import require_local
+    from unskew.engines.population import require_local
 
     rule = SplitRule(after, leave_last_out, min_items)
     source.check_outputs(output)

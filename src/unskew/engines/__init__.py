@@ -5,12 +5,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from unskew.data.slice import Slice
 from unskew.engines.local import LocalPopulation
 from unskew.engines.population import Population
-from unskew.engines.spark_log import SparkSnapshot
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
 
 
 def open_population(part: Slice | SparkSnapshot) -> Population:
     """The users of a slice, or of a snapshot on a cluster, for the engine that can run passes over them."""
-    return part.everyone if isinstance(part, SparkSnapshot) else LocalPopulation(part)
+    return LocalPopulation(part) if isinstance(part, Slice) else part.everyone

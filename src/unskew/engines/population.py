@@ -1,4 +1,5 @@
-"""The users of one date, wherever their profiles are: who is eligible, who is left out, and passes over them.
+"""The users of one date, wherever their profiles are: who is eligible, who is left out, and passes over them; and
+whether something is on a cluster, which is asked without loading Spark.
 
 Whatever is answered here is about all users together (a share, a marginal, a mask over items), so that no array
 over users ever leaves an engine. The local engine is `unskew.engines.local`.
@@ -6,14 +7,18 @@ over users ever leaves an engine. The local engine is `unskew.engines.local`.
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, cast
 
 from unskew.arrays.types import Floats, Mask
 from unskew.data.ids import Ids
 from unskew.data.policy import Policy, Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
+from unskew.errors import EngineError, option
 from unskew.solve.passes import Passes
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkLog, SparkSnapshot
 
 
 class AppliedWeights(Protocol):
@@ -87,3 +92,56 @@ class Population(Protocol):
 
     def collect(self) -> Slice:
         """Their profiles, on this machine."""
+
+
+class LogThere:
+    """A log on a Spark cluster."""
+
+
+class SnapshotThere:
+    """Its profiles at a date."""
+
+
+class FilesThere:
+    """Files for a log on a cluster, not read yet."""
+
+
+def is_on_spark(given: Any) -> TypeGuard[SparkLog]:
+    """Whether a log is on a cluster."""
+    return isinstance(given, LogThere)
+
+
+def is_at_spark(given: Any) -> TypeGuard[SparkSnapshot]:
+    """Whether profiles are on a cluster."""
+    return isinstance(given, SnapshotThere)
+
+
+def refuse_on_spark(**options: Any) -> None:
+    """Refuse options that do not work on a cluster, if they are given."""
+    given = [option(name) for name, value in options.items() if value]
+    if given:
+        raise EngineError(
+            f"{' and '.join(given)} cannot be used on Spark", remedy="read the log on one machine for that"
+        )
+
+
+def require_log_here(log: Any, what: str) -> None:
+    """Refuse a log on a cluster; `what` says what needs it here."""
+    if is_on_spark(log):
+        raise EngineError(f"{what} does not work on Spark", remedy="read the log on one machine for that")
+
+
+def require_local(part: Any, what: Any) -> Slice:
+    """Refuse what needs all profiles on one machine; `what` names it."""
+    if is_at_spark(part):
+        raise EngineError(
+            f"{what} needs all profiles on one machine, and these are on a cluster",
+            remedy="read the log on one machine for that",
+        )
+    return cast(Slice, part)
+
+
+def is_spark_table(source: Any) -> bool:
+    """Whether this is a Spark DataFrame."""
+    kind = type(source)
+    return kind.__name__ == "DataFrame" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]

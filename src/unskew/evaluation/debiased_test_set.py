@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,17 +13,18 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.slice import Snapshot
 from unskew.data.times import Label
 from unskew.data.weighting import Weights
-from unskew.engines.spark_log import SparkSnapshot, is_at_spark
+from unskew.engines.population import is_at_spark
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pair_selection import PairSelection, take_out_of
 from unskew.evaluation.pairs import pairs_of
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
-from unskew.evaluation.spark_evaluation import refuse_protocols, weigh_there
-from unskew.evaluation.spark_sample import SampledSelection
 from unskew.frames import show_as_table, to_native
 from unskew.methods.method import Method
 from unskew.table_files import write_table
 from unskew.views.knowledge import Knowledge
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -113,6 +114,9 @@ def sample_pairs(
 
 def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptions) -> TestSet:
     """The same where the profiles are on a cluster: the same seed draws the same pairs."""
+    from unskew.engines.spark.evaluation import refuse_protocols, weigh_there
+    from unskew.engines.spark.sample import SampledSelection
+
     refuse_protocols(options)
     assert options.sample is not None
     weighting = weigh_there(snapshot.with_min_items(options.min_items), weights)

@@ -14,7 +14,7 @@ from typing import Any, Unpack, overload
 from unskew.data.policy import check_level
 from unskew.data.slice import Snapshot
 from unskew.data.weighting import Weights
-from unskew.engines.spark_log import is_at_spark, require_local
+from unskew.engines.population import is_at_spark, require_local
 from unskew.errors import InputError, function
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.metric import distinct_metrics, is_one_metric
@@ -24,7 +24,6 @@ from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
-from unskew.evaluation.spark_evaluation import score_on_spark
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 from unskew.views.knowledge import Knowledge
 
@@ -157,6 +156,8 @@ def evaluate(
         seed = selection.get("seed", 0)
         snapshot, _ = known.take_dates(snapshot, weights, view=view, candidates=models, test=True, seed=seed)
     if is_at_spark(snapshot):
+        from unskew.engines.spark.evaluation import score_on_spark
+
         there = Results(
             score_on_spark(models, snapshot, [weights], wanted, level, SelectionOptions(**selection)),
             snapshot.log.frames,

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from unskew.checks import require_instance, require_repeats
 from unskew.data.held_out import HeldOutSplit
@@ -21,7 +21,7 @@ from unskew.data.slice import Snapshot
 from unskew.data.time_steps import LAST
 from unskew.data.times import Moment
 from unskew.data.weighting import Weights
-from unskew.engines.spark_log import is_on_spark, refuse_on_spark
+from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, PolicyError, UnskewError, UnskewWarning, option
 from unskew.evaluation.averaged_draws import average_parts, average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
@@ -39,7 +39,6 @@ from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
-from unskew.evaluation.spark_evaluation import ScoredThere, SparkVerdictPlan, report_on_spark
 from unskew.evaluation.work_estimate import WorkEstimate, must_draw
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
@@ -49,6 +48,9 @@ from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.evaluation import ScoredThere
 
 
 class ReportKeywords(FitKeywords, SelectionKeywords, total=False):
@@ -245,6 +247,8 @@ class _Request:
 
     def score_on_spark(self, log: Any) -> tuple[Report, ScoredThere]:
         """The report on a log on a cluster, without verdicts, and the ranks."""
+        from unskew.engines.spark.evaluation import report_on_spark
+
         return report_on_spark(
             log,
             self.models,
@@ -297,7 +301,10 @@ def _add_verdicts(
     if knowledge is not None and report.view_report is not None and report.view_report.is_by_exposure:
         organic = partial(_take_organic, knowledge, plain)
     ranks_there: Any = scored
-    plan = (VerdictPlan if scored is None else SparkVerdictPlan)(
+    plan_class = VerdictPlan
+    if scored is not None:
+        from unskew.engines.spark.evaluation import SparkVerdictPlan as plan_class  # noqa: N813
+    plan = plan_class(
         log=plain,
         models=everything,
         pairs=pairs,

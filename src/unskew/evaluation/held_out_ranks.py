@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from unskew.data.policy import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting, Weights
 from unskew.engines.population import AppliedWeights
-from unskew.engines.spark_log import SparkSnapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
 from unskew.evaluation.held_out import HeldOut
@@ -28,6 +27,9 @@ from unskew.evaluation.pair_sums import PairSums
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.frames import show_as_table, to_native
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
 
 AnyMetric = str | Metric | Callable[..., npt.ArrayLike]
 

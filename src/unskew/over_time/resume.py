@@ -14,7 +14,7 @@ from unskew.data.fingerprint import fingerprint_history
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.times import Label, Moment
-from unskew.engines.spark_log import is_on_spark
+from unskew.engines.population import is_on_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.files import damage_error
 from unskew.over_time.timeline_spec import TimelineSpec

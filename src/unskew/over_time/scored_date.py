@@ -13,9 +13,7 @@ from unskew.arrays.types import Floats
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
-from unskew.engines.population import AppliedWeights
-from unskew.engines.spark import SparkWeighting
-from unskew.engines.spark_log import is_at_spark
+from unskew.engines.population import AppliedWeights, is_at_spark
 from unskew.errors import UnskewWarning
 from unskew.evaluation.estimates import Estimate
 from unskew.evaluation.held_out import HeldOut
@@ -23,7 +21,6 @@ from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.rank_selection import rank_selection
 from unskew.evaluation.selection_options import SelectionOptions
-from unskew.evaluation.spark_evaluation import rank_there
 from unskew.over_time.timeline_table import Starts
 from unskew.recommend.contract import Recommender
 from unskew.weights.alignment import Alignment, Reference
@@ -123,7 +120,9 @@ def score_date(
     options = SelectionOptions(sample=sample, seed=seed)
     there: Any = split.pairs
     if is_at_spark(there):
-        named, on_spark = {str(model): model for model in models}, cast(Sequence[SparkWeighting], weightings)
+        from unskew.engines.spark.evaluation import rank_there
+
+        named, on_spark = {str(model): model for model in models}, cast(Sequence[Any], weightings)
         ranked, notes = rank_there(named, there, on_spark, metrics, options, tell_missing=tell_missing)
         for note in notes:
             warnings.warn(note, UnskewWarning, stacklevel=2)

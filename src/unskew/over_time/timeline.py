@@ -20,7 +20,7 @@ import pyarrow as pa
 from unskew.data.log import Log
 from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.times import Moment
-from unskew.engines.spark_log import is_on_spark, refuse_on_spark
+from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.selection_options import SelectionOptions

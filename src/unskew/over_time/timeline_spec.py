@@ -22,7 +22,7 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.slice import Snapshot
 from unskew.data.time_steps import label_of
 from unskew.data.times import Label, Moment
-from unskew.engines.spark_log import SparkSnapshot, fingerprint_there, is_on_spark, refuse_on_spark
+from unskew.engines.population import is_at_spark, is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
@@ -186,7 +186,7 @@ class TimelineSpec:
         if not is_on_spark(self.log):
             return self.rule.split(snapshot), before
         least = self.rule.min_items
-        before = before.with_min_items(least) if isinstance(before, SparkSnapshot) else before
+        before = before.with_min_items(least) if is_at_spark(before) else before
         return HeldOutSplit.of_profiles(snapshot).with_min_items(least), before
 
     def models_at(self, moment: Moment) -> dict[str, Recommender]:
@@ -248,10 +248,10 @@ class TimelineSpec:
         """Everything that the numbers depend on, ready for JSON; the policy is that at `moment`."""
         policy = self.snapshot(moment).policy
         before = self.reference
-        marginal = before.marginal() if isinstance(before, Snapshot | SparkSnapshot) else before
+        marginal = before.marginal() if isinstance(before, Snapshot) or is_at_spark(before) else before
         marginal = marginal if isinstance(marginal, Marginal) else Marginal.of(marginal)
         return {
-            "log": fingerprint_there(self.log) if is_on_spark(self.log) else fingerprint_log(self.log),
+            "log": self.log.fingerprint() if is_on_spark(self.log) else fingerprint_log(self.log),
             "view": policy.view,
             "p_user": _describe_prior(self.log, policy.p_user, self.p_user),
             "p_item": policy.p_item,
@@ -272,7 +272,7 @@ class TimelineSpec:
     def _reference_at(self) -> Label | None:
         """The reference date, of this log in the one form that it has on a grid."""
         before = self.reference
-        if isinstance(before, Snapshot | SparkSnapshot) and before.log is self.log:
+        if (isinstance(before, Snapshot) or is_at_spark(before)) and before.log is self.log:
             return label_of(self.log.axis, before.tick)
         return getattr(before, "at", None)
 

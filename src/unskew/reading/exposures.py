@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -17,21 +17,15 @@ from unskew.data.columns import Columns
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import Step
-from unskew.engines.spark_log import SparkLog, is_on_spark
+from unskew.engines.population import is_on_spark, is_spark_table
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.reading.reader import choose_alike, choose_columns, find_columns, read_log
 from unskew.reading.sources import names_files
-from unskew.reading.spark_files import open_parquet, require_one_type
-from unskew.reading.spark_layout import lay_out_log
-from unskew.reading.spark_rows import (
-    WHOLE_NUMBERS,
-    SparkRows,
-    count_known,
-    is_spark_table,
-    mark_rows,
-    read_spark_rows,
-)
 from unskew.text import count, percent
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkLog
+    from unskew.engines.spark.tables import SparkRows
 
 
 def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
@@ -108,6 +102,9 @@ def _read_pairs(log: Log, exposures: Any) -> tuple[Codes, Times]:
 
 def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog:
     """The same for a log on a cluster: its rows are marked, and laid out anew."""
+    from unskew.engines.spark.layout import lay_out_log
+    from unskew.engines.spark.tables import SparkRows, count_known, mark_rows
+
     rows: SparkRows = log.rows
     shown = exposures if isinstance(exposures, SparkRows) else _read_there(log, exposures)
     marked = mark_rows(rows, shown, within)
@@ -132,6 +129,8 @@ def open_exposures(
     log: SparkLog, paths: Sequence[str | Path], names: Mapping[str, str], *, drop_nulls: bool = False
 ) -> SparkRows:
     """The rows of Parquet files with exposures; `names` says which of their columns is what, or is empty."""
+    from unskew.engines.spark.tables import open_parquet, require_one_type
+
     files = open_parquet(paths, log.rows.frame.sparkSession)
     frame, source = files.read({role: [name] for role, name in names.items()})
     if names:
@@ -144,6 +143,8 @@ def open_exposures(
 
 def _read_shown(log: SparkLog, frame: Any, names: Columns, source: str, *, drop_nulls: bool = False) -> SparkRows:
     """The rows of a table; whole numbers are times as those of the log."""
+    from unskew.engines.spark.tables import WHOLE_NUMBERS, read_spark_rows
+
     is_whole = frame.schema[names.time].dataType.simpleString() in WHOLE_NUMBERS
     unit = log.axis.unit if log.axis.kind == "epoch" and is_whole else None
     return read_spark_rows(frame, names, time_unit=unit, drop_nulls=drop_nulls, source=source)

@@ -6,13 +6,13 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from unskew.data.columns import Columns
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
-from unskew.engines.spark_log import SparkLog, refuse_on_spark
+from unskew.engines.population import FilesThere, is_spark_table, refuse_on_spark
 from unskew.errors import ColumnError, InputError, ReadingNotice, missing_column, option
 from unskew.progress import progress
 from unskew.reading.column_guesses import find_by_words, find_place, guess_by_content
@@ -21,12 +21,12 @@ from unskew.reading.encoder import encode_log
 from unskew.reading.file_options import FileOptions
 from unskew.reading.limits import reading_limits, refuse_limits_on_spark
 from unskew.reading.sources import Source, open_source
-from unskew.reading.spark_files import SparkFiles, describe_table, require_one_type
-from unskew.reading.spark_layout import lay_out_log
-from unskew.reading.spark_rows import is_spark_table, read_spark_rows
 from unskew.reading.time_formats import TimeReading
 from unskew.reading.typed_rows import TypedRows
 from unskew.text import closest
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkLog
 
 _DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
 
@@ -129,7 +129,7 @@ def read_log(
         for name in labels:
             log.label(name)
         return log
-    if is_spark_table(source) or isinstance(source, SparkFiles):
+    if is_spark_table(source) or isinstance(source, FilesThere):
         refuse_limits_on_spark(memory_limit, temp_dir)
         refuse_on_spark(removed=removed, labels=labels, time_format=time_format, **options.given())
         there: Any = read_spark_log(
@@ -181,6 +181,9 @@ def read_spark_log(
     **how: Any,
 ) -> SparkLog:
     """The log of a Spark table or of files for one, which stays on the cluster."""
+    from unskew.engines.spark.layout import lay_out_log
+    from unskew.engines.spark.tables import SparkFiles, describe_table, read_spark_rows, require_one_type
+
     if isinstance(table, SparkFiles):
         asked = {role: [name] for role, name in given.items()}
         frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})

@@ -12,7 +12,7 @@ from unskew.data.log import Log
 from unskew.data.priors import Recency
 from unskew.data.slice import Slice, Snapshot
 from unskew.data.time_windows import Windows
-from unskew.engines.spark_log import is_at_spark
+from unskew.engines.population import is_at_spark
 from unskew.errors import InputError, PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
 from unskew.views.take_view import take_draws

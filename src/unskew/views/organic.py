@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.engines.spark_log import is_on_spark
+from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, option
 from unskew.views.reporting import describe_view
 

@@ -9,7 +9,7 @@ from typing import Any, cast
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside, read_windows
-from unskew.engines.spark_log import is_on_spark
+from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, UnskewWarning, option
 from unskew.text import count, percent
 from unskew.views.reporting import describe_view

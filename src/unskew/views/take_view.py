@@ -13,7 +13,7 @@ from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
-from unskew.engines.spark_log import is_on_spark, refuse_on_spark
+from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.reading.exposures import Showings, find_showings, mark_exposed
 from unskew.recommend.contract import Recommender, traits_of

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow as pa
 from unskew.arrays import distances
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_instance
+from unskew.data.dated_log import DatedLog
 from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
@@ -25,13 +26,15 @@ from unskew.data.priors import ItemPrior, UserPrior
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
 from unskew.engines import open_population
-from unskew.engines.population import Population
-from unskew.engines.spark_log import SparkLog, SparkSnapshot
+from unskew.engines.population import Population, SnapshotThere, is_at_spark
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
 
-Reference = Slice | SparkSnapshot | Marginal | Mapping[Any, float] | Any
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkLog, SparkSnapshot
+
+Reference = Slice | SnapshotThere | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 
@@ -46,7 +49,7 @@ def resolve_reference(
     """What is compared with: the snapshot at a date, or what was given if that is no date."""
     if is_date(given):
         return log.at(given, p_user=p_user, p_item=p_item)
-    if isinstance(given, Log | SparkLog):
+    if isinstance(given, DatedLog):
         raise InputError(
             "the reference is a whole log", remedy="give a date, or the profiles at one: log.at(date)"
         )
@@ -129,9 +132,9 @@ class Alignment:
     @classmethod
     def of(cls, snapshot: Slice | SparkSnapshot, reference: Reference, options: FitOptions) -> Alignment:
         """Apply the policy at both dates."""
-        if not isinstance(snapshot, SparkSnapshot):
+        if not is_at_spark(snapshot):
             require_instance(Slice, snapshot, "a snapshot", "give the profiles at a date, such as log.at(date)")
-        if isinstance(reference, Slice | SparkSnapshot):
+        if isinstance(reference, Slice) or is_at_spark(reference):
             return cls.of_populations(open_population(snapshot), open_population(reference), options)
         if not (isinstance(reference, Marginal | Mapping) or is_frame(reference)):
             raise InputError(

@@ -17,7 +17,7 @@ from unskew.data.columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow
 from unskew.data.times import Label, TimeAxis
-from unskew.engines.spark_log import require_log_here
+from unskew.engines.population import require_log_here
 from unskew.errors import EmptyError, function
 from unskew.frames import show_as_table, to_native
 

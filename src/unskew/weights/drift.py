@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +16,14 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.policy import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
-from unskew.engines.spark_log import SparkSnapshot
+from unskew.engines.population import is_at_spark
 from unskew.frames import show_as_table, to_native
 from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
 
 _DRAWS = 19  # a distance above all of them comes by chance once in 20 times
 _STREAM = 0xC4A2CE  # of random numbers
@@ -256,7 +259,7 @@ def drift(
     gone = aligned.vanished(aligned.held)
     known = np.where(aligned.held, mix.known, 0.0)
     chance, users = None, None
-    if isinstance(reference, Slice | SparkSnapshot):
+    if isinstance(reference, Slice) or is_at_spark(reference):
         users = reference.n_users
         if isinstance(reference, Slice) and isinstance(snapshot, Slice):
             chance = measure_chance(snapshot, reference)

@@ -6,7 +6,7 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
@@ -16,8 +16,7 @@ from unskew.data.ids import Ids, require_codes_of_mapping
 from unskew.data.policy import Share
 from unskew.data.slice import Slice
 from unskew.data.weighting import Weighting
-from unskew.engines.population import AppliedWeights
-from unskew.engines.spark_log import SparkSnapshot, require_local
+from unskew.engines.population import AppliedWeights, require_local
 from unskew.errors import ConvergenceWarning, InputError, UnskewWarning, option
 from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
@@ -30,6 +29,9 @@ from unskew.weights.fit_report import Certificate, FitReport
 from unskew.weights.groups import GroupWeights, weigh_pairs
 from unskew.weights.item_weights import ItemWeights
 from unskew.weights.margin_fit import FittedMargins, MarginFit
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
 
 _SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 

@@ -9,7 +9,7 @@ import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -24,8 +24,7 @@ from unskew.data.slice import Slice
 from unskew.data.times import Label
 from unskew.data.weighting import Weighting
 from unskew.engines import open_population
-from unskew.engines.spark import SparkWeighting
-from unskew.engines.spark_log import SparkSnapshot, require_local
+from unskew.engines.population import is_at_spark, require_local
 from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, option
 from unskew.frames import show_as_table, to_native
 from unskew.text import short_percent
@@ -33,6 +32,10 @@ from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport, explain_fit
 from unskew.weights.groups import GroupWeights, weigh_pairs
 from unskew.weights.weights_file import read_weights, to_weights, write_weights
+
+if TYPE_CHECKING:
+    from unskew.engines.spark.log import SparkSnapshot
+    from unskew.engines.spark.population import SparkWeighting
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -244,7 +247,7 @@ class ItemWeights:
         were when the weights were fitted. `reference` is the reference date, by default that of the same log;
         it matters only for ``users="both"``.
         """
-        if not isinstance(part, SparkSnapshot):
+        if not is_at_spark(part):
             require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
         self._require_same_protocol(part)
         same = replace(self.policy, min_items=part.policy.min_items, users="all")  # users are chosen below
@@ -298,7 +301,7 @@ class ItemWeights:
 
     def _split_reference(self, part: Slice | SparkSnapshot) -> Slice | SparkSnapshot:
         """What the weights were fitted to, of the log of a slice."""
-        if isinstance(part, SparkSnapshot):
+        if not isinstance(part, Slice):
             return part.log.at(self.reference)
         rule = SplitRule(self.reference_after, self.policy.held == "last")
         return rule.split(part.log.at(self.reference)).pairs

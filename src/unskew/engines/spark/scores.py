@@ -2,7 +2,7 @@
 
 For recommenders that learn nothing from the log (constant lists, lists external) and for popularity, which
 needs no more than how many hold each item. Any other is scored on pairs that are drawn: see
-`unskew.evaluation.spark_sample`.
+`unskew.engines.spark.sample`.
 """
 
 from __future__ import annotations
@@ -25,10 +25,9 @@ from unskew.data.policy import Share
 from unskew.data.slice import Snapshot
 from unskew.data.view_report import NO_VIEW
 from unskew.data.weighting import find_pair_shares
-from unskew.engines.block_table import BlockTable, Record, to_numpy
-from unskew.engines.snapshot_rule import SnapshotRule
-from unskew.engines.spark import SparkWeighting, UserRule
-from unskew.engines.spark_log import SparkSnapshot
+from unskew.engines.spark.blocks import BlockTable, Record, SnapshotRule, to_numpy
+from unskew.engines.spark.log import SparkSnapshot
+from unskew.engines.spark.population import SparkWeighting, UserRule
 from unskew.errors import EngineError, UnskewWarning, option
 from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.estimates import Estimate, limit_estimate, sum_by_user

@@ -2,7 +2,7 @@
 
 The rules are those of `unskew.reading.encoder`: a user and an item count once, at the earliest time; users are
 numbered largest first, items most frequent first, ties by id. Spark moves each row twice: to the other rows of its
-user, and to its block. What a block is made of is in `unskew.engines.block_logs`.
+user, and to its block. What a block is made of is in `unskew.engines.spark.blocks`.
 """
 
 from __future__ import annotations
@@ -20,15 +20,13 @@ import pyarrow as pa
 from unskew.arrays.user_cut import cut_users
 from unskew.data.columns import Reading
 from unskew.data.ids import Ids
-from unskew.engines.block_logs import BlockForm, BlockRows
-from unskew.engines.block_table import BlockTable, release, write_record
-from unskew.engines.snapshot_rule import LogRule
-from unskew.engines.spark_jobs import create_table, map_in_arrow, run_job
-from unskew.engines.spark_log import SparkLog
+from unskew.engines.spark.blocks import BlockForm, BlockRows, BlockTable, LogRule, release, write_record
+from unskew.engines.spark.jobs import create_table, map_in_arrow, run_job
+from unskew.engines.spark.log import SparkLog
+from unskew.engines.spark.tables import SparkRows
 from unskew.errors import EngineError
 from unskew.frames import join_chunks
 from unskew.progress import progress
-from unskew.reading.spark_rows import SparkRows
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

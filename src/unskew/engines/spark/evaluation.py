@@ -1,4 +1,8 @@
-"""Evaluating recommenders on a Spark cluster: on all pairs where that is possible, else on drawn ones."""
+"""Evaluating recommenders on a Spark cluster: on all pairs where that is possible, else on drawn ones.
+
+Lists external are held against the log first: each worker knows some of the users, and all of them together
+whether the log has one.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from unskew.data.weighting import Weighting
-from unskew.engines.spark import SparkWeighting
-from unskew.engines.spark_log import SparkLog, SparkSnapshot, is_at_spark
+from unskew.engines.population import is_at_spark
+from unskew.engines.spark.blocks import LogRule, Record
+from unskew.engines.spark.log import SparkLog, SparkSnapshot
+from unskew.engines.spark.population import SparkWeighting
+from unskew.engines.spark.sample import FIT_USERS, SampledSelection
+from unskew.engines.spark.scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
 from unskew.errors import EmptyError, EngineError, UnskewWarning, option
 from unskew.evaluation.comparison import Comparison, compare, share_intervals
 from unskew.evaluation.estimates import Estimate
@@ -26,16 +40,49 @@ from unskew.evaluation.report import Report
 from unskew.evaluation.results import Results
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionOptions
-from unskew.evaluation.spark_lists import hold_lists_against
-from unskew.evaluation.spark_sample import FIT_USERS, SampledSelection
-from unskew.evaluation.spark_scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
 from unskew.evaluation.verdict import Decision
 from unskew.recommend.contract import Recommender, is_valid_at
+from unskew.recommend.table import Table
+from unskew.recommend.table_rows import find_codes
 from unskew.views.scenarios import Excesses
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
+
+_held: WeakKeyDictionary[SparkLog, WeakSet[Table]] = WeakKeyDictionary()  # so that each is held against a log once
+
+
+def hold_lists_against(log: SparkLog, model: Recommender) -> None:
+    """Warn of what a log does not have of lists, and refuse them if it has nothing of them; of others nothing."""
+    table: Any = getattr(model, "recommender", model)
+    if not isinstance(table, Table) or table in _held.setdefault(log, WeakSet()):
+        return
+
+    def find_users(values: pa.Array, is_text: bool, where: str) -> npt.NDArray[np.bool_]:
+        each = values.unique()
+        found = log.blocks.map(_FindUsers(log.rule, each, is_text, where), "looking for the users of lists")
+        known = np.bitwise_or.reduce(found)
+        has = np.unpackbits(known, count=len(each)).astype(np.bool_)
+        place = pc.index_in(values, each).to_numpy(zero_copy_only=False)
+        return np.asarray(has[place], dtype=np.bool_)
+
+    table.hold_against(log.items, log.view, find_users)
+    _held[log].add(table)  # which is not refused
+
+
+@dataclass(frozen=True)
+class _FindUsers:
+    """Which of these users a block has, in bits."""
+
+    rule: LogRule
+    values: pa.Array
+    is_text: bool
+    where: str
+
+    def __call__(self, record: Record) -> npt.NDArray[np.uint8]:
+        users = self.rule.log(record).users
+        return np.packbits(find_codes(self.values, users, self.is_text, self.where) >= 0)
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,9 @@ from unskew.data.log import Log
 from unskew.data.policy import Share
 from unskew.data.slice import Snapshot
 from unskew.data.weighting import Weighting, find_pair_shares
-from unskew.engines.block_table import BLOCK, Record
-from unskew.engines.spark import PopulationRule, SparkWeighting
-from unskew.engines.spark_log import SparkSnapshot
+from unskew.engines.spark.blocks import BLOCK, Record
+from unskew.engines.spark.log import SparkSnapshot
+from unskew.engines.spark.population import PopulationRule, SparkWeighting
 from unskew.evaluation.hold_out import HoldOut
 from unskew.evaluation.pair_selection import PairSelection
 from unskew.evaluation.pairs import pairs_of, pick_entries, place_draws

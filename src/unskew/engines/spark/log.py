@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,14 +23,12 @@ from unskew.data.ids import Ids, log_weights_by_id
 from unskew.data.marginal import Marginal
 from unskew.data.policy import Policy, Share
 from unskew.data.priors import ItemPrior, UserPrior, describe_item_prior
-from unskew.data.slice import Slice
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport
 from unskew.data.weighting import AppliesToSlice
-from unskew.engines.block_sweep import SparseSums
-from unskew.engines.block_table import BlockTable, Record
-from unskew.engines.snapshot_rule import LogRule, SnapshotRule, ViewStep
-from unskew.engines.spark import Eligible, Holders, SparkPopulation, SparkWeighting
+from unskew.engines.population import LogThere, SnapshotThere
+from unskew.engines.spark.blocks import BlockTable, LogRule, Record, SnapshotRule, ViewStep
+from unskew.engines.spark.population import Eligible, Holders, SparkPopulation, SparkWeighting, SparseSums
 from unskew.errors import EmptyError, EngineError, InputError, option
 from unskew.files import hash_bytes
 
@@ -45,7 +43,7 @@ class LogSizes:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkLog(DatedLog):
+class SparkLog(DatedLog, LogThere):
     """Who took which item when, on a Spark cluster. Made by `read_log` from a Spark table; see `unskew.Log`.
 
     Attributes
@@ -132,9 +130,22 @@ class SparkLog(DatedLog):
             left, view_report=ViewReport(name, reason, mine.entries, dropped[0], mine.users, dropped[1])
         )
 
+    def fingerprint(self) -> dict[str, Any]:
+        """What tells it apart from another; ready for JSON."""
+        found = self.blocks.map(_Fingerprint(self.rule), "looking what is in the log")
+        ids = pa.record_batch([self.items.values], names=["id"]).serialize()
+        return {
+            "users": self.sizes.users,
+            "items": len(self.items),
+            "interactions": len(self),
+            "first": self.first,
+            "last": self.last,
+            "hash": hash_bytes([ids, *(one["hash"].encode() for one in found)]),
+        }
+
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SparkSnapshot:
+class SparkSnapshot(SnapshotThere):
     """The profiles of a log on a cluster at a date; see `unskew.Snapshot`.
 
     Attributes
@@ -262,55 +273,6 @@ class SparkSnapshot:
     def number_by_id(self) -> NumberedCounts:
         """What a recommender that only counts who holds what needs to be fitted: items numbered by id."""
         return NumberedCounts(self)
-
-
-def fingerprint_there(log: SparkLog) -> dict[str, Any]:
-    """What tells a log on a cluster apart from another; ready for JSON."""
-    found = log.blocks.map(_Fingerprint(log.rule), "looking what is in the log")
-    ids = pa.record_batch([log.items.values], names=["id"]).serialize()
-    return {
-        "users": log.sizes.users,
-        "items": len(log.items),
-        "interactions": len(log),
-        "first": log.first,
-        "last": log.last,
-        "hash": hash_bytes([ids, *(one["hash"].encode() for one in found)]),
-    }
-
-
-def is_on_spark(given: Any) -> TypeGuard[SparkLog]:
-    """Whether a log is on a cluster."""
-    return isinstance(given, SparkLog)
-
-
-def is_at_spark(given: Any) -> TypeGuard[SparkSnapshot]:
-    """Whether profiles are on a cluster."""
-    return isinstance(given, SparkSnapshot)
-
-
-def refuse_on_spark(**options: Any) -> None:
-    """Refuse options that do not work on a cluster, if they are given."""
-    given = [option(name) for name, value in options.items() if value]
-    if given:
-        raise EngineError(
-            f"{' and '.join(given)} cannot be used on Spark", remedy="read the log on one machine for that"
-        )
-
-
-def require_log_here(log: Any, what: str) -> None:
-    """Refuse a log on a cluster; `what` says what needs it here."""
-    if is_on_spark(log):
-        raise EngineError(f"{what} does not work on Spark", remedy="read the log on one machine for that")
-
-
-def require_local(part: Slice | SparkSnapshot, what: Any) -> Slice:
-    """Refuse what needs all profiles on one machine; `what` names it."""
-    if isinstance(part, SparkSnapshot):
-        raise EngineError(
-            f"{what} needs all profiles on one machine, and these are on a cluster",
-            remedy="read the log on one machine for that",
-        )
-    return part
 
 
 @dataclass(frozen=True)
