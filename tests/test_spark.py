@@ -324,7 +324,7 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
 def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
     there: Any, local: us.Log, session: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.reading.exposures.lay_out_log", lambda *_, **__: there)  # it takes a second
+    monkeypatch.setattr("unskew.engines.spark.layout.lay_out_log", lambda *_, **__: there)  # it takes a second
     rows = replace(there.rows, frame=there.rows.frame.drop("x"), marked=False)
     shown = table_of(3, 300).select(["user", "item", "time"])
     others = shown.set_column(0, "user", pa.array([f"v{k}" for k in range(300)]))

@@ -13,6 +13,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
 from unskew.checks import require_instance, require_repeats
+from unskew.data.dated_log import DatedLog
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.policy import check_level
@@ -142,8 +143,7 @@ def report(
     """
     logs: list[Any] = list(log) if isinstance(log, Sequence) and log else [log]
     for each in logs:
-        if not is_on_spark(each):
-            require_instance(Log, each, "a log", "read one with read_log")
+        require_instance(DatedLog, each, "a log", "read one with read_log")
     changes, chosen = separate_keywords(more)
     chosen.setdefault("sample", "auto")
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
@@ -301,10 +301,7 @@ def _add_verdicts(
     if knowledge is not None and report.view_report is not None and report.view_report.is_by_exposure:
         organic = partial(_take_organic, knowledge, plain)
     ranks_there: Any = scored
-    plan_class = VerdictPlan
-    if scored is not None:
-        from unskew.engines.spark.evaluation import SparkVerdictPlan as plan_class  # noqa: N813
-    plan = plan_class(
+    plan = (VerdictPlan if scored is None else scored.plan)(
         log=plain,
         models=everything,
         pairs=pairs,

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from unskew.arrays.types import Codes
 from unskew.checks import require_instance, require_one_of, require_whole_number
+from unskew.data.dated_log import DatedLog
 from unskew.data.fingerprint import fingerprint_log
 from unskew.data.held_out import LEAVE_ONE_OUT, HeldOutSplit, SplitRule
 from unskew.data.ids import require_codes_of_mapping
@@ -93,10 +94,9 @@ class TimelineSpec:
         """Check everything that can be checked before the work."""
         fits = _fits(top, options, changes)
         rule = SplitRule(after, leave_last_out, fits[0].min_items)
+        require_instance(DatedLog, log, "a log", "read one with read_log")
         if is_on_spark(log):
             refuse_on_spark(after=rule.after, leave_last_out=rule.leave_last_out)
-        else:
-            require_instance(Log, log, "a log", "read one with read_log")
         check_level(level)
         drawn = SelectionOptions(sample=sample, seed=seed).sample  # refuses what is none
         reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)

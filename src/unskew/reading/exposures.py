@@ -14,6 +14,7 @@ from unskew.arrays.lookup import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.checks import require_instance
 from unskew.data.columns import Columns
+from unskew.data.dated_log import DatedLog
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import Step
@@ -52,8 +53,7 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     >>> us.organic(marked)
     Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
-    if not is_on_spark(log):
-        require_instance(Log, log, "a log", "read one with read_log")
+    require_instance(DatedLog, log, "a log", "read one with read_log")
     if log.exposed is not None:
         raise PolicyError(
             "this log has exposure marks already",

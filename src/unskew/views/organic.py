@@ -7,6 +7,7 @@ from typing import Any, cast
 from weakref import WeakKeyDictionary
 
 from unskew.checks import require_instance
+from unskew.data.dated_log import DatedLog
 from unskew.data.log import Log
 from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, option
@@ -26,8 +27,7 @@ def organic(log: Log) -> Log:
     >>> us.organic(us.read_log(rows, exposed="shown"))
     Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
-    if not is_on_spark(log):
-        require_instance(Log, log, "a log", "read one with read_log")
+    require_instance(DatedLog, log, "a log", "read one with read_log")
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
     if is_on_spark(log):

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from unskew.checks import require_instance
+from unskew.data.dated_log import DatedLog
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside, read_windows
 from unskew.engines.population import is_on_spark
@@ -37,8 +38,7 @@ def outside(log: Log, campaigns: Windows) -> Log:
     >>> us.outside(log, ["4:5"])
     Log(2 users, 1 items, 2 interactions from 3 to 5, outside view)
     """
-    if not is_on_spark(log):
-        require_instance(Log, log, "a log", "read one with read_log")
+    require_instance(DatedLog, log, "a log", "read one with read_log")
     windows = require_windows(log, campaigns)
     warn_of_lost_repeats(log)
     reason = f"the dates of {count(len(windows), 'campaign')} are known"

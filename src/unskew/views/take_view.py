@@ -10,6 +10,7 @@ import numpy as np
 
 from unskew.arrays.types import Mask
 from unskew.checks import require_instance, require_one_of, require_whole_number
+from unskew.data.dated_log import DatedLog
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
@@ -145,10 +146,9 @@ def take_draws(
 
     `draws` is how many to make; all else is as for `take_view`. An `induced_share` is noted: it allows no view.
     """
+    require_instance(DatedLog, log, "a log", "read one with read_log")
     if is_on_spark(log):
         refuse_on_spark(holdout=holdout, production=production)
-    else:
-        require_instance(Log, log, "a log", "read one with read_log")
     require_whole_number(option("draws"), draws, "how many draws to average over")
     showings = None
     if exposures is not None:

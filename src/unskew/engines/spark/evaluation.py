@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
 
 import numpy as np
@@ -219,14 +219,6 @@ def refuse_protocols(options: SelectionOptions) -> None:
 
 
 @dataclass(frozen=True)
-class ScoredThere:
-    """Recommenders that were ranked on a log or a view of it; see `unskew.evaluation.find_verdicts.Scored`."""
-
-    ranks: list[RankedThere]
-    weights: ItemWeights | None
-
-
-@dataclass(frozen=True)
 class SparkVerdictPlan(VerdictPlan):
     """Verdicts on a log on a cluster: as logged and on the view of the user's knowledge, without other scenarios.
 
@@ -269,6 +261,15 @@ class SparkVerdictPlan(VerdictPlan):
     def _count_since(self) -> int:
         log: Any = self.log
         return len(log.at(self.until)) - (0 if self.start is None else len(log.at(self.start)))
+
+
+@dataclass(frozen=True)
+class ScoredThere:
+    """Recommenders that were ranked on a log or a view of it; see `unskew.evaluation.find_verdicts.Scored`."""
+
+    ranks: list[RankedThere]
+    weights: ItemWeights | None
+    plan: ClassVar[type[SparkVerdictPlan]] = SparkVerdictPlan
 
 
 def report_on_spark(
