@@ -17,6 +17,7 @@ from tools.evidence import (
     make_decision_tables,
     make_tables,
     mean_with_error,
+    merge,
 )
 
 
@@ -65,3 +66,24 @@ def test_errors_are_means_over_recommenders_and_then_over_seeds() -> None:
     errors = find_errors(rows, "w", "m", lambda row: True)
     assert errors == pytest.approx([0.2, 0.4])
     assert mean_with_error(errors) == pytest.approx((0.3, 0.1))  # sd 0.1414 over the root of 2
+
+
+def test_rows_of_another_run_replace_those_of_the_same_world_seed_and_method_alone() -> None:
+    def row(world: str, seed: int, method: str, error: float, recommender: str = "ease") -> dict[str, Any]:
+        return {"world": world, "seed": seed, "method": method, "recommender": recommender, "error": error}
+
+    before = [
+        row("paper", 400, "organic", 0.1),
+        row("paper", 400, "organic", 0.2, "popular"),
+        row("paper", 401, "organic", 0.3),
+        row("steady", 400, "raw", 0.4),
+    ]
+    others = [row("steady", 400, "adjusted", 0.5), row("paper", 400, "organic", 0.6)]
+    assert merge(before, others) == [
+        row("paper", 400, "organic", 0.6),  # of the other run, which did not score popular
+        row("paper", 401, "organic", 0.3),
+        row("steady", 400, "raw", 0.4),
+        row("steady", 400, "adjusted", 0.5),
+    ]
+    ranking = [{"world": "paper", "method": "organic", "tau": 0.1}]
+    assert merge(ranking, [{"world": "paper", "method": "organic", "tau": 0.9}])[0]["tau"] == 0.9

@@ -1,7 +1,7 @@
 """The tables of evidence in the documentation, generated from results files.
 
-``python -m tools.evidence collect DIR...`` gathers folders of ``unskew yardstick -o`` in
-benchmarks/results/yardstick.json; ``python -m benchmarks.verdicts`` makes verdicts.json beside it. ``python -m
+``python -m tools.evidence collect DIR...`` adds folders of ``unskew yardstick -o`` to
+benchmarks/results/yardstick.json, in place of what it has of the same worlds, seeds and methods; ``python -m benchmarks.verdicts`` makes verdicts.json beside it. ``python -m
 tools.evidence write`` puts the tables into the documentation, between their markers.
 """
 
@@ -16,7 +16,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unskew.known_truths.case_names import TUNING_WORLDS
+from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.method_table import METHODS
 
 Row = dict[str, Any]
 
@@ -34,15 +35,27 @@ _RANKING = (
 
 
 def collect(folders: Iterable[str]) -> None:
-    """Gather what several runs found."""
+    """Add what several runs measured to the results file."""
     import pyarrow.parquet as pq
 
-    results: dict[str, list[Row]] = {"rows": [], "ranking": []}
+    results: dict[str, list[Row]] = json.loads(RESULTS.read_text())
     for folder in map(Path, folders):
         for name, columns in (("rows", _ROWS), ("ranking", _RANKING)):
-            for row in pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist():
-                results[name].append({key: _round(value) for key, value in row.items()})
+            table = pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist()
+            rows = [{key: _round(value) for key, value in row.items()} for row in table]
+            results[name] = merge(results[name], rows)
     RESULTS.write_text("{\n" + ",\n".join(f'"{name}": {_dump(rows)}' for name, rows in results.items()) + "\n}\n")
+
+
+def merge(rows: list[Row], others: list[Row]) -> list[Row]:
+    """All rows in the order of worlds, seeds and methods; others replace what there is of the same of these."""
+    worlds, methods = list(SUMMARIES), list(METHODS)
+
+    def place(row: Row) -> tuple[int, int, int]:
+        return worlds.index(row["world"]), row.get("seed", 0), methods.index(row["method"])
+
+    replaced = set(map(place, others))
+    return sorted([*(row for row in rows if place(row) not in replaced), *others], key=place)
 
 
 def _round(value: Any) -> Any:
