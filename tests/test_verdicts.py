@@ -15,6 +15,7 @@ from unittest.mock import patch
 import click
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -263,6 +264,32 @@ def test_knowledge_counts_alone_only_if_it_is_trusted() -> None:
     assert not verdict.as_logged.trusted
     raw = {(s.recommender, s.at) for s in report.scores if s.view == "all" and s.weighting == "raw"}
     assert {("knn", AT), ("popular", AT)} <= raw
+
+
+def test_an_exposure_log_that_begins_late_does_not_bound_what_recommendations_caused() -> None:
+    world = simulate("steady", users=400, items=150)
+    log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
+    late = world.exposures.filter(pc.greater_equal(world.exposures["time"], 400))
+
+    def find_verdict(exposures: pa.Table, **options: Any) -> Verdict:
+        knowledge = us.Knowledge(exposures=exposures)
+        [verdict] = make_report(["knn"], log, baseline="popular", knowledge=knowledge, draws=1, **options).verdicts
+        check_contract(verdict)
+        return verdict
+
+    complete, without, vouched = (
+        find_verdict(world.exposures),
+        find_verdict(late),
+        find_verdict(late, clean_before=400),
+    )
+    for verdict in (complete, vouched):
+        assert not any(scenario.stand_in for scenario in verdict.scenarios)
+        assert "begins at" not in verdict.reason
+    assert any(scenario.stand_in for scenario in without.scenarios)
+    assert not without.needs_complete_exposures
+    assert "The exposure log begins at 400, long after 300" in without.reason
+    assert without.high - without.low > complete.high - complete.low
+    assert "--clean-before 400" in " ".join(without.next_steps)
 
 
 # When nothing may be decided
