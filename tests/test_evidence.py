@@ -8,12 +8,16 @@ from typing import Any
 import pytest
 from benchmarks.verdicts import count
 from tools.evidence import (
+    COVERAGE,
+    COVERAGE_PAGE,
     PAGE,
     RESULTS,
     VERDICTS,
     VERDICTS_PAGE,
     fill,
+    find_coverage,
     find_errors,
+    make_coverage_table,
     make_decision_tables,
     make_tables,
     mean_with_error,
@@ -31,6 +35,26 @@ def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
     page = VERDICTS_PAGE.read_text()
     assert page.count("<!-- evidence:") == 2
     assert fill(page, make_decision_tables(json.loads(VERDICTS.read_text()))) == page
+
+
+def test_the_table_of_coverage_is_that_of_the_results_file() -> None:
+    page = COVERAGE_PAGE.read_text()
+    assert page.count("<!-- evidence:") == 1
+    assert fill(page, make_coverage_table(json.loads(COVERAGE.read_text()))) == page
+
+
+def test_coverage_is_about_the_mean_truth_of_all_logs() -> None:
+    def row(replicate: int, value: float, truth: float, trusted: bool) -> list[Any]:
+        return ["steady", replicate, "organic", "ease", value, value - 0.0196, value + 0.0196, truth, trusted]
+
+    rows = [row(0, 0.21, 0.18, True), row(1, 0.23, 0.22, False), row(2, 0.22, 0.2, True)]  # mean truth 0.2
+    bias, ratio, coverage, trusted, covered, near = find_coverage(rows)
+    assert bias == "+10 %"
+    assert ratio == "1.00"  # a standard error of 0.01, and so is the spread of 0.21, 0.22, 0.23
+    assert coverage == "33 ±33 %"  # the first alone
+    assert trusted == "67 % of 3"
+    assert covered == "50 % of 2"
+    assert near == "0 % of 1"  # the second, 4.5 % off, is not trusted
 
 
 def test_decisions_are_counted_against_the_truth() -> None:

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.evaluation.changes import Part
+from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
 from unskew.views import scenarios as scenario_views
 from unskew.views.rates import find_growth
@@ -267,29 +268,36 @@ def test_knowledge_counts_alone_only_if_it_is_trusted() -> None:
 
 
 def test_an_exposure_log_that_begins_late_does_not_bound_what_recommendations_caused() -> None:
-    world = simulate("steady", users=400, items=150)
-    log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
-    late = world.exposures.filter(pc.greater_equal(world.exposures["time"], 400))
+    log = simulate("steady", users=200).log
+    report = make_report(["knn"], log, baseline="popular", view="organic", quick=True)
+    plan, view = report.verdict_plan, report.view_report
+    assert isinstance(plan, VerdictPlan)
+    assert view is not None
 
-    def find_verdict(exposures: pa.Table, **options: Any) -> Verdict:
-        knowledge = us.Knowledge(exposures=exposures)
-        [verdict] = make_report(["knn"], log, baseline="popular", knowledge=knowledge, draws=1, **options).verdicts
+    def find_verdict(first: int, clean_before: int | None = None) -> Verdict:
+        begun = replace(report, view_report=replace(view, exposures_from=first, test=""))
+        with patch.object(scenario_views, "_FAMILY", FEW):
+            [verdict] = replace(plan, report=begun, clean_before=clean_before, quick=False).find()
         check_contract(verdict)
         return verdict
 
-    complete, without, vouched = (
-        find_verdict(world.exposures),
-        find_verdict(late),
-        find_verdict(late, clean_before=400),
-    )
-    for verdict in (complete, vouched):
+    for verdict in (find_verdict(first=320), find_verdict(first=400, clean_before=399)):
         assert not any(scenario.stand_in for scenario in verdict.scenarios)
         assert "begins at" not in verdict.reason
-    assert any(scenario.stand_in for scenario in without.scenarios)
-    assert not without.needs_complete_exposures
-    assert "The exposure log begins at 400, long after 300" in without.reason
-    assert without.high - without.low > complete.high - complete.low
-    assert "--clean-before 400" in " ".join(without.next_steps)
+    late = find_verdict(first=400)
+    assert any(scenario.stand_in for scenario in late.scenarios)
+    assert not late.needs_complete_exposures
+    assert f"The exposure log begins at 400, long after {REFERENCE}" in late.reason
+    assert late.decision != "undecided" or any(step.endswith("--clean-before 400") for step in late.next_steps)
+
+
+def test_a_table_of_exposures_begins_with_its_first_row() -> None:
+    world = simulate("steady")
+    log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
+    late = world.exposures.filter(pc.greater_equal(world.exposures["time"], 400))
+    report = us.take_view(log, exposures=late, view="organic", test=False).view_report
+    assert report is not None
+    assert report.exposures_from == min(late["time"].to_pylist())
 
 
 # When nothing may be decided
