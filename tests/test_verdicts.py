@@ -428,7 +428,10 @@ def test_a_known_share_is_all_that_the_range_is_made_of() -> None:
 def test_the_log_counts_if_the_known_share_may_be_none() -> None:
     [some] = make_share_report((0, 0.2)).verdicts
     assert all(scenario.trusted for scenario in some.scenarios)
-    assert len(some.scenarios) == 1 + 3 * 3
+    usual = [s for s in knn_against_popular().verdicts[0].scenarios if s.name.startswith("100%")]
+    explained = [s.induced_share.value for s in usual if s.induced_share]
+    distinct = [{min(share, 1.25 * most) for share in (0.1, 0.2, 0.25)} for most in explained]
+    assert len(some.scenarios) == 1 + sum(map(len, distinct))
     [none] = make_share_report(0).verdicts
     assert (none.low, none.high) == (none.as_logged.difference.low, none.as_logged.difference.high)
     assert "caused 0 % of" in none.reason
@@ -452,6 +455,14 @@ def test_a_stand_in_that_explains_less_than_half_of_the_share_contributes_nothin
     for low, able in ((0.2, set(FEW)), (0.21, {FEW[1]})):
         views = excesses.list_views(shares=scenario_views.list_shares(low, 0.3))
         assert {view.stand_in for view in views} == able
+
+
+def test_no_stand_in_causes_much_more_than_it_explains() -> None:
+    with patch.object(scenario_views, "_FAMILY", FEW):
+        excesses = scenario_views.find_excesses(simulate().log, REFERENCE, AT, compared={})
+    excesses = replace(excesses, explained=dict(zip(FEW, (0.16, 0.24), strict=True)))
+    shares = [view.share for view in excesses.list_views(shares=(0.1, 0.25, 0.4))]
+    assert shares == pytest.approx([0.1, 0.2, 0.1, 0.25, 0.3])  # at most 1.25 of 0.16, and of 0.24
 
 
 def test_a_known_share_tells_nothing_about_fixed_lists() -> None:
