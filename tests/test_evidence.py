@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from benchmarks.verdicts import count
 from tools.evidence import (
-    COVERAGE,
-    COVERAGE_PAGE,
     PAGE,
     RESULTS,
     VERDICTS,
@@ -17,7 +15,6 @@ from tools.evidence import (
     fill,
     find_coverage,
     find_errors,
-    make_coverage_table,
     make_decision_tables,
     make_tables,
     mean_with_error,
@@ -35,12 +32,6 @@ def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
     page = VERDICTS_PAGE.read_text()
     assert page.count("<!-- evidence:") == 2
     assert fill(page, make_decision_tables(json.loads(VERDICTS.read_text()))) == page
-
-
-def test_the_table_of_coverage_is_that_of_the_results_file() -> None:
-    page = COVERAGE_PAGE.read_text()
-    assert page.count("<!-- evidence:") == 1
-    assert fill(page, make_coverage_table(json.loads(COVERAGE.read_text()))) == page
 
 
 def test_coverage_is_about_the_mean_truth_of_all_logs() -> None:
