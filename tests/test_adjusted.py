@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ import unskew as us
 from unskew.errors import InputError, PolicyError
 from unskew.reading.exposures import find_showings, mark_exposed
 from unskew.views.adjusted import plan_adjusted
-from unskew.views.poisson import fit_poisson
+from unskew.views.poisson import PoissonRates, fit_poisson
 from unskew.views.thinning import Thinning
 
 END, SHOWN_AT = 100.0, 50.0
@@ -148,6 +149,15 @@ def test_if_everybody_is_shown_everything_nothing_is_adjusted() -> None:
     assert view.view == "organic"
     assert view.view_report is not None
     assert "nothing could be adjusted" in view.view_report.reason
+
+
+def test_nothing_is_adjusted_by_a_hazard_whose_error_is_unknown() -> None:
+    rates = PoissonRates(np.zeros(1), np.ones(1), np.zeros(2), -np.eye(2))  # no matrix of variances
+    assert np.isnan(rates.find_errors(np.ones((3, 1)))).all()
+    world = simulate("steady", 41)
+    unknown = patch.object(PoissonRates, "find_errors", lambda self, rows: np.full(len(rows), np.nan))
+    with unknown, pytest.raises(InputError, match="by themselves is unknown"):
+        us.adjusted(read_plain(world), world.exposures)
 
 
 def test_rows_in_another_order_give_the_same_bits() -> None:

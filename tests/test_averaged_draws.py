@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from statistics import NormalDist, mean, stdev, variance
 from typing import Any
@@ -12,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unskew as us
+from unskew.cli import main
 from unskew.evaluation.averaged_draws import combine
 
 Z = NormalDist().inv_cdf(0.975)
@@ -75,3 +77,9 @@ def test_one_draw_is_a_report_as_ever(draws: list[us.Log]) -> None:
     one, same = us.report(draws[:1], "popular", at=480), us.report(draws[0], "popular", at=480)
     assert one.to_dict() == same.to_dict()
     assert one.scores[0].draws == 1
+
+
+@pytest.mark.parametrize("name", ["report", "check"])
+def test_python_and_the_command_line_average_over_as_many_draws(name: str) -> None:
+    [option] = [option for option in main.commands[name].params if option.name == "draws"]
+    assert inspect.signature(getattr(us, name)).parameters["draws"].default == option.default == 5

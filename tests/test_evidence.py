@@ -13,10 +13,12 @@ from tools.evidence import (
     VERDICTS,
     VERDICTS_PAGE,
     fill,
+    find_coverage,
     find_errors,
     make_decision_tables,
     make_tables,
     mean_with_error,
+    merge,
 )
 
 
@@ -30,6 +32,20 @@ def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
     page = VERDICTS_PAGE.read_text()
     assert page.count("<!-- evidence:") == 2
     assert fill(page, make_decision_tables(json.loads(VERDICTS.read_text()))) == page
+
+
+def test_coverage_is_about_the_mean_truth_of_all_logs() -> None:
+    def row(replicate: int, value: float, truth: float, trusted: bool) -> list[Any]:
+        return ["steady", replicate, "organic", "ease", value, value - 0.0196, value + 0.0196, truth, trusted]
+
+    rows = [row(0, 0.21, 0.18, True), row(1, 0.23, 0.22, False), row(2, 0.22, 0.2, True)]  # mean truth 0.2
+    bias, ratio, coverage, trusted, covered, near = find_coverage(rows)
+    assert bias == "+10 %"
+    assert ratio == "1.00"  # a standard error of 0.01, and so is the spread of 0.21, 0.22, 0.23
+    assert coverage == "33 ±33 %"  # the first alone
+    assert trusted == "67 % of 3"
+    assert covered == "50 % of 2"
+    assert near == "0 % of 1"  # the second, 4.5 % off, is not trusted
 
 
 def test_decisions_are_counted_against_the_truth() -> None:
@@ -65,3 +81,24 @@ def test_errors_are_means_over_recommenders_and_then_over_seeds() -> None:
     errors = find_errors(rows, "w", "m", lambda row: True)
     assert errors == pytest.approx([0.2, 0.4])
     assert mean_with_error(errors) == pytest.approx((0.3, 0.1))  # sd 0.1414 over the root of 2
+
+
+def test_rows_of_another_run_replace_those_of_the_same_world_seed_and_method_alone() -> None:
+    def row(world: str, seed: int, method: str, error: float, recommender: str = "ease") -> dict[str, Any]:
+        return {"world": world, "seed": seed, "method": method, "recommender": recommender, "error": error}
+
+    before = [
+        row("paper", 400, "organic", 0.1),
+        row("paper", 400, "organic", 0.2, "popular"),
+        row("paper", 401, "organic", 0.3),
+        row("steady", 400, "raw", 0.4),
+    ]
+    others = [row("steady", 400, "adjusted", 0.5), row("paper", 400, "organic", 0.6)]
+    assert merge(before, others) == [
+        row("paper", 400, "organic", 0.6),  # of the other run, which did not score popular
+        row("paper", 401, "organic", 0.3),
+        row("steady", 400, "raw", 0.4),
+        row("steady", 400, "adjusted", 0.5),
+    ]
+    ranking = [{"world": "paper", "method": "organic", "tau": 0.1}]
+    assert merge(ranking, [{"world": "paper", "method": "organic", "tau": 0.9}])[0]["tau"] == 0.9

@@ -15,6 +15,7 @@ from unittest.mock import patch
 import click
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.evaluation.changes import Part
+from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
 from unskew.views import scenarios as scenario_views
 from unskew.views.rates import find_growth
@@ -265,6 +267,39 @@ def test_knowledge_counts_alone_only_if_it_is_trusted() -> None:
     assert {("knn", AT), ("popular", AT)} <= raw
 
 
+def test_an_exposure_log_that_begins_late_does_not_bound_what_recommendations_caused() -> None:
+    log = simulate("steady", users=200).log
+    report = make_report(["knn"], log, baseline="popular", view="organic", quick=True)
+    plan, view = report.verdict_plan, report.view_report
+    assert isinstance(plan, VerdictPlan)
+    assert view is not None
+
+    def find_verdict(first: int, clean_before: int | None = None) -> Verdict:
+        begun = replace(report, view_report=replace(view, exposures_from=first, test=""))
+        with patch.object(scenario_views, "_FAMILY", FEW):
+            [verdict] = replace(plan, report=begun, clean_before=clean_before, quick=False).find()
+        check_contract(verdict)
+        return verdict
+
+    for verdict in (find_verdict(first=320), find_verdict(first=400, clean_before=399)):
+        assert not any(scenario.stand_in for scenario in verdict.scenarios)
+        assert "begins at" not in verdict.reason
+    late = find_verdict(first=400)
+    assert any(scenario.stand_in for scenario in late.scenarios)
+    assert not late.needs_complete_exposures
+    assert f"The exposure log begins at 400, long after {REFERENCE}" in late.reason
+    assert late.decision != "undecided" or any(step.endswith("--clean-before 400") for step in late.next_steps)
+
+
+def test_a_table_of_exposures_begins_with_its_first_row() -> None:
+    world = simulate("steady")
+    log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
+    late = world.exposures.filter(pc.greater_equal(world.exposures["time"], 400))
+    report = us.take_view(log, exposures=late, view="organic", test=False).view_report
+    assert report is not None
+    assert report.exposures_from == min(late["time"].to_pylist())
+
+
 # When nothing may be decided
 
 
@@ -393,7 +428,10 @@ def test_a_known_share_is_all_that_the_range_is_made_of() -> None:
 def test_the_log_counts_if_the_known_share_may_be_none() -> None:
     [some] = make_share_report((0, 0.2)).verdicts
     assert all(scenario.trusted for scenario in some.scenarios)
-    assert len(some.scenarios) == 1 + 3 * 3
+    usual = [s for s in knn_against_popular().verdicts[0].scenarios if s.name.startswith("100%")]
+    explained = [s.induced_share.value for s in usual if s.induced_share]
+    distinct = [{min(share, 1.25 * most) for share in (0.1, 0.2, 0.25)} for most in explained]
+    assert len(some.scenarios) == 1 + sum(map(len, distinct))
     [none] = make_share_report(0).verdicts
     assert (none.low, none.high) == (none.as_logged.difference.low, none.as_logged.difference.high)
     assert "caused 0 % of" in none.reason
@@ -417,6 +455,14 @@ def test_a_stand_in_that_explains_less_than_half_of_the_share_contributes_nothin
     for low, able in ((0.2, set(FEW)), (0.21, {FEW[1]})):
         views = excesses.list_views(shares=scenario_views.list_shares(low, 0.3))
         assert {view.stand_in for view in views} == able
+
+
+def test_no_stand_in_causes_much_more_than_it_explains() -> None:
+    with patch.object(scenario_views, "_FAMILY", FEW):
+        excesses = scenario_views.find_excesses(simulate().log, REFERENCE, AT, compared={})
+    excesses = replace(excesses, explained=dict(zip(FEW, (0.16, 0.24), strict=True)))
+    shares = [view.share for view in excesses.list_views(shares=(0.1, 0.25, 0.4))]
+    assert shares == pytest.approx([0.1, 0.2, 0.1, 0.25, 0.3])  # at most 1.25 of 0.16, and of 0.24
 
 
 def test_a_known_share_tells_nothing_about_fixed_lists() -> None:

@@ -1,8 +1,10 @@
 """The tables of evidence in the documentation, generated from results files.
 
-``python -m tools.evidence collect DIR...`` gathers folders of ``unskew yardstick -o`` in
-benchmarks/results/yardstick.json; ``python -m benchmarks.verdicts`` makes verdicts.json beside it. ``python -m
-tools.evidence write`` puts the tables into the documentation, between their markers.
+``python -m tools.evidence collect DIR...`` adds folders of ``unskew yardstick -o`` to
+benchmarks/results/yardstick.json, in place of what it has of the same worlds, seeds and methods; ``python -m
+benchmarks.verdicts`` makes verdicts.json beside it. ``python -m tools.evidence write`` puts the tables into the
+documentation, between their markers; ``python -m tools.evidence coverage`` prints the table of
+``benchmarks.coverage_of_views``.
 """
 
 from __future__ import annotations
@@ -16,7 +18,10 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unskew.known_truths.case_names import TUNING_WORLDS
+from benchmarks.coverage_of_views import COLUMNS, VIEWS, WORLDS
+
+from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS
+from unskew.known_truths.method_table import METHODS
 
 Row = dict[str, Any]
 
@@ -25,7 +30,10 @@ RESULTS = ROOT / "benchmarks" / "results" / "yardstick.json"
 PAGE = ROOT / "docs" / "which-method.md"
 VERDICTS = ROOT / "benchmarks" / "results" / "verdicts.json"
 VERDICTS_PAGE = ROOT / "docs" / "conclude.md"
+COVERAGE = ROOT / "benchmarks" / "results" / "coverage.json"
 LISTS = ("g1", "g2")
+NEAR = 0.05
+"""An error, as a share of the truth, below which a view ought to be trusted."""
 _ROWS = ("world", "seed", "method", "recommender", "error", "trusted", "estimate", "truth")
 _RANKING = (
     *("world", "method", "knows", "seeds", "tau", "tau_se", "regret_share", "regret_share_se", "trusted"),
@@ -34,15 +42,27 @@ _RANKING = (
 
 
 def collect(folders: Iterable[str]) -> None:
-    """Gather what several runs found."""
+    """Add what several runs measured to the results file."""
     import pyarrow.parquet as pq
 
-    results: dict[str, list[Row]] = {"rows": [], "ranking": []}
+    results: dict[str, list[Row]] = json.loads(RESULTS.read_text())
     for folder in map(Path, folders):
         for name, columns in (("rows", _ROWS), ("ranking", _RANKING)):
-            for row in pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist():
-                results[name].append({key: _round(value) for key, value in row.items()})
+            table = pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist()
+            rows = [{key: _round(value) for key, value in row.items()} for row in table]
+            results[name] = merge(results[name], rows)
     RESULTS.write_text("{\n" + ",\n".join(f'"{name}": {_dump(rows)}' for name, rows in results.items()) + "\n}\n")
+
+
+def merge(rows: list[Row], others: list[Row]) -> list[Row]:
+    """All rows in the order of worlds, seeds and methods; others replace what there is of the same of these."""
+    worlds, methods = list(SUMMARIES), list(METHODS)
+
+    def place(row: Row) -> tuple[int, int, int]:
+        return worlds.index(row["world"]), row.get("seed", 0), methods.index(row["method"])
+
+    replaced = set(map(place, others))
+    return sorted([*(row for row in rows if place(row) not in replaced), *others], key=place)
 
 
 def _round(value: Any) -> Any:
@@ -167,11 +187,64 @@ def _show_share(count: int | None, whole: int | None) -> str:
     return f"{100 * (count or 0) / whole:.0f} % of {whole}" if whole else ""
 
 
+def make_coverage_table(rows: list[list[Any]]) -> str:
+    """How often intervals of views hold the truth, a line for each world and view."""
+    columns = ("bias", "standard error / spread", "coverage", "trusted", "coverage if trusted", "trusted if near")
+    lines = [f"| world | view | logs | {' | '.join(columns)} |", f"|{'---|' * (len(columns) + 3)}"]
+    groups: dict[tuple[str, str], list[list[Any]]] = {}
+    for row in rows:
+        groups.setdefault((row[0], row[2]), []).append(row)
+    for (world, view), group in sorted(groups.items(), key=lambda group: _order_views(*group[0])):
+        cells = [f"`{world}`", view, str(len({row[1] for row in group})), *find_coverage(group)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _order_views(world: str, view: str) -> tuple[int, int]:
+    return WORLDS.index(world), VIEWS.index(view)
+
+
+def find_coverage(rows: list[list[Any]]) -> list[str]:
+    """The figures of one world and view; the truth is the mean over its logs."""
+    scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    by_model: dict[str, list[Row]] = {}
+    for score in scores:
+        by_model.setdefault(score["recommender"], []).append(score)
+    biases, ratios = [], []
+    for several in by_model.values():
+        truth = fmean(score["truth"] for score in several)
+        values = [score["value"] for score in several]
+        for score in several:
+            score["covered"] = score["low"] <= truth <= score["high"]
+            score["near"] = abs(score["value"] / score["truth"] - 1) < NEAR
+        biases.append(fmean(values) / truth - 1)
+        error = fmean((score["high"] - score["low"]) / (2 * 1.96) for score in several)
+        ratios.append(error / stdev(values) if len(values) > 1 else math.nan)
+    by_log: dict[int, list[bool]] = {}
+    for score in scores:
+        by_log.setdefault(score["replicate"], []).append(score["covered"])
+    trusted = [score for score in scores if score["trusted"]]
+    return [
+        _show_between([100 * bias for bias in biases], "+.0f", " %"),
+        _show_between(ratios, ".2f", ""),
+        _show_percent(*mean_with_error([fmean(several) for several in by_log.values()])),
+        _show_share(len(trusted), len(scores)),
+        _show_share(sum(score["covered"] for score in trusted), len(trusted)),
+        _show_share(sum(score["near"] for score in trusted), sum(score["near"] for score in scores)),
+    ]
+
+
+def _show_between(values: list[float], form: str, unit: str) -> str:
+    low, high = (format(value, form) for value in (min(values), max(values)))
+    return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
+
+
 def _tabulate_trust(rows: list[Row]) -> str:
     """Of each method that may earn trust: how many scores did, and how far off these and the others are."""
     lines = ["| method | scores | trusted | error of these | worst | error of the others |", f"|{'---|' * 6}"]
-    for method in dict.fromkeys(row["method"] for row in rows if row["trusted"] is not None):
-        several = [row for row in rows if row["method"] == method]
+    tested = [row for row in rows if row["trusted"] is not None]
+    for method in dict.fromkeys(row["method"] for row in tested):
+        several = [row for row in tested if row["method"] == method]
         trusted, others = ([row for row in several if bool(row["trusted"]) is is_so] for is_so in (True, False))
         worst = max(trusted, key=lambda row: abs(row["error"]), default=None)
         shown = ""
@@ -220,5 +293,7 @@ if __name__ == "__main__":
         collect(sys.argv[2:])
     elif sys.argv[1:] == ["write"]:
         write()
+    elif sys.argv[1:] == ["coverage"]:
+        print(make_coverage_table(json.loads(COVERAGE.read_text())))
     else:
         sys.exit(__doc__)

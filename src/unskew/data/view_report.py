@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from unskew.data.times import Label
+
 NO_VIEW = "p does not account for bias in the log, which exposures would remove"
 """What a p-value on the log as it is leaves open."""
 NOT_TRUSTED = "p does not account for bias that the view does not remove"
@@ -85,6 +87,8 @@ class ViewReport:
         The models that stood for production when the view was made.
     recommender_tests
         Of each recommender that is compared on the view: whether it still finds recommendations in it.
+    exposures_from
+        Of views by exposures: the time of the first of these; None of other views.
     """
 
     view: str
@@ -102,6 +106,7 @@ class ViewReport:
     placebo: dict[str, Any] | None = None
     production: tuple[str, ...] = ()
     recommender_tests: tuple[RecommenderTest, ...] = ()
+    exposures_from: Label | None = None
 
     @property
     def is_by_exposure(self) -> bool:

@@ -166,6 +166,11 @@ class Change:
         is_sure = self.held_out[0] == self.held_out[1]
         return "the algorithm" if is_sure else "the algorithm or from held-out items that its lists may have seen"
 
+    @property
+    def more_data_words(self) -> str:
+        """Where `more_data` comes from: in a log with bias, recommendations may have added to the data."""
+        return "from more data (which recommendations may have added)" if self.biased else "from more data"
+
     def parts(self) -> dict[str, Part]:
         """The change and its parts by name, in words, without those that there are not."""
         is_joint = self.baseline is not None and self.algorithm is None
@@ -232,7 +237,7 @@ class Change:
         if self.users_excluded != Part(0.0, 0.0, 0.0):
             told.insert(0, f"{100 * self.users_excluded.value:+z.2f} from users excluded")
         if self.more_data is not None and self.more_data != Part(0.0, 0.0, 0.0):
-            told.append(f"{100 * self.more_data.value:+z.2f} from more data")
+            told.append(f"{100 * self.more_data.value:+z.2f} {self.more_data_words}")
         if self.algorithm is not None:
             told.append(f"{self.algorithm} from {self.algorithm_words}")
         rest = f"{self.unexplained} unexplained"

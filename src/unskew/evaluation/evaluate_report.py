@@ -74,7 +74,7 @@ def report(
     p_item: ItemPrior = None,
     knowledge: Knowledge | None = None,
     view: str | None = None,
-    draws: int = 1,
+    draws: int = 5,
     clean_before: Any = None,
     quick: bool = False,
     command: str = "",

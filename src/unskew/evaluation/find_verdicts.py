@@ -38,6 +38,7 @@ from unskew.views.scenarios import FRACTIONS, Excesses, ScenarioView, find_exces
 from unskew.weights.item_weights import ItemWeights
 
 _FOLDS = 5  # that are proposed
+_LATE = 0.15  # of the interactions since recommendations may have begun: more before the first exposure are many
 _LEAST_GROWTH = 0.05  # of the interactions, beyond what scenarios remove: less may be chance
 _AFTER = re.compile(r"--after[= ](\S+)")
 _UNDATED = re.compile(r"'?((?:\w+=)?table:[^\s'?.]+)(\.[\w.]+)?'?(?=\s|$)")  # lists without a date, in a command
@@ -144,7 +145,7 @@ class VerdictPlan:
         if self.organic is not None and self._view is not None and self._view.view != "organic":
             log = self.organic()
             ranked = self.rank(log, _list_names(pairs))
-            share = (len(self.log) - len(log)) / max(self._count_since(), 1)
+            share = (len(self.log) - len(log)) / max(self._count_since(self.until), 1)
             for pair in pairs:
                 for metric in self.metrics:
                     scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
@@ -203,9 +204,20 @@ class VerdictPlan:
     def _knows_ends(self) -> bool:
         """Whether the log as it is and the log without what was shown are the ends of the range.
 
-        Not if the test of the view shows that more was recommended than the exposure log has.
+        Not if more may have been recommended than the exposure log has: the test of the view shows it, or that log
+        begins late.
         """
-        return self.organic is not None and self._view is not None and not self._view.test.startswith("failed")
+        if self.organic is None or self._view is None or self._view.test.startswith("failed"):
+            return False
+        return self._late_exposures is None
+
+    @cached_property
+    def _late_exposures(self) -> Any:
+        """When the exposure log begins, if much happened before it since recommendations may have begun."""
+        if self._view is None or self._view.exposures_from is None or self.start is None:
+            return None
+        begin = self._view.exposures_from
+        return begin if self._count_since(begin) > _LATE * self._count_since(self.until) else None
 
     def _find_excesses(self, scored: Mapping[str, HeldOutRanks]) -> Excesses:
         if self.start is None or self._is_reversed:
@@ -287,7 +299,7 @@ class VerdictPlan:
             traits_of(self.models[name]).constant or view.is_trusted_for(name, str(self.models[name]))
             for name in pair
         )
-        share = min(view.dropped_pairs / max(self._count_since(), 1), 1.0)
+        share = min(view.dropped_pairs / max(self._count_since(self.until), 1), 1.0)
         return [
             Scenario(
                 f"the view {view.view}",
@@ -391,17 +403,23 @@ class VerdictPlan:
         """Whether the reference date is not before the date of the evaluation."""
         return self.since is not None and self.log.moment(self.since).tick >= self.log.moment(self.until).tick
 
-    def _count_since(self) -> int:
-        """How many interactions of the log are after the reference date, up to the date of the evaluation."""
+    def _count_since(self, until: Any) -> int:
+        """How many interactions of the log are after the reference date, up to another date."""
         first = -math.inf if self.start is None else self.log.moment(self.start).tick
-        return int(((self.log.time > first) & (self.log.time <= self.log.moment(self.until).tick)).sum())
+        return int(((self.log.time > first) & (self.log.time <= self.log.moment(until).tick)).sum())
 
     def _describe_distrust(self, scenarios: Sequence[Scenario]) -> str:
         """Why what the user knows does not narrow the range; nothing if it does, or if nothing is known."""
         view = self._view
         if view is None or any(scenario.trusted for scenario in scenarios):
             return ""
-        return f". The view {view.view} does not narrow that ({view.test or 'not tested for both'})"
+        sentence = f". The view {view.view} does not narrow that ({view.test or 'not tested for both'})"
+        if self._late_exposures is not None:
+            sentence += (
+                f". The exposure log begins at {self._late_exposures}, long after {self.start}: it lacks what was "
+                "recommended in between"
+            )
+        return sentence
 
     def _rests_on_share(self, pair: tuple[str, str], scenarios: Sequence[Scenario]) -> bool:
         """Whether the known share is what the range rests on."""
@@ -452,6 +470,8 @@ class VerdictPlan:
             yield f"{command} --exposures shown.parquet"
         if " --campaign " not in command and self._likely_campaigns:
             yield command + "".join(f" --campaign {window}" for window in self._likely_campaigns)
+        if self._late_exposures is not None and " --clean-before " not in command:
+            yield f"{command} --clean-before {self._late_exposures}"
         if " --holdout " not in command:
             production = "" if " --production " in command else " --production auto"
             yield f"{command} --holdout never_shown.csv{production}"

@@ -46,7 +46,7 @@ def check(
     p_item: ItemPrior = None,
     knowledge: Knowledge | None = None,
     view: str | None = None,
-    draws: int = 1,
+    draws: int = 5,
     clean_before: Any = None,
     options: FitOptions | None = None,
     **more: Unpack[ReportKeywords],

@@ -77,7 +77,7 @@ def split_words(change: Change, verdict: Verdict | None = None) -> str:
     if abs(change.users_excluded.value) >= 5e-5:
         told.insert(0, f"{_points(change.users_excluded.value)} from users excluded")
     if change.more_data is not None and abs(change.more_data.value) >= 5e-5:
-        told.append(f"{_points(change.more_data.value)} from more data")
+        told.append(f"{_points(change.more_data.value)} {change.more_data_words}")
     if change.algorithm is not None:
         told.append(f"{_points(change.algorithm.value)} from {change.algorithm_words}")
     rest = "from the algorithm and all else" if _holds_both(change) else "unexplained"

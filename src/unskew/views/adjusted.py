@@ -126,10 +126,11 @@ def plan_adjusted(
     everybody = np.ones(len(log.users))
     rates = learned.fit(everybody)
     error = float(np.median(rates.hazard.find_errors(learned.shown)))
-    if error > _MOST_ERROR:
+    if not error <= _MOST_ERROR:  # nor if it is not a number
+        doubt = "unknown" if math.isnan(error) else f"uncertain by {percent(math.expm1(error), 0)}"
         raise InputError(
             f"too few users interacted with items like those shown without being shown them (what they do by "
-            f"themselves is uncertain by {percent(math.expm1(error), 0)})",
+            f"themselves is {doubt})",
             remedy="the organic view needs none, and a holdout group tells it",
         )
     keep = learned.find_keep(rates)

@@ -47,7 +47,8 @@ class PoissonRates:
     def find_errors(self, features: Floats) -> Floats:
         """The standard error of the logarithm of the rate for each row of features."""
         rows = _standardise(features, self.mean, self.scale)
-        errors: Floats = np.sqrt(np.einsum("ij,jk,ik->i", rows, self.covariance, rows))
+        variances = np.einsum("ij,jk,ik->i", rows, self.covariance, rows)
+        errors: Floats = np.sqrt(np.where(variances >= 0, variances, np.nan))  # negative if nearly singular
         return errors
 
 

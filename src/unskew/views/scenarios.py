@@ -38,7 +38,8 @@ FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 """How much of the excess scenarios remove; more than all of it, since production need not be like any stand-in."""
 
 BELOW, ABOVE = (0.5, 0.75), 1.25
-"""A stand-in may cause less than the known share, these parts of its lower end, or more than its upper end."""
+"""A stand-in may cause less than the known share, these parts of its lower end, or more than its upper end: so
+much of that, but not more than so much of what it explains."""
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")  # which takes ten times as long as the others
 _LEAST = 0.002  # of the log: what drops less changes no score
@@ -111,14 +112,16 @@ class Excesses:
     ) -> Iterator[ScenarioView]:
         """A view for each stand-in and fraction; for each stand-in and known share, if there are `shares`.
 
-        A stand-in that explains less than the smallest known share contributes nothing. If that is so for all but
-        compared recommenders, fractions of their excesses are removed as if no share were known.
+        A stand-in that explains less than the smallest known share contributes nothing, and none causes more than
+        `ABOVE` of what it explains. If all but compared recommenders contribute nothing, fractions of their
+        excesses are removed as if no share were known.
         """
         able = {name for name in self.thinnings if shares and self.explained[name] >= min(shares)}
         for name, thinning in self.thinnings.items():
             compared = self.compared.get(name)
             if name in able:
-                for share in filter(None, shares):
+                most = ABOVE * self.explained[name]
+                for share in dict.fromkeys(min(share, most) for share in shares if share):
                     keep = scale_to_share(thinning.keep, share)
                     log = replace(thinning, keep=keep).draw(seed)
                     amount = f"{short_percent(share)} of the interactions, by the excess"

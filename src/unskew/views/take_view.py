@@ -13,6 +13,7 @@ from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.dated_log import DatedLog
 from unskew.data.log import Log
 from unskew.data.time_windows import TimeWindow, Windows, mark_inside
+from unskew.data.times import Label
 from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import InputError, PolicyError, option
@@ -183,6 +184,8 @@ def take_draws(
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
     if induced_share is not None and views[0].view_report is not None:
         changes["notes"] = (*views[0].view_report.notes, "verdicts alone use the induced share; no score does")
+    if chosen in ("organic", "adjusted", "kept") and not is_on_spark(log):
+        changes["exposures_from"] = known.find_first_exposure()
     if test and not is_on_spark(log):
         changes |= known.test(chosen, views[0])
         if changes.get("tested", views[0].view_report is not None and views[0].view_report.trusted):
@@ -274,8 +277,11 @@ class _Known:
         }
         return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
 
-    def _is_by_exposure(self, view: str) -> bool:
-        return view in ("organic", "adjusted", "kept")
+    def find_first_exposure(self) -> Label | None:
+        """When something was first shown; if the log has marks alone, when it was first interacted with."""
+        assert self.log.exposed is not None
+        times = self.log.time[self.log.exposed] if self.showings is None else self.showings.time
+        return self.log.axis.show(times.min()) if len(times) else None
 
     def _find_missing(self, view: str) -> Iterator[tuple[str, str]]:
         if view in ("organic", "kept") and not self.exposures:

@@ -258,9 +258,9 @@ class SparkVerdictPlan(VerdictPlan):
                 kept.append(PurePosixPath(word).name if "://" in word else word)
         yield shlex.join([*kept, *([] if is_named else ["--engine", "local"])])
 
-    def _count_since(self) -> int:
+    def _count_since(self, until: Any) -> int:
         log: Any = self.log
-        return len(log.at(self.until)) - (0 if self.start is None else len(log.at(self.start)))
+        return len(log.at(until)) - (0 if self.start is None else len(log.at(self.start)))
 
 
 @dataclass(frozen=True)

@@ -83,10 +83,12 @@ class SparkRanks:
     def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
         """All estimates at once: the cluster is asked three times, however many they are."""
         places = self._places
-        found = sum_for_all(
+        estimates = sum_for_all(
             [measure_score(level, self.metrics[q].bounds, "users") for _, q in places], self._add("total")
         )
-        return {(k, q): limit_estimate(self.metrics[q], *one) for (k, q), one in zip(places, found, strict=True)}
+        return {
+            (k, q): limit_estimate(self.metrics[q], *each) for (k, q), each in zip(places, estimates, strict=True)
+        }
 
     def difference(self, metric: Metric, weighting: SparkWeighting) -> Difference:
         """The score minus that of the baseline with which it was ranked."""
