@@ -65,7 +65,7 @@ def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
     if write and examination.problems:
         if not as_json:
             _show(examination)
-        raise InputError(f"{NAME} was not written: {examination.problems[0]}")
+        raise InputError(f"{NAME} was not written", remedy=examination.problems[0])
     written = str(write_configuration(Path(), source.log, examination.options)) if write else None
     if as_json:
         print_json({**examination.to_dict(), "written": written})

@@ -261,7 +261,10 @@ class HeldOutSplit:
     def by_time(cls, snapshot: Snapshot, start: Moment) -> HeldOutSplit:
         """What users took after `start` and up to the snapshot is held out from the profiles of then."""
         if start.tick >= snapshot.tick:
-            raise TimeError(f"{option('after', start.label)} is not before {option('at', snapshot.at)}")
+            raise TimeError(
+                f"{option('after', start.label)} is not before {option('at', snapshot.at)}",
+                remedy="what is held out lies between the two: choose an earlier date",
+            )
         log = snapshot.log
         whole, known = log.between(start, snapshot), log.at(start)
         pairs = whole.keep_known(known)

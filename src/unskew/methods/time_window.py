@@ -42,7 +42,10 @@ class TimeWindow(Method):
     def _weigh(self, part: Slice) -> Weighting:
         start = SplitRule(after=self.after).start(part)
         if start.tick >= part.tick:
-            raise TimeError(f"{option('after', start.label)} is not before {part.at}")
+            raise TimeError(
+                f"{option('after', start.label)} is not before {part.at}",
+                remedy="what is scored lies between the two: choose an earlier date",
+            )
         recent = part.per_entry(part.log.time) > start.tick
         if not (recent & part.mark_entries()).any():
             raise EmptyError(
