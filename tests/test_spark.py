@@ -516,7 +516,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "sample": ("--at", str(NOW), "-n", "50", "--seed", "3"),
 }
 UNLIKE = {
-    "drift": {"chance", "drifted"},  # which are null on Spark
+    "drift": {"chance", "drifted", "exposures_from"},  # which are null on Spark
     "evaluate": {"changes", "comparisons", "cost", "notes", "verdicts"},  # the first of which Spark does not split
     "timeline": {"hash"},  # of the log: of each block by itself
 }

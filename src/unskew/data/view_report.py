@@ -88,7 +88,7 @@ class ViewReport:
     recommender_tests
         Of each recommender that is compared on the view: whether it still finds recommendations in it.
     exposures_from
-        Of views by exposures: the time of the first of these; None of other views.
+        Of views by exposures: the time of the first of these; None of other views, and on Spark.
     """
 
     view: str
