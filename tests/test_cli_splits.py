@@ -135,7 +135,7 @@ def test_a_timeline_says_what_it_holds_out(log: str) -> None:
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--folds", "2"], "out --leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--leave-last-out", "--leave-out", "2"], "--leave-last-out"),
         (["evaluate", "--at", "99", "-r", "popular", "--after=-5d"], "-5d: '5d' is a step of the calendar"),
-        (["evaluate", "--at", "99", "-r", "popular", "--after", "99"], "--after 99 is not before --at 99: what is held out lies"),
+        (["evaluate", "--at", "99", "-r", "popular", "--after", "99"], "--at 99: what is held out lies"),
         (["evaluate", "--at", "99", "-r", "popular", "-m", "user-hit@5", "--sample", "9"], "leave out --sample"),
         (["timeline", "--reference", "49", "-r", "popular", "--after", "70"], "begin later with --from"),
     ],

@@ -241,7 +241,7 @@ def test_a_recommender_that_fails_is_named_with_its_method_and_its_reason(what: 
     graded = us.Metric("graded", lambda rank, grade: grade, needs_grades=True)
     with pytest.raises(UnskewError) as error:
         us.rank_held_out(model, LOG.at(3), metric=[graded])
-    assert str(error.value) == f"the recommender fixed failed in {what}(): ZeroDivisionError: of all things"
+    assert error.value.message == f"the recommender fixed failed in {what}(): ZeroDivisionError: of all things"
     assert isinstance(error.value.__cause__, ZeroDivisionError)
 
 

@@ -87,7 +87,7 @@ class Ids:
 
         17511, 17511.0, "17511" and "17511.0" are the same id, unless both "17511" and "17511.0" are here.
 
-        >>> Ids.of(pa.array([17511, 17512])).match(["17512.0", "17511", "x"]).tolist()
+        >>> Ids.of(pa.array([17511, 17512])).match(["17512.0", " 17511", "x"]).tolist()
         [1, 0, -1]
         >>> Ids.of(pa.array(["17511", "guest"])).match([17511.0]).tolist()
         [0]
@@ -197,14 +197,14 @@ def are_comparable(theirs: pa.DataType, ours: pa.DataType) -> bool:
 
 
 def _write_ids(values: pa.Array) -> pa.Array:
-    """Ids as texts, whole numbers without decimals: 17511 for 17511.0 and for "17511.0"."""
+    """Ids as texts, whole numbers without decimals and spaces: 17511 for 17511.0, "17511.0" and " 17511"."""
     if kind_of(values.type) == "decimal numbers":
         numbers = [
             int(value) if value is not None and value == value // 1 else value for value in values.to_pylist()
         ]
         return pa.array([None if number is None else str(number) for number in numbers], type=pa.string())
     texts = values.cast(pa.string())
-    return pc.replace_substring_regex(texts, pattern=r"^(0|-?[1-9][0-9]*)\.0+$", replacement=r"\1")
+    return pc.replace_substring_regex(texts, pattern=r"^\s*(0|-?[1-9][0-9]*)(\.0+)?\s*$", replacement=r"\1")
 
 
 def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:

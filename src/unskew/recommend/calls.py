@@ -220,5 +220,6 @@ def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise UnskewError(
-            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}"
+            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}",
+            remedy="mend it; 'unskew --debug' shows the place",
         ) from error
