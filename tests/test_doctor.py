@@ -355,6 +355,7 @@ def test_the_kind_of_an_event_is_no_item(tmp_path: Path) -> None:
         ("userId,movieId,rating,timestamp", ("userId", "movieId", "timestamp")),
         ("review_id,user_id,business_id,stars,date", ("user_id", "business_id", "date")),
         ("Unnamed: 0,client,article_name,article,ts", ("client", "article", "ts")),
+        ("user,item,product,timestamp", ("user", "product", "timestamp")),  # whose item is the number of the row
     ],
 )
 def test_columns_of_well_known_logs_are_detected(header: str, roles: tuple[str, str, str], tmp_path: Path) -> None:
@@ -367,7 +368,7 @@ def test_columns_of_well_known_logs_are_detected(header: str, roles: tuple[str, 
     def value(name: str, row: int) -> object:
         if name == time:
             return f"2021-{1 + row % 12:02}-{1 + row % 28:02}" if "dat" in name else START + row * 5000
-        if name in unique:
+        if name in unique or (name, item) == ("item", "product"):
             return row
         return draw.randint(1, 5) if name in small else draw.randint(1, 35)
 

@@ -105,6 +105,11 @@ class Contents:
         least, most = _PARTS[part]
         return part if all(least <= float(text) <= most for text in self.written_values) else None
 
+    @property
+    def is_unique(self) -> bool:
+        """Whether nearly every row has a value of its own, in rows enough to tell."""
+        return self.is_enough and self.distinct >= _NEARLY_ALL * self.values
+
     def why_no_id(self) -> str | None:
         """Why these are neither users nor items; None if they may be."""
         texts = self.written_values
@@ -118,7 +123,7 @@ class Contents:
             return "is empty"
         if not self.is_enough:
             return None
-        if self.distinct >= _NEARLY_ALL * self.values:
+        if self.is_unique:
             return "has another value in nearly every row"
         if self.distinct <= _FEW:
             return f"has {self.distinct} different value{'s' * (self.distinct != 1)} only"

@@ -170,7 +170,10 @@ class _Guesser:
         roles = {role: find_place(names, name) or str(name) for role, name in given.items() if name is not None}
         for role, usual in _USUAL.items():
             name = next((name for name in usual if name in names and name not in roles.values()), None)
-            if name is not None:
+            is_number_of_row = (
+                role == "item" and len(names) > len(ROLES) and name and self.contents[name].is_unique
+            )
+            if name is not None and not is_number_of_row:
                 roles.setdefault(role, name)
         parts = [name for name in names if self.contents[name].part_of_date(set(split_name(name)))]
         self.guess = Guess(roles, parts=[name for name in parts if name not in roles.values()])
