@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.cli import main
+from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Part
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
@@ -728,3 +730,24 @@ def test_the_command_line_takes_a_known_share(folder: Path) -> None:
     shown = " ".join(run("drift", log, *dates).split())
     assert "View: all of the log, since an induced share alone allows no other." in shown
     assert "Note: verdicts alone use the induced share; no score does." in shown
+
+
+@pytest.mark.parametrize(
+    ("tested", "test", "reason"),
+    [
+        (True, "what is left since 301 differs by -1 % [-9, 9] from the time before", "did not both pass"),
+        (False, "placebo test too noisy, with 2 % [-8, 11]", "its test is too noisy"),
+        (False, "failed, because recommendations caused about 20 %", "it failed its test"),
+        (False, "placebo test failed, with 20 % [15, 25]", "it failed its test"),
+        (False, "placebo test impossible, because the models rank only 3 interactions", "could not be tested"),
+    ],
+)
+def test_a_view_that_does_not_narrow_the_range_says_why_in_a_few_words(
+    tested: bool, test: str, reason: str
+) -> None:
+    view = ViewReport("organic", "", 10, 5, 1, 0, tested=tested, test=test)
+    known: Any = SimpleNamespace(view_report=view)
+    nothing: Any = None
+    words = VerdictPlan(nothing, {}, [], [], nothing, None, AT, report=known)._describe_distrust([])
+    assert reason in words
+    assert len(words) < 120

@@ -50,8 +50,8 @@ def average_reports(reports: Sequence[Report]) -> Report:
 def _describe_spread(scores: Sequence[Score], draws: int) -> str:
     largest = max((score.spread for score in scores), default=0.0)
     return (
-        f"figures are means over {draws} draws of the view; a score of one draw is off by at most {largest:.4f} "
-        "(standard deviation)"
+        f"figures are means over {draws} draws of the view; a score of one draw is off by at most "
+        f"{100 * largest:.2f} points (standard deviation)"
     )
 
 

@@ -413,7 +413,13 @@ class VerdictPlan:
         view = self._view
         if view is None or any(scenario.trusted for scenario in scenarios):
             return ""
-        sentence = f". The view {view.view} does not narrow that ({view.test or 'not tested for both'})"
+        if view.tested:
+            reason = "the two did not both pass a test of their own on it"
+        elif "too noisy" in view.test:
+            reason = "its test is too noisy"
+        else:
+            reason = "it failed its test" if "failed" in view.test else "it could not be tested"
+        sentence = f". The view {view.view} does not narrow that: {reason}"
         if self._late_exposures is not None:
             sentence += (
                 f". The exposure log begins at {self._late_exposures}, long after {self.start}: it lacks what was "

@@ -48,6 +48,8 @@ def timeline_sections(timeline: Timeline, *, campaigns: Windows, names: Mapping[
     view = timeline.options.get("view", "all")
     where = "on the log as it is" if view == "all" else f"on the view “{view}” of the log"
     lines = f"{where}, {_LINES}" if timeline.other_end is None else _describe_ends(timeline.other_end)
+    if view in ("adjusted", "thinned", "kept"):  # in which chance decides
+        drawn += " These are of one draw of the view; scores elsewhere on this page are means over several."
     span = f"at {thousands(len(dates))} dates from {dates[0]} to {dates[-1]}"
     text = f"The scores {span}: {lines}{shaded}{drawn} Point at a line for its values."
     found = [Section("Scores over time", text, anchor="time")]
