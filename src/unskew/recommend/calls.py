@@ -221,5 +221,5 @@ def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
     except Exception as error:
         raise UnskewError(
             f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}",
-            remedy="mend it; 'unskew --debug' shows the place",
+            remedy="mend it; the traceback shows the place",
         ) from error
