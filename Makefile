@@ -14,7 +14,7 @@ demo: .venv/demo ## install, reproduce the paper, hold methods against known tru
 	@echo "$(CURDIR)/demo/index.html"
 
 test: .venv/test java ## install what the tests need and run them all, documentation included
-	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 check: .venv/test ## lint, formatting, types
 	@$(BIN)/ruff check .

@@ -25,7 +25,7 @@ from benchmarks.worlds import Case, case, quick_world
 from unskew.arrays.folding import Rows
 from unskew.arrays.sweep import Sweep
 from unskew.engines.spark.population import SparseSums
-from unskew.reading.coded_rows import FileStorage
+from unskew.reading.encoder import FileStorage
 from unskew.solve.scaling import scale
 
 
@@ -215,7 +215,7 @@ class _Lists:
         self._model.fit(snapshot)
         return self
 
-    def recommend(self, profiles: us.Batch, k: int) -> npt.NDArray[np.int64]:
+    def recommend(self, profiles: us.recommend.Batch, k: int) -> npt.NDArray[np.int64]:
         self.batches += 1
         return self._model.recommend(profiles, k)
 

@@ -20,7 +20,8 @@ from rich.console import Console
 from rich.table import Table
 
 import unskew as us
-from unskew.data.time_windows import TimeWindow, mark_inside
+from unskew.data.times import TimeWindow, mark_inside
+from unskew.weights import Bursts, find_bursts
 
 SEEDS = range(200, 205)
 USERS, ITEMS = 6000, 2500
@@ -51,7 +52,7 @@ def run(console: Console, seeds: Iterable[int] = SEEDS, names: Iterable[str] = (
     console.print(table)
 
 
-def _worlds(seed: int, names: set[str]) -> Iterator[tuple[str, us.World, list[Any]]]:
+def _worlds(seed: int, names: set[str]) -> Iterator[tuple[str, us.worlds.World, list[Any]]]:
     for name in ("paper", "always-on", "growth", "pre-empting", "long-campaigns", "quiet"):
         if not names or name in names:
             world = us.simulate(name, users=USERS, items=ITEMS, seed=seed)
@@ -60,7 +61,7 @@ def _worlds(seed: int, names: set[str]) -> Iterator[tuple[str, us.World, list[An
         rng = np.random.default_rng(seed)
         days = [int(rng.integers(250, 300)), int(rng.integers(340, 460))]
         for reach in (0.5, 0.1):
-            campaigns = [us.Campaign(day, reach=reach, shown=5) for day in days]
+            campaigns = [us.worlds.Campaign(day, reach=reach, shown=5) for day in days]
             world = us.simulate(users=USERS, items=ITEMS, seed=seed, campaigns=campaigns)
             yield f"any day, reach {reach}", world, world.about["parameters"]["campaigns"]
     path = Path(os.environ.get("UNSKEW_DATA", "")) / "movietweetings" / "log.parquet"
@@ -70,20 +71,20 @@ def _worlds(seed: int, names: set[str]) -> Iterator[tuple[str, us.World, list[An
         yield "MovieTweetings, injected", world, world.about["parameters"]["campaigns"]
 
 
-def _judge(world: us.World, campaigns: list[Any]) -> dict[str, Any]:
+def _judge(world: us.worlds.World, campaigns: list[Any]) -> dict[str, Any]:
     log = world.log
-    found = us.find_bursts(log)
+    found = find_bursts(log)
     windows, true = found.windows, _true_windows(log, campaigns)
     return {
         "windows": len(windows),
         "true": len(true),
-        "without": len(us.find_bursts(world.truth)),
+        "without": len(find_bursts(world.truth)),
         "recall": _recall(log, windows) if true else None,
         "precision": _precision(log, windows, true) if windows else None,
         "excess": _compare_excess(log, found) if windows else None,
         "raw": _errors(log, world.truth),
-        "found": _errors(us.outside(log, windows) if windows else log, world.truth),
-        "known": _errors(us.outside(log, true) if true else log, world.truth),
+        "found": _errors(us.views.outside(log, windows) if windows else log, world.truth),
+        "known": _errors(us.views.outside(log, true) if true else log, world.truth),
     }
 
 
@@ -110,7 +111,7 @@ def _precision(log: us.Log, windows: Iterable[TimeWindow], true: Iterable[TimeWi
     return float(mark_inside(true, grid[mark_inside(windows, grid)]).mean())
 
 
-def _compare_excess(log: us.Log, found: us.Bursts) -> float:
+def _compare_excess(log: us.Log, found: Bursts) -> float:
     """The share above usual over the share that truly followed a recommendation, on average over the windows."""
     assert log.exposed is not None
     true = [float(log.exposed[window.contains(log.time)].mean()) for window in found.windows]

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 import unskew as us
+from unskew.weights import Agreement
 
 MODELS = {
     "popular": "popular",
@@ -43,7 +44,7 @@ def _weigh(log: us.Log) -> dict[str, us.ItemWeights | None]:
     return {
         "raw": None,
         "item weights": us.fit_weights(now, then),
-        "items and agreement": us.fit_weights(now, then, margins=[us.Agreement(PRODUCTION)]),
+        "items and agreement": us.fit_weights(now, then, margins=[Agreement(PRODUCTION)]),
     }
 
 
@@ -51,7 +52,7 @@ def _score(log: us.Log, weights: us.ItemWeights | None, spec: str) -> float:
     return us.evaluate(spec, log.at(NOW), weights=weights, metric=_METRIC).value
 
 
-def _estimate(world: us.World) -> dict[tuple[str, str], float]:
+def _estimate(world: us.worlds.World) -> dict[tuple[str, str], float]:
     """Relative errors by way and model."""
     truth = us.fit_weights(world.truth.at(NOW), world.truth.at(THEN))
     wanted = {name: _score(world.truth, truth, spec) for name, spec in MODELS.items()}

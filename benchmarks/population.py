@@ -18,7 +18,7 @@ import unskew as us
 from unskew.data.ids import Ids
 from unskew.data.times import TimeAxis
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.pair_selection import PairSelection
+from unskew.evaluation.pairs import PairSelection
 
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]

@@ -172,7 +172,7 @@ def _draw(param: click.Parameter, command: str, rng: Random, odd: bool) -> str:
         return rng.choice(_ODD_TEXTS) if odd else str(rng.choice(list(param.type.choices)))
     if isinstance(param.type, click.Path):
         return rng.choice(_ODD_PATHS) if odd else _draw_path(name, kind, command, rng)
-    if isinstance(param.type, click.types.IntParamType | click.types.FloatParamType):
+    if param.type.name in ("integer", "float"):
         sane = (_SMALL[name],) if _is_sized(command, param) else _NUMBERS
         return rng.choice(_ODD_NUMBERS if odd else sane)
     if name in ("user", "item", "time") and not odd:

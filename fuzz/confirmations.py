@@ -24,6 +24,9 @@ def _name_columns(columns: Columns, names: tuple[str, ...]) -> Columns:
     return {name: columns[name if name in columns else next(others)] for name in names}
 
 
+_WHOLE = re.compile(r"[ \t\n\f\r]*(0|-?[1-9][0-9]*)(\.0+)?[ \t\n\f\r]*")
+"""A whole number as programs write it, with spaces around it."""
+
 Rows = list[tuple[str, str, int]]
 """User, item and time of the log."""
 
@@ -31,8 +34,11 @@ Rows = list[tuple[str, str, int]]
 def confirm_log(
     columns: Columns, found: Any, *, user: str = "user", item: str = "item", time: str = "time"
 ) -> str:
-    """Compare the figures of a log."""
+    """Compare the figures of a log; without a first line for names its columns are these three."""
     stripped = {name.strip("\0").strip(): values for name, values in columns.items()}
+    if len(stripped) >= 3 and not {user, item, time} & set(stripped):
+        named = zip((user, item, time), stripped.items(), strict=False)
+        stripped = {role: [first, *values] for role, (first, values) in named}
     return find_difference(found, describe_rows(stripped, user, item, time))
 
 
@@ -106,6 +112,6 @@ def confirm_names(columns: Columns, found: Any, log: Rows) -> str:
 
 
 def _read_number(value: Any) -> str:
-    """An id as text; a text as the number that it is, since the ids of this log are numbers: 06 and 6.0 are 6."""
-    whole = re.fullmatch(r"(-?[0-9]+)(\.0*)?", value) if isinstance(value, str) else None
-    return str(int(whole[1])) if whole else show_id(value)
+    """An id as text; a text as the number that it is, since this log has numbers: 6.0 is 6, 06 is not."""
+    whole = _WHOLE.fullmatch(value) if isinstance(value, str) else None
+    return whole[1] if whole else show_id(value)

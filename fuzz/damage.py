@@ -19,9 +19,9 @@ from fuzz.json_mutations import change_json
 from fuzz.specimens import Specimen
 from fuzz.table_mutations import ARRAY_MUTATIONS, TABLE_MUTATIONS
 from fuzz.text_mutations import TEXT_MUTATIONS
-from unskew.checksums import sum_array
 from unskew.frames import join_chunks
-from unskew.table_files import pack_row, seal
+from unskew.storage.arrays import pack_row, sum_array
+from unskew.storage.tables import seal
 
 _ABOUT = b"unskew"  # where files of unskew's own say what they hold
 _LOG_ABOUT, _LOG_SUM = b"unskew.log", b"unskew.log.checksum"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import tempfile
 import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,8 +63,13 @@ def run_file_case(store: Store, rng: Random) -> tuple[Verdict, Path]:
     (parts,) = store.open(other).glob(other.file)
     expected = store.answer(specimen)
     work, file = store.copy(specimen)
+    desk = store.path / "empty"
+    shutil.rmtree(desk, ignore_errors=True)
+    desk.mkdir()
 
     def examine() -> Any:
+        os.chdir(desk)
+        tempfile.tempdir = str(desk)
         damage = damage_file(specimen, whole.read_bytes(), parts.read_bytes(), rng)
         file.write_bytes(damage.content)
         for beside in work.rglob("*.json") if damage.sealed else ():
@@ -74,6 +81,9 @@ def run_file_case(store: Store, rng: Random) -> tuple[Verdict, Path]:
     how, sealed = json.loads(ending.out.splitlines()[0]) if ending.out else ("no damage", False)
     damage = Damage(file.read_bytes(), how, sealed)
     verdict = _judge(specimen, damage, ending, expected)
+    left = ", ".join(path.name for path in desk.iterdir())
+    if left and not verdict.is_finding:
+        verdict = Verdict(specimen.covers, "left behind", True, left)
     about = f"{specimen.name}, {damage.how}"
     return Verdict(verdict.group, verdict.outcome, verdict.is_finding, f"{about}: {verdict.detail}"), file
 

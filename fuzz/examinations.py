@@ -14,6 +14,8 @@ import unskew as us
 from fuzz.child_process import run_json_command
 from fuzz.plain_log import Figures, show_id
 from fuzz.small_log import read_as_large, read_small_log
+from unskew.known_truths import yardstick, yardstick_run
+from unskew.reading import mark_exposed
 
 _VOLATILE = ("seconds", "output", "version")
 
@@ -85,7 +87,7 @@ def examine_saved_log(path: Path) -> Any:
     arrays |= dict(log.extra) | {name: labels.codes for name, labels in log.labels.items()}
     sums = {name: None if array is None else zlib.crc32(array.tobytes()) for name, array in arrays.items()}
     texts = [log.users.to_list(), log.items.to_list(), str(log.axis), log.view, str(log.columns), str(log.reading)]
-    organic = None if log.exposed is None else describe_log(us.organic(log))
+    organic = None if log.exposed is None else describe_log(us.views.organic(log))
     return {"sums": sums, "texts": list(map(str, texts)), "figures": describe_log(log), "organic": organic}
 
 
@@ -122,7 +124,7 @@ def examine_timeline(folder: Path) -> Any:
 
 def examine_world(folder: Path) -> Any:
     """Both logs of a world, its campaigns and what it was made from."""
-    world = us.World.load(folder / "world")
+    world = us.worlds.World.load(folder / "world")
     rounds = None if world.rounds is None else world.rounds.to_pylist()
     tables = [str(table.to_pylist()) for table in (world.exposures, world.holdout)]
     logs = [describe_log(log) for log in (world.log, world.truth)]
@@ -141,10 +143,8 @@ YARDSTICK: dict[str, Any] = {
 
 def examine_yardstick(folder: Path) -> Any:
     """A yardstick that takes its cases from its folder; without the page, which takes seconds to draw."""
-    from unskew.known_truths import yardstick
-
-    vars(yardstick)["save_yardstick"] = lambda *_: None  # in this process, which ends with the case
-    found = us.yardstick(["quiet"], **YARDSTICK, output=folder / "yardstick", resume=True)
+    vars(yardstick_run)["save_yardstick"] = lambda *_: None  # in this process, which ends with the case
+    found = yardstick(["quiet"], **YARDSTICK, output=folder / "yardstick", resume=True)
     return drop_volatile(found.to_dict())
 
 
@@ -157,7 +157,7 @@ def examine_configuration(folder: Path) -> Any:
 def examine_exposures(folder: Path, file: str) -> Any:
     """The pairs of a log that followed an exposure."""
     log = read_small_log()
-    marked = us.mark_exposed(log, folder / file)
+    marked = mark_exposed(log, folder / file)
     assert marked.exposed is not None
     users, entries = log.entry_users(), np.flatnonzero(marked.exposed)
     return sorted([show_id(log.users[int(users[e])]), show_id(log.items[int(log.item[e])])] for e in entries)

@@ -31,7 +31,7 @@ from fuzz.system_calls import Call
 from fuzz.verdicts import Verdict
 from unskew.drawing import page
 from unskew.reproduction.experiment import PAGE, WORLD, Reproduction
-from unskew.table_files import write_parquet
+from unskew.storage.tables import write_parquet
 
 _LOG = "small-log.parquet"
 _COMMANDS = {
@@ -223,10 +223,10 @@ class _Undrawn(Reproduction):
 
 
 @cache
-def _simulate(k: int) -> us.World:
+def _simulate(k: int) -> us.worlds.World:
     return us.simulate("paper", users=40, items=20, seed=k)
 
 
-def _write_reproduction(worlds: list[us.World], folder: Path, k: int) -> None:
+def _write_reproduction(worlds: list[us.worlds.World], folder: Path, k: int) -> None:
     nothing: Any = [None]
     _Undrawn(worlds[k], [], nothing, [], number=k).save(folder / "paper")

@@ -44,7 +44,9 @@ def unpack_csv(content: bytes, names: Sequence[str] | None = None) -> Columns:
     """
     text = decode(content).lstrip("\r\n")
     first = text.split("\n")[0]
-    separator = max(",\t;|", key=first.count) if any(mark in first for mark in ",\t;|") else " "
+    separator = max(",\t;|", key=first.count)
+    if separator not in first and first.count(" ") > 1:  # a single column may still have commas behind its values
+        separator = " "
     ways: list[Any] = [
         {},
         {"skipinitialspace": True},

@@ -22,6 +22,7 @@ from fuzz.random_options import find_leftover
 from fuzz.small_log import read_small_log
 from fuzz.system_calls import Before, Call
 from fuzz.verdicts import Verdict
+from unskew.known_truths import Yardstick, yardstick, yardstick_run
 
 _MOST_KILLS = 4
 
@@ -80,14 +81,12 @@ def _compare_bytes(one: Path, other: Path) -> str:
 
 
 def _write_yardstick(folder: Path) -> None:
-    from unskew.known_truths import yardstick
-
-    vars(yardstick)["save_yardstick"] = _save_tables  # in this process; the page takes seconds to draw
+    vars(yardstick_run)["save_yardstick"] = _save_tables  # in this process; the page takes seconds to draw
     output = folder / "yardstick"
-    us.yardstick(["quiet", "paper"], **YARDSTICK, output=output, resume=output.exists())
+    yardstick(["quiet", "paper"], **YARDSTICK, output=output, resume=output.exists())
 
 
-def _save_tables(found: us.Yardstick, folder: Path) -> None:
+def _save_tables(found: Yardstick, folder: Path) -> None:
     pq.write_table(found.rows.drop_columns(["seconds"]), folder / "rows.parquet")
     pq.write_table(found.ranking, folder / "ranking.parquet")
 

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 
 import unskew as us
-from unskew.arrays.id_kernels import fills_page
-from unskew.reading import columnar_files, loop_encoder
+from unskew.arrays.id_table import fills_page
+from unskew.reading import columnar_files, encoder
 
 N = 60
 _DRAWS = Random(1)
@@ -37,12 +37,12 @@ def read_as_large(way: str) -> Iterator[None]:
     """
     few = columnar_files._FEW if way in ("sql", "arrays") else 0
     changes: dict[str, dict[str, Any]] = {
-        "memory": {"FEW": 0, "_BYTES_A_ROW": 0},
-        "files": {"FEW": 0, "_BYTES_A_ROW": 2**62},
+        "memory": {"FEW": 0, "_BYTES_IN_MEMORY": 0},
+        "files": {"FEW": 0, "_BYTES_IN_MEMORY": 2**62},
         "sql": {"_IDS": set()},
-        "arrays": {"FEW": loop_encoder.FEW},
+        "arrays": {"FEW": encoder.FEW},
     }
-    with patch.multiple(loop_encoder, **changes[way]), patch.object(columnar_files, "_FEW", few):
+    with patch.multiple(encoder, **changes[way]), patch.object(columnar_files, "_FEW", few):
         yield
 
 

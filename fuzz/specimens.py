@@ -22,6 +22,7 @@ from fuzz import confirmations, examinations
 from fuzz.file_formats import WAYS, Way
 from fuzz.plain_columns import Columns
 from fuzz.small_log import ITEMS, TIMES, USERS, N, list_pairs, make_small_table, read_small_log
+from unskew.known_truths import yardstick
 
 Shape = Literal["table", "text", "own table", "saved log", "json"]
 
@@ -209,7 +210,7 @@ def _make_world(folder: Path, *, name: str) -> None:
 
 def _make_yardstick(folder: Path) -> None:
     folder.mkdir(parents=True)
-    us.yardstick(["quiet"], **examinations.YARDSTICK, output=folder / "yardstick")
+    yardstick(["quiet"], **examinations.YARDSTICK, output=folder / "yardstick")
 
 
 def _list_own_files() -> Iterator[Specimen]:

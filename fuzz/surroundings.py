@@ -104,7 +104,7 @@ def _mount_small_disk(folder: Path, pages: int) -> bool:
 def _run_twice(writer: Writer, work: Path) -> Verdict:
     """Two processes write to one place again and again; in the end it holds what one of them wrote."""
     states = []
-    for k in (0, 1):
+    for k in (0, 1, 0):  # what resumes keeps what the other left, so that the order matters
         _require_done(run_in_child(lambda k=k: writer.write(work, k)))  # type: ignore[misc]
         states.append(read_state(work / writer.written))
     ending = run_in_child(lambda: _write_together(writer, work))

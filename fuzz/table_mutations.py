@@ -95,9 +95,16 @@ def shuffle_rows(table: pa.Table, rng: Random) -> pa.Table:
 def convert(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Values as a column of this type; null where the type cannot hold them."""
     try:
-        return pa.array(values, type=kind)
+        return _make_valid(values, kind)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return pa.array([_convert_one(value, kind) for value in values], type=kind)
+
+
+def _make_valid(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """An array, or an error if a value is none of its type: Arrow takes 30 hours for a time of day."""
+    array = pa.array(values, type=kind)
+    array.validate(full=True)
+    return array
 
 
 def _convert_one(value: Any, kind: pa.DataType) -> Any:

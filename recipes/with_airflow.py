@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import unskew as us
+from unskew.over_time import Timeline
 
 shop = Path(tempfile.mkdtemp())
 os.environ |= {
@@ -45,7 +46,7 @@ if __name__ == "__main__":
     (shop / "unskew.toml").write_text(SETTINGS.format(0.9))
     for name, task in tasks.items():
         print(f"{name}: {task.execute({})}")
-    assert us.Timeline.load(shop / "timeline.parquet").complete
+    assert Timeline.load(shop / "timeline.parquet").complete
     assert "popular" in (shop / "report.html").read_text()
 
     (shop / "unskew.toml").write_text(SETTINGS.format(0.01))

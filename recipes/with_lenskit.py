@@ -20,7 +20,7 @@ class LensKit:
         self.pipeline = topn_pipeline(scorer)
 
     def fit(self, snapshot):
-        profiles = us.Batch.of(snapshot)
+        profiles = us.recommend.Batch.of(snapshot)
         pairs = {"user_id": np.repeat(profiles.user, np.diff(profiles.start)), "item_id": profiles.item}
         self.pipeline.train(from_interactions_df(pd.DataFrame(pairs)))
         return self

@@ -8,13 +8,14 @@ import tempfile
 import mlflow
 
 import unskew as us
+from unskew.monitoring import Thresholds
 
 store = tempfile.mkdtemp()
 os.environ |= {"MLFLOW_TRACKING_URI": f"sqlite:///{store}/mlflow.db", "MLFLOW_ARTIFACT_ROOT": store}
 os.chdir(store)
 
 log = us.simulate(users=800, items=200, seed=7).log
-limits = us.Thresholds(max_drift=0.05, max_bound=0.01, max_unexplained=0.05)
+limits = Thresholds(max_drift=0.05, max_bound=0.01, max_unexplained=0.05)
 found = us.check(log, ["popular", "constant:1,3,5"], at=480, reference=300, thresholds=limits)
 
 with mlflow.start_run(run_name=f"unskew {found.at}"):

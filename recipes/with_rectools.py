@@ -25,7 +25,7 @@ class RecTools:
         self.model = model
 
     def fit(self, snapshot):
-        profiles = us.Batch.of(snapshot)
+        profiles = us.recommend.Batch.of(snapshot)
         user = np.repeat(profiles.user, np.diff(profiles.start))
         dataset = Dataset.construct(make_frame(user, profiles.item))
         self.items = dataset.item_id_map

@@ -9,12 +9,13 @@ from pathlib import Path
 import wandb
 
 import unskew as us
+from unskew.monitoring import Thresholds
 
 store = tempfile.mkdtemp()
 os.environ |= {"WANDB_MODE": "offline", "WANDB_DIR": store, "WANDB_SILENT": "true"}
 
 log = us.simulate(users=800, items=200, seed=7).log
-limits = us.Thresholds(max_drift=0.05, max_bound=0.01, max_unexplained=0.05)
+limits = Thresholds(max_drift=0.05, max_bound=0.01, max_unexplained=0.05)
 found = us.check(log, ["popular", "constant:1,3,5"], at=480, reference=300, thresholds=limits)
 
 with wandb.init(project="recommender", job_type="unskew") as run:

@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-CHROMIUM = "/usr/bin/chromium"
-INSTALL = "apt-get install --yes chromium"
+from tests.debian import require_program
+
 _FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
 
 
 def find_chromium() -> str:
-    """Where the browser is. It is installed where it is missing and may be; else the failure says how."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None and hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("apt-get"):
-        with Path("/tmp/unskew-chromium.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # several tests may find out at the same time
-            if not Path(CHROMIUM).exists():
-                subprocess.run(INSTALL.split(), check=False, capture_output=True, timeout=600)
-        found = shutil.which("chromium")
-    if found is None:
-        raise RuntimeError(f"the tests of pages need Debian's Chromium: sudo {INSTALL}")
-    return found
+    """Where the browser is."""
+    return require_program(lambda: shutil.which("chromium") or shutil.which("chromium-browser"), "chromium")
 
 
 @dataclass

@@ -14,7 +14,7 @@ from scipy.optimize import minimize
 import unskew as us
 from unskew.errors import InputError, PolicyError
 from unskew.reading.exposures import find_showings, mark_exposed
-from unskew.views.adjusted import plan_adjusted
+from unskew.views.adjusted_view import plan_adjusted
 from unskew.views.poisson import PoissonRates, fit_poisson
 from unskew.views.thinning import Thinning
 
@@ -63,15 +63,20 @@ def plan(log: us.Log, exposures: Any, **more: Any) -> Thinning:
     return plan_adjusted(mark_exposed(log, exposures, **more), find_showings(log, exposures))
 
 
+@functools.cache
+def plan_tables(seed: int = 0) -> Thinning:
+    table, exposures, _ = draw_tables(seed)
+    return plan(us.read_log(table), exposures)
+
+
 def test_where_pairs_are_alike_the_closed_form_comes_out() -> None:
     anyway = 1 - np.exp(-HAZARD * (END - SHOWN_AT))
     expected = anyway / (ACCEPTANCE + (1 - ACCEPTANCE) * anyway)
     kept, organic = [], []
     for seed in range(4):
-        table, exposures, number = draw_tables(seed)
-        made = plan(us.read_log(table), exposures)
+        made = plan_tables(seed)
         kept.append(made.keep.mean())
-        organic.append(number / len(made.keep))
+        organic.append(draw_tables(seed)[2] / len(made.keep))
         assert made.keep.std() < 0.4 * made.keep.mean()
     assert np.mean(organic) == pytest.approx(expected, rel=0.03)
     assert np.mean(kept) == pytest.approx(expected, rel=0.1)
@@ -79,7 +84,7 @@ def test_where_pairs_are_alike_the_closed_form_comes_out() -> None:
 
 def test_the_unit_of_time_makes_no_difference() -> None:
     table, exposures, _ = draw_tables()
-    slow = plan(us.read_log(table), exposures).keep
+    slow = plan_tables().keep
     day = [
         pa.table({**{n: t[n] for n in ("user", "item")}, "time": t["time"].to_numpy() * 86400})
         for t in (table, exposures)
@@ -101,11 +106,11 @@ def test_what_is_interacted_with_long_after_a_showing_is_kept() -> None:
 
 
 @functools.cache
-def simulate(world: str, seed: int) -> us.World:
+def simulate(world: str, seed: int) -> us.worlds.World:
     return us.simulate(world, users=600, items=200, seed=seed)
 
 
-def read_plain(world: us.World) -> us.Log:
+def read_plain(world: us.worlds.World) -> us.Log:
     return us.read_log(world.tables["log"].drop_columns("exposed"))
 
 
@@ -120,21 +125,21 @@ def test_scores_are_closer_to_the_truth_than_without_all_that_was_shown(name: st
     errors = []
     for seed in (41, 42):
         world = simulate(name, seed)
-        adjusted = us.adjusted(read_plain(world), world.exposures)
-        errors.append([find_error(view, world.truth) for view in (adjusted, us.organic(world.log))])
+        adjusted = us.views.adjusted(read_plain(world), world.exposures)
+        errors.append([find_error(view, world.truth) for view in (adjusted, us.views.organic(world.log))])
     adjusted_error, organic_error = np.mean(errors, axis=0)
     assert adjusted_error < 0.7 * organic_error
 
 
 def test_exposures_alone_choose_the_view_and_a_column_of_marks_does_not() -> None:
     world = simulate("steady", 41)
-    view = us.take_view(read_plain(world), exposures=world.exposures, test=False)
+    view = us.views.take_view(read_plain(world), exposures=world.exposures, test=False)
     assert view.view == "adjusted"
     assert view.view_report is not None
     assert "would have happened anyway" in view.view_report.notes[0]
-    assert us.take_view(world.log, test=False).view == "organic"
+    assert us.views.take_view(world.log, test=False).view == "organic"
     with pytest.raises(PolicyError, match="who was shown what when"):
-        us.take_view(world.log, view="adjusted")
+        us.views.take_view(world.log, view="adjusted")
 
 
 def test_if_everybody_is_shown_everything_nothing_is_adjusted() -> None:
@@ -143,9 +148,9 @@ def test_if_everybody_is_shown_everything_nothing_is_adjusted() -> None:
     everything = pa.table({"user": pairs[0], "item": pairs[1], "time": np.full(len(pairs[0]), 1.0)})
     log = us.read_log(table)
     with pytest.raises(InputError, match=r"interactions since the first exposure|was shown to them"):
-        us.adjusted(log, everything)
+        us.views.adjusted(log, everything)
     some = pa.concat_tables([everything.filter(pa.array(pairs[0] >= 20)), everything.slice(0, 10)])
-    view = us.take_view(log, exposures=some, test=False)
+    view = us.views.take_view(log, exposures=some, test=False)
     assert view.view == "organic"
     assert view.view_report is not None
     assert "nothing could be adjusted" in view.view_report.reason
@@ -157,7 +162,7 @@ def test_nothing_is_adjusted_by_a_hazard_whose_error_is_unknown() -> None:
     world = simulate("steady", 41)
     unknown = patch.object(PoissonRates, "find_errors", lambda self, rows: np.full(len(rows), np.nan))
     with unknown, pytest.raises(InputError, match="by themselves is unknown"):
-        us.adjusted(read_plain(world), world.exposures)
+        us.views.adjusted(read_plain(world), world.exposures)
 
 
 def test_rows_in_another_order_give_the_same_bits() -> None:
@@ -179,11 +184,10 @@ def test_rows_in_another_order_give_the_same_bits() -> None:
 
 def test_draws_spread_as_far_as_the_probabilities_are_unsure() -> None:
     """The mean probability over samples of users varies as it does over independent people of the same kind."""
-    table, exposures, _ = draw_tables()
-    made = plan(us.read_log(table), exposures)
+    made = plan_tables()
     assert made.resample is not None
     means = [made.resample(np.random.default_rng(seed)).mean() for seed in range(8)]
-    others = [plan(us.read_log(draw_tables(seed)[0]), draw_tables(seed)[1]).keep.mean() for seed in range(4)]
+    others = [plan_tables(seed).keep.mean() for seed in range(4)]
     assert 0.5 < np.std(means) / np.std(others) < 2
     lengths = {len(log) for log in made.draw_several(0, 3)}
     assert len(lengths) > 1

@@ -15,8 +15,9 @@ from unskew.data.held_out import SplitRule
 from unskew.errors import FileError, PolicyError
 from unskew.recommend import Batch
 from unskew.recommend.contract import top_k
-from unskew.table_files import seal
-from unskew.weights.production_agreement import LAST_RANKS, name_groups
+from unskew.storage.tables import seal
+from unskew.weights import Agreement
+from unskew.weights.margins import LAST_RANKS, name_groups
 
 PROTOCOLS: list[dict[str, Any]] = [{}, {"after": "-60"}, {"leave_last_out": True}]
 
@@ -61,7 +62,7 @@ def test_the_group_of_a_pair_is_that_of_its_rank_among_held_out_items(
 ) -> None:
     now = log.at(480)
     part = SplitRule(protocol.get("after"), protocol.get("leave_last_out", False)).split(now).pairs
-    groups = us.Agreement(model).groups(part)
+    groups = Agreement(model).groups(part)
     ranks = us.rank_held_out(model, now, metric=["rank<=1,200"], **protocol)
     found = [groups.names[code] for code in groups.codes[ranks.entries]]
     assert found == [expected_group(int(rank)) for rank in ranks.ranks]
@@ -76,7 +77,7 @@ def test_groups_are_named_in_the_order_of_their_ranks() -> None:
 def test_scores_of_the_model_itself_come_back_to_those_of_the_reference_date(log: us.Log) -> None:
     """Its hit rates are sums of groups: at the agreement of then, they are those of then."""
     before, now = log.at(300), log.at(480)
-    weights = us.fit_weights(now, before, margins=[us.Agreement("popular")])
+    weights = us.fit_weights(now, before, margins=[Agreement("popular")])
     then = us.evaluate("popular", before, metric="hit@5").value
     margin = weights.report.margins[0]
     assert us.evaluate("popular", now, metric="hit@5", weights=weights).value == pytest.approx(
@@ -88,14 +89,14 @@ def test_scores_of_the_model_itself_come_back_to_those_of_the_reference_date(log
 
 def test_the_pair_is_left_out_of_the_model_whatever_the_spec_says(log: us.Log) -> None:
     """How held-out pairs are ranked is no part of what production recommends."""
-    exact, told = us.Agreement("knn?neighbours=20"), us.Agreement("knn?neighbours=20&exact=false")
+    exact, told = Agreement("knn?neighbours=20"), Agreement("knn?neighbours=20&exact=false")
     assert told.name == exact.name
     assert np.array_equal(told.groups(log.at(480)).codes, exact.groups(log.at(480)).codes)
 
 
 def test_the_model_is_fitted_once_for_each_date(log: us.Log) -> None:
     model = Rarest()
-    margins = [us.Agreement(model)]
+    margins = [Agreement(model)]
     now = log.at(480)
     weights = us.fit_weights(now, log.at(300), margins=margins)
     assert model.fits == 2
@@ -110,7 +111,7 @@ def test_the_model_is_fitted_once_for_each_date(log: us.Log) -> None:
 def test_a_file_names_the_model_and_may_name_only_what_unskew_ships(log: us.Log, tmp_path: Path) -> None:
     now, before = log.at(480), log.at(300)
     path = tmp_path / "weights.parquet"
-    weights = us.fit_weights(now, before, margins=[us.Agreement("knn?neighbours=20")])
+    weights = us.fit_weights(now, before, margins=[Agreement("knn?neighbours=20")])
     weights.save(path)
     loaded = us.ItemWeights.load(path)
     assert np.array_equal(now.weigh(loaded).pair_shares, now.weigh(weights).pair_shares)
@@ -120,7 +121,7 @@ def test_a_file_names_the_model_and_may_name_only_what_unskew_ships(log: us.Log,
     with pytest.raises(FileError, match="not one that unskew ships"):
         us.ItemWeights.load(path)
     with pytest.raises(PolicyError, match=r"rarest cannot be written to a file.*name it by a spec"):
-        us.fit_weights(now, before, margins=[us.Agreement(Rarest())]).save(tmp_path / "other.parquet")
+        us.fit_weights(now, before, margins=[Agreement(Rarest())]).save(tmp_path / "other.parquet")
     assert not (tmp_path / "other.parquet").exists()
 
 
@@ -131,7 +132,7 @@ def test_the_command_line_takes_a_model_of_production(log: us.Log, tmp_path: Pat
     found = answer("weights", path, *asked, "agreement:popular", "-o", out)
     assert found["margins"][0]["name"] == "agreement:popular"
     scores = answer("evaluate", path, "--at", "480", "--view", "all", "--weights", out, "-r", "popular")["scores"]
-    direct = us.fit_weights(log.at(480), log.at(300), margins=[us.Agreement("popular")])
+    direct = us.fit_weights(log.at(480), log.at(300), margins=[Agreement("popular")])
     assert scores[-1]["value"] == pytest.approx(us.evaluate("popular", log.at(480), weights=direct).value)
     assert "agreement:knn" in refused("weights", path, *asked, "agreement:")
     own = tmp_path / "own.py"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+from dataclasses import replace
 from statistics import NormalDist, mean, stdev, variance
 from typing import Any
 
@@ -11,10 +12,15 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t as student
 
 import unskew as us
 from unskew.cli import main
-from unskew.evaluation.averaged_draws import combine
+from unskew.evaluation.changes import Part
+from unskew.evaluation.report import combine
+from unskew.evaluation.score import Results
+from unskew.show.report_words import UNTRUSTED, describe_intervals
+from unskew.show.verdict_text import make_score_table
 
 Z = NormalDist().inv_cdf(0.975)
 
@@ -30,15 +36,17 @@ def test_the_interval_of_a_mean_over_draws_is_that_of_multiple_imputation(
     draws: list[tuple[float, float]],
 ) -> None:
     values, errors = zip(*draws, strict=True)
-    lows = [v - Z * e for v, e in draws]
-    highs = [v + Z * e for v, e in draws]
-    found = combine(values, lows, highs, 0.95)
+    found = combine([Part(v, v - Z * e, v + Z * e) for v, e in draws], 0.95)
     total = mean(e * e for e in errors) + (1 + 1 / len(values)) * variance(values)
     assert found.value == pytest.approx(mean(values))
+    m, between = len(values), (1 + 1 / len(values)) * variance(values)
+    t = Z
+    if between > 1e-12:
+        t = student.ppf(0.975, (m - 1) * (1 + mean(e * e for e in errors) / between) ** 2)
     # half a width within is the mean of errors, which is at most the root of their mean square
     ratio = mean(errors) / math.sqrt(mean(e * e for e in errors))
-    assert found.high - found.value == pytest.approx(Z * math.sqrt(total) * ratio, rel=1e-6)
-    assert found.value - found.low == pytest.approx(Z * math.sqrt(total) * ratio, rel=1e-6)
+    assert found.high - found.value == pytest.approx(t * math.sqrt(total) * ratio, rel=1e-6)
+    assert found.value - found.low == pytest.approx(t * math.sqrt(total) * ratio, rel=1e-6)
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +79,17 @@ def test_a_report_on_draws_has_the_mean_of_their_scores_and_their_spread(draws: 
         assert comparison.difference == pytest.approx(mean(differences))
         assert (comparison.p < 0.05) == (not comparison.low <= 0 <= comparison.high)
         assert comparison.p_holm >= comparison.p
+
+
+def test_a_view_without_trust_has_no_interval_in_the_table(draws: list[us.Log]) -> None:
+    report = us.report(draws, "popular", at=480)
+    score = report.scores[0]
+    assert score.biased
+    assert make_score_table(report)[1][0][-1] == f"±{50 * (score.high - score.low):.2f} by chance"
+    assert UNTRUSTED in describe_intervals(report)
+    trusted = replace(report, scores=Results([replace(score, biased=False)], report.scores.frames))
+    assert make_score_table(trusted)[1][0][-1] == f"{100 * score.low:.2f} % to {100 * score.high:.2f} %"
+    assert UNTRUSTED not in describe_intervals(trusted)
 
 
 def test_one_draw_is_a_report_as_ever(draws: list[us.Log]) -> None:

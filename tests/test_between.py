@@ -13,6 +13,7 @@ import unskew as us
 from tests.dense import Event
 from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, Row, columns_of, late, rows_of
+from unskew.data import Window
 from unskew.data.slice import Slice
 from unskew.errors import EmptyError, InputError
 
@@ -70,7 +71,7 @@ def test_a_window_keeps_the_order_the_priors_and_the_columns() -> None:
         "p": [1.0, 2.0, 6.0, 1.0, 1.0],
     }
     log = us.read_log(table, columns=["p"])
-    window = us.Window.of(log.at(3, p_user={"a": 3, "b": 1}, p_item="p"), log.axis.moment(1))
+    window = Window.of(log.at(3, p_user={"a": 3, "b": 1}, p_item="p"), log.axis.moment(1))
     assert items_by_user(window)["a"] == ["y", "z"]
     shares = pair_shares(
         {"a": ["y", "z"], "b": ["z"]},
@@ -122,7 +123,7 @@ def test_dates_and_texts_of_dates_are_read_as_everywhere() -> None:
 def test_the_snapshot_of_another_log_or_view_is_refused() -> None:
     table = {"user": ["a", "a"], "item": ["x", "y"], "time": [1, 2], "shown": [True, False]}
     log = us.read_log(table, exposed="shown")
-    for other in (us.read_log(table).at(2), us.organic(log).at(2)):
+    for other in (us.read_log(table).at(2), us.views.organic(log).at(2)):
         with pytest.raises(InputError, match="is of another log or view"):
             log.between(1, other)
-    assert held(us.organic(log).between(1, 2)) == {"a": ["y"]}
+    assert held(us.views.organic(log).between(1, 2)) == {"a": ["y"]}

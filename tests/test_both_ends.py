@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pyarrow as pa
@@ -16,28 +17,41 @@ import unskew as us
 from tests.browser import open_browser, visit
 from tests.test_cli import answer, refused, run
 from tests.test_growing_log import _rows
-from unskew.pages.timeline_alone import make_timeline_page
+from unskew.over_time import Timeline
+from unskew.over_time.timeline_page import make_timeline_page
 from unskew.recommend.contract import Batch, Traits
 from unskew.recommend.specs import name_recommenders
+from unskew.views import scenarios
 from unskew.views.scenarios import find_excesses
 
-TABLE = us.simulate(users=700, items=120, seed=3).tables["log"].select(["user", "item", "time"])
 MODELS = ["knn", "popular"]
 GRID: dict[str, Any] = {"reference": 300, "end": 450, "every": 50}
 OTHER_NAME = "without what recommendations since 300 may have caused"
 
 
-@pytest.fixture(scope="module")
-def log() -> us.Log:
-    return us.read_log(TABLE)
+@pytest.fixture(scope="module", autouse=True)
+def few_stand_ins() -> Iterator[None]:
+    """Stand-ins without EASE, whose fits take most of the time."""
+    with patch.object(scenarios, "_FAMILY", ("popular", "knn?similarity=cooccurrence")):
+        yield
 
 
 @pytest.fixture(scope="module")
-def both(log: us.Log) -> us.Timeline:
+def table() -> pa.Table:
+    return us.simulate(users=500, items=100, seed=3).tables["log"].select(["user", "item", "time"])
+
+
+@pytest.fixture(scope="module")
+def log(table: pa.Table) -> us.Log:
+    return us.read_log(table)
+
+
+@pytest.fixture(scope="module")
+def both(log: us.Log) -> Timeline:
     return us.timeline(log, MODELS, **GRID, top=[5], items=[1], both_ends=True)
 
 
-def rows_of(timeline: us.Timeline, view: str) -> pa.Table:
+def rows_of(timeline: Timeline, view: str) -> pa.Table:
     return timeline.rows.filter(pa.compute.equal(timeline.rows["view"], view))
 
 
@@ -48,28 +62,28 @@ def thin_by_hand(log: us.Log, seed: int = 0) -> us.Log:
     return max(views, key=lambda view: excesses.explained[view.stand_in]).log
 
 
-def test_rows_of_the_other_end_are_those_of_the_thinned_log(log: us.Log, both: us.Timeline) -> None:
+def test_rows_of_the_other_end_are_those_of_the_thinned_log(log: us.Log, both: Timeline) -> None:
     thinned = thin_by_hand(log)
     assert len(thinned) < 0.95 * len(log)
     by_hand = us.timeline(thinned, MODELS, **GRID, top=[5])
     assert rows_of(both, "thinned").equals(by_hand.rows)
 
 
-def test_the_seed_draws_the_interactions_that_the_other_end_drops(log: us.Log, both: us.Timeline) -> None:
+def test_the_seed_draws_the_interactions_that_the_other_end_drops(log: us.Log, both: Timeline) -> None:
     other = us.timeline(log, MODELS, **GRID, top=[5], both_ends=True, seed=1)
     assert rows_of(other, "thinned").equals(us.timeline(thin_by_hand(log, 1), MODELS, **GRID, top=[5]).rows)
     assert rows_of(other, "all").equals(rows_of(both, "all"))
     assert not rows_of(other, "thinned").equals(rows_of(both, "thinned"))
 
 
-def test_rows_as_logged_are_unchanged_to_the_last_bit(log: us.Log, both: us.Timeline) -> None:
+def test_rows_as_logged_are_unchanged_to_the_last_bit(log: us.Log, both: Timeline) -> None:
     plain = us.timeline(log, MODELS, **GRID, top=[5], items=[1])
     assert rows_of(both, "all").equals(plain.rows)
     assert both.probabilities.equals(plain.probabilities)
     assert plain.other_end is None
 
 
-def test_both_ends_stand_beside_each_other_at_each_date_and_are_equal_at_the_reference(both: us.Timeline) -> None:
+def test_both_ends_stand_beside_each_other_at_each_date_and_are_equal_at_the_reference(both: Timeline) -> None:
     keys = [(row["at"], row["view"]) for row in both.rows.to_pylist()]
     assert list(dict.fromkeys(keys)) == [(at, view) for at in (300, 350, 400, 450) for view in ("all", "thinned")]
     at_reference = [row for row in both.rows.to_pylist() if row["at"] == 300]
@@ -117,17 +131,17 @@ def test_an_interrupted_run_of_both_ends_is_resumed_to_the_last_bit(log: us.Log,
     model.stops_at = 400
     with pytest.raises(KeyboardInterrupt):
         us.timeline(log, models, **GRID, both_ends=True, output=output)
-    assert us.Timeline.load(output).dates == [300, 350]  # the date under way is not there by half
+    assert Timeline.load(output).dates == [300, 350]  # the date under way is not there by half
     model.stops_at = None
     resumed = us.timeline(log, models, **GRID, both_ends=True, output=output, resume=True)
     assert (resumed.computed, resumed.rows.equals(whole.rows)) == (2, True)
-    assert us.Timeline.load(output).rows.equals(whole.rows)
+    assert Timeline.load(output).rows.equals(whole.rows)
     again = us.timeline(log, models, **GRID, both_ends=True, output=output, resume=True)
     assert again.computed == 0
 
 
 def test_the_other_end_is_added_to_a_file_without_it_and_never_taken_away(
-    log: us.Log, both: us.Timeline, tmp_path: Path
+    log: us.Log, both: Timeline, tmp_path: Path
 ) -> None:
     files: dict[str, Any] = {"output": tmp_path / "t.parquet", "probabilities": tmp_path / "p.parquet"}
     us.timeline(log, MODELS, **GRID, top=[5], items=[1], **files)
@@ -162,14 +176,14 @@ def test_a_file_of_a_shorter_log_is_resumed_again_and_again(log: us.Log, tmp_pat
     assert (later.dates, later.computed) == ([*short.dates, 450], 1)
 
 
-def test_a_file_with_a_damaged_other_end_is_refused(both: us.Timeline, tmp_path: Path) -> None:
-    from unskew.table_files import write_table
+def test_a_file_with_a_damaged_other_end_is_refused(both: Timeline, tmp_path: Path) -> None:
+    from unskew.storage.tables import write_table
 
     path = tmp_path / "t.parquet"
     about = {"options": {**both.options, "both_ends": {"since": 3}}, "unfinished": [], "complete": True}
     write_table(path, both.rows, "timeline", about, {})
     with pytest.raises(us.FileError, match="both_ends must be"):
-        us.Timeline.load(path)
+        Timeline.load(path)
 
 
 # refusals
@@ -197,9 +211,9 @@ def test_too_little_time_before_the_reference_is_refused() -> None:
 
 
 @pytest.fixture(scope="module")
-def path(tmp_path_factory: pytest.TempPathFactory) -> str:
+def path(table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("logs") / "log.parquet"
-    pq.write_table(TABLE, path)
+    pq.write_table(table, path)
     return str(path)
 
 
@@ -211,7 +225,8 @@ def test_the_command_gives_the_rows_of_the_library(path: str, log: us.Log, tmp_p
     library = us.timeline(log, MODELS, **GRID, both_ends=True)
     assert printed["rows"] == library.rows.to_pylist()
     assert printed["options"]["both_ends"] == json.loads(json.dumps(library.other_end))
-    text = " ".join(run(*flags, "--resume").stdout.split())
+    shown = run(*flags, "--resume").stdout
+    text = " ".join(shown.split())
     assert OTHER_NAME in text
     assert "nothing was computed" in text
     for end, view in (("as logged", "all"), ("other end", "thinned")):
@@ -220,7 +235,7 @@ def test_the_command_gives_the_rows_of_the_library(path: str, log: us.Log, tmp_p
             for row in printed["rows"]
             if (row["at"], row["recommender"], row["view"], row["weighting"]) == (450, "knn", view, "raw")
         ]
-        lines = [line.split() for line in run(*flags, "--resume").stdout.splitlines() if "knn" in line]
+        lines = [line.split() for line in shown.splitlines() if "knn" in line]
         assert any(words[:3] == ["knn", *end.split()] and f"{last:.4f}" in words for words in lines)
 
 
@@ -235,7 +250,7 @@ def test_a_reference_file_is_refused_with_one_message_and_no_file(path: str, tmp
 # pictures
 
 
-def test_the_chart_draws_a_band_from_one_re_weighted_end_to_the_other(both: us.Timeline) -> None:
+def test_the_chart_draws_a_band_from_one_re_weighted_end_to_the_other(both: Timeline) -> None:
     spec = both.plot("hit@5").to_dict()
     drawn = [row for rows in spec["datasets"].values() for row in rows if "shown" in row]
     scores = {
@@ -261,7 +276,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.mark.parametrize("width", [1000, 390])
 def test_the_page_says_in_words_what_its_band_is_and_fits_the_screen(
-    both: us.Timeline, browser: Any, tmp_path: Path, width: int
+    both: Timeline, browser: Any, tmp_path: Path, width: int
 ) -> None:
     path = tmp_path / "page.html"
     make_timeline_page(both).write(path)

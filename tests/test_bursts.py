@@ -17,6 +17,7 @@ from tests.dense import columns, random_events
 from tests.tables import LAW
 from tests.test_cli import answer, refused, run
 from unskew.errors import EmptyError, InputError
+from unskew.weights import find_bursts
 from unskew.weights.bursts import BurstCells
 
 USERS, ITEMS, DAYS = 300, 60, 100
@@ -75,7 +76,7 @@ def test_counts_are_those_of_users_who_had_a_profile_when_the_cell_began(seed: i
 def test_cells_are_whole_days_of_the_zone_of_the_log() -> None:
     times = [f"2024-{1 + k // 28:02d}-{1 + k % 28:02d}T12:00:00+02:00" for k in range(150)]
     log = us.read_log({"user": [1] * 150, "item": list(range(150)), "time": times})
-    labels = us.find_bursts(log).cells.column("start").to_pylist()
+    labels = find_bursts(log).cells.column("start").to_pylist()
     assert labels[0] == "2024-01-01"
     assert all(len(str(label)) == 10 for label in labels)
 
@@ -84,7 +85,7 @@ def test_cells_are_whole_days_of_the_zone_of_the_log() -> None:
 def test_a_campaign_is_found_with_its_dates_its_items_and_its_size(kind: type) -> None:
     table = steady(0, campaign(60, 66))
     log = log_of(table | {"time": [kind(time) for time in table["time"]]})
-    found = us.find_bursts(log)
+    found = find_bursts(log)
     assert len(found) == 1
     burst = found.bursts[0]
     assert burst.window.start == pytest.approx(60, abs=2)
@@ -96,7 +97,7 @@ def test_a_campaign_is_found_with_its_dates_its_items_and_its_size(kind: type) -
 
 
 def test_one_that_goes_on_has_no_end() -> None:
-    found = us.find_bursts(log_of(steady(1, campaign(70, DAYS, items=20))))
+    found = find_bursts(log_of(steady(1, campaign(70, DAYS, items=20))))
     assert [str(window) for window in found.windows] == ["70:"]
 
 
@@ -107,28 +108,26 @@ def test_more_of_the_same_is_no_burst(seed: int) -> None:
             return []
         return [(int(u), int(rng.integers(ITEMS)), day) for u in rng.choice(USERS, 45, replace=False)]
 
-    assert len(us.find_bursts(log_of(steady(seed, busier)))) == 0
+    assert len(find_bursts(log_of(steady(seed, busier)))) == 0
 
 
 @pytest.mark.parametrize("seed", range(3))
 def test_other_items_in_place_of_the_usual_are_no_burst(seed: int) -> None:
     table = steady(seed)
     moved = [i % 3 if 60 <= t < 70 else i for i, t in zip(table["item"], table["time"], strict=True)]
-    assert len(us.find_bursts(log_of(table | {"item": moved}))) == 0
+    assert len(find_bursts(log_of(table | {"item": moved}))) == 0
 
 
 def test_people_who_join_and_take_much_at_once_are_no_burst() -> None:
     def joiners(day: int, rng: np.random.Generator) -> list[tuple[int, int, int]]:
         return [(1000 + u, int(i), 60) for u in range(200) for i in rng.integers(0, 5, 3)] if day == 60 else []
 
-    assert len(us.find_bursts(log_of(steady(2, joiners)))) == 0
+    assert len(find_bursts(log_of(steady(2, joiners)))) == 0
 
 
 def test_where_nothing_happens_the_items_that_rose_gain_nothing_on_average() -> None:
     """What is usual has its chances too: an item that was rare by chance must not be chosen for it, and gain."""
-    moved = [
-        us.find_bursts(log_of(steady(seed))).cells.column("moved").drop_null().to_numpy() for seed in range(12)
-    ]
+    moved = [find_bursts(log_of(steady(seed))).cells.column("moved").drop_null().to_numpy() for seed in range(12)]
     means = np.array([one.mean() for one in moved])
     assert abs(means.mean()) < 3 * means.std(ddof=1) / len(means) ** 0.5 + 0.005
 
@@ -137,24 +136,24 @@ def test_the_order_of_rows_does_not_matter() -> None:
     table = steady(3, campaign(50, 55))
     order = np.random.default_rng(0).permutation(len(table["user"]))
     shuffled = {name: [column[k] for k in order] for name, column in table.items()}
-    one, other = (us.find_bursts(log_of(some)) for some in (table, shuffled))
+    one, other = (find_bursts(log_of(some)) for some in (table, shuffled))
     assert one.to_dict() == other.to_dict()
     assert one.cells.equals(other.cells)
 
 
 def test_what_is_found_can_be_left_out() -> None:
     log = log_of(steady(4, campaign(60, 66)))
-    left = us.outside(log, us.find_bursts(log).windows)
+    left = us.views.outside(log, find_bursts(log).windows)
     assert not any(item >= ITEMS for item in left.items.take(left.item).to_pylist())
 
 
 def test_a_log_that_is_too_short_is_refused_and_one_that_is_too_thin_finds_nothing() -> None:
     with pytest.raises(EmptyError, match="too little time between 0 and 4"):
-        us.find_bursts(log_of(steady(5, days=5)))
-    thin = us.find_bursts(us.read_log({"user": [1, 1, 2], "item": [1, 2, 3], "time": [0, 50, 99]}))
+        find_bursts(log_of(steady(5, days=5)))
+    thin = find_bursts(us.read_log({"user": [1, 1, 2], "item": [1, 2, 3], "time": [0, 50, 99]}))
     assert (len(thin), thin.since) == (0, None)
     with pytest.raises(InputError, match="not a log"):
-        us.find_bursts({})  # type: ignore[arg-type]
+        find_bursts({})  # type: ignore[arg-type]
 
 
 @pytest.fixture
@@ -199,7 +198,7 @@ def test_the_chart_is_written_as_its_name_says(path: str, tmp_path: Path, ending
         ((), "--reference is missing: give the date to compare with, or look for bursts with --detect"),
         (("--at", "40", "--detect"), "--reference is missing: give the date to compare with"),
         (("--reference", "40", "--at", "99", "-o", "a.png"), "is the chart of --detect"),
-        (("--detect", "-o", "a.pdf"), "a.pdf is no name for a chart: let it end in .html, .svg, .png"),
+        (("--detect", "-o", "a.pdf"), "a chart must be an .html, .svg or .png file, not a.pdf"),
     ],
 )
 def test_half_of_what_is_needed_is_refused(path: str, arguments: tuple[str, ...], message: str) -> None:

@@ -16,8 +16,8 @@ from tests.scoring import hit, pair_shares, score_by_hand
 from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, metric_of_users, ranked
 from unskew.errors import PolicyError
 from unskew.evaluation.changes import NOTHING, Change, Part, explain_change
-from unskew.evaluation.held_out import HeldOut
-from unskew.evaluation.independent_units import number_users
+from unskew.evaluation.intervals import number_users
+from unskew.evaluation.pairs import HeldOut
 
 POLICIES: list[dict[str, Any]] = [{}, {"users": "both"}, {"min_items": 2}, {"users": "both", "min_items": 2}]
 

@@ -15,6 +15,7 @@ from tests.two_dates import BEFORE, NOW, history, log_of
 from unskew.evaluation.changes import Part
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Scenario, Verdict
+from unskew.monitoring import CheckedThreshold, Thresholds
 
 SMALL = {
     "user": ["a", "a", "b", "b", "c"],
@@ -38,7 +39,7 @@ FIGURES = [
 ]
 
 
-def check_one(table: Any, name: str, limit: float, **options: Any) -> us.CheckedThreshold:
+def check_one(table: Any, name: str, limit: float, **options: Any) -> CheckedThreshold:
     log = table if isinstance(table, us.Log) else us.read_log(table)
     found = us.check(log, **({"at": 9, "reference": 0, "tol": 1e-9} | options), thresholds={name: limit})
     assert found.passed is not any(one.crossed for one in found.thresholds)
@@ -97,11 +98,11 @@ def test_drift_and_effective_pairs_of_a_random_history_are_those_of_a_dense_comp
 
 
 @pytest.fixture(scope="module")
-def world() -> us.World:
+def world() -> us.worlds.World:
     return us.simulate(users=600, items=100, seed=5)
 
 
-def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: us.World) -> None:
+def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: us.worlds.World) -> None:
     dates: Any = {"at": 480, "reference": 300}
     change = us.report(world.log, "knn", **dates).changes[0]
     sure = change.beyond_mix.low
@@ -115,7 +116,7 @@ def test_an_unexplained_change_is_as_far_as_its_interval_is_from_nothing(world: 
 
 
 @pytest.mark.filterwarnings("ignore:the reference 480 is after 300")
-def test_a_fall_is_as_unexplained_as_a_rise(world: us.World) -> None:
+def test_a_fall_is_as_unexplained_as_a_rise(world: us.worlds.World) -> None:
     dates: Any = {"at": 300, "reference": 480}
     change = us.report(world.log, "knn", **dates, new_items="keep").changes[0]
     assert change.beyond_mix.high < 0
@@ -126,7 +127,7 @@ def test_a_fall_is_as_unexplained_as_a_rise(world: us.World) -> None:
     assert "fell by" in found.message
 
 
-def test_the_change_of_a_constant_list_is_explained_up_to_the_bound(world: us.World) -> None:
+def test_the_change_of_a_constant_list_is_explained_up_to_the_bound(world: us.worlds.World) -> None:
     found = us.check(
         world.log,
         ["constant:1,3,5"],
@@ -161,7 +162,7 @@ class Waking:
         return lists if self.awake else np.full_like(lists, -1)
 
 
-def test_a_score_of_0_then_has_changed_without_limit(world: us.World) -> None:
+def test_a_score_of_0_then_has_changed_without_limit(world: us.worlds.World) -> None:
     limits = {"max_unexplained": 0.01, "max_unexplained_relative": 1e6}
     found = us.check(world.log, {"waking": Waking()}, at=480, reference=300, thresholds=limits)
     assert [one.crossed for one in found.thresholds] == [True, True]
@@ -169,7 +170,7 @@ def test_a_score_of_0_then_has_changed_without_limit(world: us.World) -> None:
     assert found.to_dict()["thresholds"][1]["value"] is None  # JSON has no infinity
 
 
-def test_each_recommender_and_metric_is_held_against_the_threshold(world: us.World) -> None:
+def test_each_recommender_and_metric_is_held_against_the_threshold(world: us.worlds.World) -> None:
     found = us.check(
         world.log,
         ["popular", "constant:1,3"],
@@ -213,7 +214,7 @@ def test_a_saved_item_mix_can_be_the_reference(tmp_path: Any) -> None:
         check_one(SMALL, "max_unexplained", 1.0, reference=mix, recommenders="popular")
 
 
-def test_what_cannot_be_checked_does_not_pass_for_well(world: us.World) -> None:
+def test_what_cannot_be_checked_does_not_pass_for_well(world: us.worlds.World) -> None:
     mix = world.log.at(480).marginal().to_dict()
     users = world.log.users.values.to_pylist()
     table = {"user": users, "item": [max(mix, key=lambda item: mix[item])] * len(users), "rank": [1] * len(users)}
@@ -257,7 +258,7 @@ def test_thresholds_that_make_no_sense_are_refused(thresholds: Any, message: str
 
 
 def test_a_check_shows_itself_in_lines_tables_and_json() -> None:
-    limits = us.Thresholds(max_drift=0.1, max_bound=0.1, max_excluded=0.5)
+    limits = Thresholds(max_drift=0.1, max_bound=0.1, max_excluded=0.5)
     found = us.check(us.read_log(SMALL), at=9, reference=0, thresholds=limits)
     assert [one.threshold for one in found.crossed] == ["max_drift"]
     (line,) = found.lines
@@ -286,7 +287,7 @@ VERDICTS: Any = {"at": 480, "reference": 300, "baseline": "popular", "refit": 0}
 
 
 @pytest.mark.parametrize("decision", ["better", "worse", "no clear difference", "undecided"])
-def test_a_check_fails_for_a_verdict_of_worse_and_for_no_other(world: us.World, decision: Any) -> None:
+def test_a_check_fails_for_a_verdict_of_worse_and_for_no_other(world: us.worlds.World, decision: Any) -> None:
     with decide_on(decision):
         result = us.check(world.log, "knn", thresholds={"fail_if": "worse", "max_drift": 1.0}, **VERDICTS)
     assert result.passed is (decision != "worse")
@@ -298,7 +299,7 @@ def test_a_check_fails_for_a_verdict_of_worse_and_for_no_other(world: us.World, 
     assert result.metrics["unskew/fail_if/knn/hit_5"] == (decision == "worse")
 
 
-def test_an_undecided_verdict_is_shown_beside_a_threshold_that_is_crossed(world: us.World) -> None:
+def test_an_undecided_verdict_is_shown_beside_a_threshold_that_is_crossed(world: us.worlds.World) -> None:
     with decide_on("undecided"):
         result = us.check(world.log, "knn", thresholds={"fail_if": "worse", "max_drift": 0.0}, **VERDICTS)
     assert [line.partition(" (")[0] for line in result.lines][1] == (
@@ -306,7 +307,7 @@ def test_an_undecided_verdict_is_shown_beside_a_threshold_that_is_crossed(world:
     )
 
 
-def test_the_verdicts_of_a_check_are_those_of_the_report(world: us.World) -> None:
+def test_the_verdicts_of_a_check_are_those_of_the_report(world: us.worlds.World) -> None:
     lists = {"worst": us.Constant([1]), "best": us.Constant(most_popular(world.log))}
     options: Any = {"at": 480, "reference": 300, "refit": 0}
     result = us.check(world.log, lists, thresholds={"fail_if": "worse"}, **options)
@@ -321,7 +322,7 @@ def most_popular(log: us.Log) -> list[Any]:
     return sorted(mix, key=lambda item: -mix[item])[:5]
 
 
-def test_knowledge_counts_in_the_verdicts_of_a_check(world: us.World) -> None:
+def test_knowledge_counts_in_the_verdicts_of_a_check(world: us.worlds.World) -> None:
     with decide_on("better"):
         result = us.check(
             world.log,
@@ -345,6 +346,8 @@ def test_knowledge_counts_in_the_verdicts_of_a_check(world: us.World) -> None:
         ({"fail_if": "worse"}, "fail_if compares two recommenders: give baseline, or recommenders twice"),
     ],
 )
-def test_a_decision_that_cannot_be_checked_is_refused(world: us.World, thresholds: Any, message: str) -> None:
+def test_a_decision_that_cannot_be_checked_is_refused(
+    world: us.worlds.World, thresholds: Any, message: str
+) -> None:
     with pytest.raises(us.PolicyError, match=message):
         us.check(world.log, "knn", at=480, reference=300, thresholds=thresholds)

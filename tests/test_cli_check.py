@@ -14,8 +14,7 @@ from click.testing import CliRunner, Result
 
 import unskew as us
 from unskew.cli import main
-from unskew.cli.configuration import read_configuration
-from unskew.cli.configuration_keys import SHARED_KEYS
+from unskew.cli.configuration import SHARED_KEYS, read_configuration
 from unskew.cli.configured_command import ConfiguredCommand
 
 ROOT = Path(us.__file__).parents[2]

@@ -24,9 +24,9 @@ from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
+from unskew.cli.terminal import CountingProgress, TerminalProgress
 from unskew.evaluation import ranking
-from unskew.table_files import read_parquet
+from unskew.storage.tables import read_parquet
 
 CONTRACT = {
     "recommender", "metric", "view", "weighting", "top", "at", "value", "low", "high", "pairs", "users",

@@ -15,8 +15,8 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.pages.dates_between import choose_step
-from unskew.show.answer_words import explain_metric, places_words
+from unskew.pages.log_page import choose_step
+from unskew.show.report_words import explain_metric, places_words
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +141,7 @@ def test_a_file_of_somebody_else_is_not_overwritten(log: str, tmp_path: Path) ->
     path.write_text("<p>mine</p>")
     assert "notes.html is there already and was not made by unskew" in refused(*_command(log, "-o", str(path)))
     assert path.read_text() == "<p>mine</p>"
-    assert "let it end in .html" in refused(*_command(log, "-o", str(tmp_path / "page.pdf")))
+    assert "a page must be an .html file" in refused(*_command(log, "-o", str(tmp_path / "page.pdf")))
 
 
 def test_a_page_of_ours_is_replaced(made: tuple[Path, dict[str, Any]], log: str, tmp_path: Path) -> None:

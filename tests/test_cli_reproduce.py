@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -24,39 +23,44 @@ def _run(*arguments: str) -> Result:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, subprocess.CompletedProcess[str]]:
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     folder = tmp_path_factory.mktemp("paper") / "new" / "folder"
-    command = [sys.executable, "-m", "unskew", "reproduce", "-o", str(folder), "--seed", "2", *SMALL]
-    return folder, subprocess.run(command, capture_output=True, text=True, check=False)
+    return folder, _run("-o", str(folder), "--seed", "2", *SMALL)
 
 
-def test_it_ends_with_the_path_of_the_page(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_it_ends_with_the_path_of_the_page(made: tuple[Path, Result]) -> None:
     folder, done = made
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     page = Path("".join(done.stdout[done.stdout.index("The page: ") :].split("\n")).removeprefix("The page: "))
     assert page == (folder / "index.html").resolve()
     assert page.exists()
 
 
-def test_it_tells_its_steps_on_standard_error(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_it_tells_its_steps_on_standard_error(made: tuple[Path, Result]) -> None:
     steps = re.findall(r"^\[(\d+)/(\d+)\]", made[1].stderr, flags=re.MULTILINE)
     assert [int(k) for k, _ in steps] == list(range(1, len(steps) + 1))
     assert {int(n) for _, n in steps} == {len(steps)}
 
 
-def test_the_world_is_kept_and_gives_the_same_claims_when_given_back(
-    made: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+def test_the_world_is_kept_and_gives_the_same_claims_and_figures_when_given_back(
+    made: tuple[Path, Result], tmp_path: Path
 ) -> None:
     folder, _ = made
-    assert us.World.load(folder / "world").about["seed"] == 2
-    done = _run("-o", str(tmp_path), "--world", str(folder / "world"), "--seeds", "1", "--every", "100", "--json")
+    assert us.worlds.World.load(folder / "world").about["seed"] == 2
+    done = _run("-o", str(tmp_path), "--world", str(folder / "world"), *SMALL[4:], "--json")
     assert done.exit_code == 0, done.stderr
     told = json.loads(done.stdout)
     assert told["claims"] == json.loads((folder / "claims.json").read_text())
     assert told["page"] == str((tmp_path / "index.html").resolve())
+    tables = sorted(path.name for path in folder.glob("*.parquet"))
+    assert len(tables) > 10
+    for name in tables:
+        one, other = (pq.read_table(place / name) for place in (folder, tmp_path))
+        measured = ["seconds"] if "seconds" in one.column_names else []
+        assert one.drop_columns(measured).equals(other.drop_columns(measured)), name
 
 
-def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.CompletedProcess[str]]) -> None:
+def test_claims_have_the_form_that_is_documented(made: tuple[Path, Result]) -> None:
     told = json.loads((made[0] / "claims.json").read_text())
     for name in ("g1", "g2"):
         assert set(told[name]) == {"raw", "top", "all"}
@@ -67,7 +71,7 @@ def test_claims_have_the_form_that_is_documented(made: tuple[Path, subprocess.Co
 
 
 def test_a_page_of_somebody_else_in_a_folder_of_ours_is_not_lost(
-    made: tuple[Path, subprocess.CompletedProcess[str]], tmp_path: Path
+    made: tuple[Path, Result], tmp_path: Path
 ) -> None:
     folder = tmp_path / "paper"
     shutil.copytree(made[0], folder)

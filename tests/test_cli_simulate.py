@@ -33,7 +33,7 @@ def test_json_is_one_object_and_the_files_are_what_it_tells(tmp_path: Path) -> N
     folder = tmp_path / "world"
     told = answer("simulate", str(folder), *SIZE, "--seed", "4", "--holdout", "0.2")
     assert set(told) == TOLD
-    world = us.World.load(folder)
+    world = us.worlds.World.load(folder)
     check_history(world)
     assert (told["world"], told["seed"], told["users"]) == ("paper", 4, 200)
     assert told["interactions"] == len(world.tables["log"])
@@ -47,7 +47,7 @@ def test_json_is_one_object_and_the_files_are_what_it_tells(tmp_path: Path) -> N
 
 def test_the_command_makes_the_world_of_the_library(tmp_path: Path) -> None:
     answer("simulate", str(tmp_path / "w"), *SIZE, "--world", "growth", "--seed", "2")
-    made, wanted = us.World.load(tmp_path / "w"), us.simulate("growth", users=200, items=100, seed=2)
+    made, wanted = us.worlds.World.load(tmp_path / "w"), us.simulate("growth", users=200, items=100, seed=2)
     assert made.tables["log"].equals(wanted.tables["log"])
     assert made.about == wanted.about
 
@@ -67,7 +67,7 @@ def test_a_closed_loop_tells_what_was_in_production(tmp_path: Path) -> None:
     done = run("simulate", str(tmp_path / "w"), *SIZE, "--world", "closed-loop", "--chosen-by", "weighted")
     assert "In production: list:e, list:a" in done.stdout
     assert "rounds.parquet" in done.stdout
-    assert us.World.load(tmp_path / "w").rounds is not None
+    assert us.worlds.World.load(tmp_path / "w").rounds is not None
 
 
 def test_campaigns_can_be_said_on_the_command_line(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_campaigns_can_be_said_on_the_command_line(tmp_path: Path) -> None:
     )
     told = answer("simulate", str(tmp_path / "w"), *SIZE, *said, "--recommender", "popular")
     assert told["campaigns"] == [100, 200]
-    for campaign in us.World.load(tmp_path / "w").about["parameters"]["campaigns"]:
+    for campaign in us.worlds.World.load(tmp_path / "w").about["parameters"]["campaigns"]:
         assert (campaign["shown"], campaign["reach"], campaign["acceptance"]) == (3, 0.5, 0.4)
         assert campaign["recommender"] == "popular"
     answer("simulate", str(tmp_path / "w"), *SIZE, "--shown", "2")  # those of the world, otherwise
-    campaigns = us.World.load(tmp_path / "w").about["parameters"]["campaigns"]
+    campaigns = us.worlds.World.load(tmp_path / "w").about["parameters"]["campaigns"]
     assert [(c["day"], c["shown"]) for c in campaigns] == [(330, 2), (430, 2)]
 
 
@@ -98,12 +98,12 @@ def test_campaigns_are_injected_into_a_base_log(base: str, tmp_path: Path) -> No
     told = json.loads(done.stdout)
     assert "merged" in done.stderr
     assert told["campaigns"] == [65, 85]
-    world = us.World.load(tmp_path / "w")
+    world = us.worlds.World.load(tmp_path / "w")
     check_history(world)
     assert world.about["base"] == base
     assert len(world.tables["truth"]) == len(us.read_log(base))
     answer("simulate", str(tmp_path / "w"), "--base", base, "--campaign-at", "50", "--shown", "2")
-    assert us.World.load(tmp_path / "w").campaigns == [50]
+    assert us.worlds.World.load(tmp_path / "w").campaigns == [50]
 
 
 def test_a_base_log_is_read_by_its_columns_and_its_unit(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_a_base_log_is_read_by_its_columns_and_its_unit(tmp_path: Path) -> None:
         "2024-03-01",
     )
     assert told["campaigns"] == ["2024-03-01T23:59:59+00:00"]
-    assert us.World.load(tmp_path / "w").columns == ["member", "skill", "added"]
+    assert us.worlds.World.load(tmp_path / "w").columns == ["member", "skill", "added"]
 
 
 def test_dates_are_told_as_text(tmp_path: Path) -> None:

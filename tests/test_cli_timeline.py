@@ -18,7 +18,8 @@ from rich.console import Console
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
-from unskew.cli import printing as show
+from unskew.cli import terminal as show
+from unskew.over_time import Timeline
 
 COLUMNS = [
     "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -75,7 +76,7 @@ def test_people_get_first_last_and_range_of_each_series(grid: list[str], tmp_pat
     output = str(tmp_path / "t.parquet")
     done = run(*grid, "--top", "3", "--follow", "1", "-o", output)
     assert done.exit_code == 0, done.output
-    made = us.Timeline.load(output).rows.to_pylist()
+    made = Timeline.load(output).rows.to_pylist()
     for weighting, top in (("as logged", None), ("re-weighted", None), ("top 3", 3)):
         values = [
             row["value"]
@@ -199,11 +200,11 @@ def test_a_process_that_is_killed_leaves_a_file_to_go_on_with(
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PAUSE": "0.1"},
     )
     end = time.monotonic() + 300
-    while time.monotonic() < end and not (output.exists() and len(us.Timeline.load(output).dates) >= 3):
+    while time.monotonic() < end and not (output.exists() and len(Timeline.load(output).dates) >= 3):
         time.sleep(0.02)
     process.send_signal(signal.SIGKILL)
     process.wait(timeout=20)
-    part = us.Timeline.load(output)
+    part = Timeline.load(output)
     assert 3 <= len(part.dates) < 51
     found = answer(*grid, "-o", str(output), "--resume")
     assert found["computed"] == 51 - len(part.dates)

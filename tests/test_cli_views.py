@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import unskew as us
 from unskew.cli import main
+from unskew.reading import mark_exposed
 
 PRODUCTION = "knn?neighbours=20&similarity=cooccurrence&exact=false"
 KNOWN = {
@@ -38,7 +39,7 @@ Run = Callable[..., Result]
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("world")
-    world = us.simulate("steady", users=500, items=100, seed=11, holdout=0.3)
+    world = us.simulate("steady", users=300, items=60, seed=11, holdout=0.3)
     world.save(place)
     log = world.tables["log"]
     pq.write_table(log.select(["user", "item", "time"]), place / "plain.parquet")
@@ -74,14 +75,15 @@ def test_every_command_takes_the_view_that_is_possible_and_names_it(run: Run, co
     assert told["view"]["reason"]
     if command not in ("marginal",):
         assert told["view"]["dropped_pairs"] > 0
-    shown = run(command, "plain.parquet", *COMMANDS[command], *options).stdout.replace("\n", " ")
-    assert f"View: {view}, since " in shown
+    if command == "drift" or view == "outside":  # each command and each view once: one function prints the line
+        shown = run(command, "plain.parquet", *COMMANDS[command], *options).stdout.replace("\n", " ")
+        assert f"View: {view}, since " in shown
 
 
 def test_scores_are_those_of_the_view(run: Run, folder: Path) -> None:
     told = json.loads(run("evaluate", "plain.parquet", *COMMANDS["evaluate"], *KNOWN["organic"], "--json").stdout)
-    log = us.mark_exposed(us.read_log(folder / "plain.parquet"), folder / "exposures.parquet")
-    expected = us.report(us.organic(log), "popular", at=480, reference=300)
+    log = mark_exposed(us.read_log(folder / "plain.parquet"), folder / "exposures.parquet")
+    expected = us.report(us.views.organic(log), "popular", at=480, reference=300)
     plain = us.report(us.read_log(folder / "plain.parquet"), "popular", at=480, reference=300)
     raw = [score for score in plain.scores if score.weighting == "raw"]
     assert [s["value"] for s in told["scores"]] == [s.value for s in (*expected.scores, *raw)]
@@ -90,15 +92,13 @@ def test_scores_are_those_of_the_view(run: Run, folder: Path) -> None:
     assert [c["view"] for c in told["changes"]] == ["organic"]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [["--exposures", "exposures.parquet"], ["--exposures", "abc.parquet?user=a&item=b&time=c"]],
-)
-def test_exposures_and_a_column_of_marks_say_the_same(run: Run, options: list[str]) -> None:
+def test_exposures_and_a_column_of_marks_say_the_same(run: Run) -> None:
     command = ["evaluate", "log.parquet", "--at", "480", "-r", "knn", "--view", "organic", "--json"]
-    marks, table = (json.loads(run(*command, *known).stdout) for known in (["--exposed", "exposed"], options))
-    assert marks["scores"] == table["scores"]
-    assert marks["view"] == table["view"]
+    marks = json.loads(run(*command, "--exposed", "exposed").stdout)
+    for name in ("exposures.parquet", "abc.parquet?user=a&item=b&time=c"):
+        table = json.loads(run(*command, "--exposures", name).stdout)
+        assert marks["scores"] == table["scores"]
+        assert marks["view"] == table["view"]
 
 
 def test_exposures_without_a_time_are_dropped_if_asked_for(run: Run) -> None:

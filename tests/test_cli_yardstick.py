@@ -10,6 +10,7 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer, refused, run, table
+from unskew.known_truths import yardstick
 from unskew.known_truths.case_names import INJECTED, SUMMARIES
 
 QUICK = ("--users", "150", "--items", "60", "--truth-seeds", "0", "-r", "popular")
@@ -27,7 +28,7 @@ def test_json_is_one_object_of_four_lists(tmp_path: Path) -> None:
     assert all(set(row) >= {"world", "method", "tau", "regret"} for row in told["ranking"])
     assert [row["method"] for row in told["summary"]] == ["raw", "organic"]
     options: dict[str, Any] = {"users": 150, "items": 60, "truth_seeds": 0}
-    wanted = us.yardstick("paper", seeds=1, methods=["raw", "organic"], recommenders="popular", **options)
+    wanted = yardstick("paper", seeds=1, methods=["raw", "organic"], recommenders="popular", **options)
     figures = [{name: row[name] for name in row if name != "seconds"} for row in told["rows"]]
     assert figures == [{name: row[name] for name in row if name != "seconds"} for row in wanted.to_dict()["rows"]]
 

@@ -12,6 +12,7 @@ from scipy import stats
 
 import unskew as us
 from tests.two_dates import BEFORE, LISTS, NOW, history, log_of, metric_of_users, ranked
+from unskew.data import Recency
 from unskew.errors import PolicyError
 from unskew.evaluation.comparison import compare
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
@@ -140,7 +141,7 @@ def _pairs_that_differ() -> list[tuple[str, HeldOutRanks, HeldOutRanks]]:
         ("other pairs", ranked(now, sample=50), ranked(now, sample=50, seed=1)),
         ("other pairs", ranked(now, sample=50), ranked(now, sample=51)),
         (r"another P\(u\)", mine, ranked(log.at(NOW, p_user=p_user))),
-        (r"another P\(u\) or P\(i\|u\)", mine, ranked(log.at(NOW, p_item=us.Recency(2)))),
+        (r"another P\(u\) or P\(i\|u\)", mine, ranked(log.at(NOW, p_item=Recency(2)))),
     ]
 
 

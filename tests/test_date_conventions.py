@@ -13,8 +13,9 @@ import pytest
 import unskew as us
 from tests.test_cli import answer, refused, run, table
 from unskew.cli import main
-from unskew.data.time_windows import read_windows
+from unskew.data.times import read_windows
 from unskew.errors import TimeError
+from unskew.reading import mark_exposed
 
 FIRST = 874_800_000  # seconds since 1970: 1997-09-21, as in MovieLens
 
@@ -193,11 +194,11 @@ def test_a_bare_date_holds_its_day_and_not_the_next_midnight(zone: str) -> None:
 def test_a_campaign_holds_midnight_of_its_first_day_and_not_of_its_last(zone: str) -> None:
     log = moments(zone)
     (window,) = read_windows(log, "2024-06-01:2024-06-02")
-    kept = us.outside(log, "2024-06-01:2024-06-02")
+    kept = us.views.outside(log, "2024-06-01:2024-06-02")
     assert kept.at("2024-06-02").profile("u") == ["before", "next"]
     assert window.contains(log.time).tolist() == [False, True, True, False]
-    assert us.outside(log, "2024-05-31:2024-06-01").at("last").profile("u") == ["first", "late", "next"]
-    assert us.outside(log, "2024-06-02:").at("last").profile("u") == ["before", "first", "late"]
+    assert us.views.outside(log, "2024-05-31:2024-06-01").at("last").profile("u") == ["first", "late", "next"]
+    assert us.views.outside(log, "2024-06-02:").at("last").profile("u") == ["before", "first", "late"]
 
 
 def test_days_are_those_of_the_zone_of_the_log() -> None:
@@ -207,8 +208,8 @@ def test_days_are_those_of_the_zone_of_the_log() -> None:
     moments = time.cast(pa.timestamp("us")).cast(pa.timestamp("us", tz="Europe/Berlin"))
     log = us.read_log(pa.table({"user": ["u", "u"], "item": ["old", "new"], "time": moments}))
     assert log.at("2024-03-31").profile("u") == ["old"]
-    assert us.outside(log, "2024-04-01:").at("last").profile("u") == ["old"]
-    assert us.outside(log, "2024-03-31:2024-04-01").at("last").profile("u") == ["new"]
+    assert us.views.outside(log, "2024-04-01:").at("last").profile("u") == ["old"]
+    assert us.views.outside(log, "2024-03-31:2024-04-01").at("last").profile("u") == ["new"]
 
 
 def test_after_a_bare_date_begins_the_next_day() -> None:
@@ -231,7 +232,7 @@ def test_an_exposure_counts_up_to_but_not_including_the_end(within: Any, exposed
     }
     log = us.read_log({"user": ["u"] * 5, "item": list(times), "time": list(times.values())})
     shown = {"user": ["u"] * 5, "item": list(times), "time": ["2024-06-01T10:00:00"] * 5}
-    marked = us.mark_exposed(log, shown, within=within)
+    marked = mark_exposed(log, shown, within=within)
     assert marked.exposed is not None
     items = [log.items[code] for code in log.item[marked.exposed]]
     assert items == exposed.split()
@@ -241,7 +242,7 @@ def test_within_counts_whole_days_where_the_log_has_days() -> None:
     log = us.read_log({"user": ["u"] * 3, "item": [1, 2, 3], "time": ["2024-06-01", "2024-06-02", "2024-06-03"]})
     shown = {"user": ["u"] * 3, "item": [1, 2, 3], "time": ["2024-06-01"] * 3}
     for days in (1, 2, 3):
-        marked = us.mark_exposed(log, shown, within=f"{days}d")
+        marked = mark_exposed(log, shown, within=f"{days}d")
         assert marked.exposed is not None
         assert marked.exposed.sum() == days
 

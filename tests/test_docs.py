@@ -15,7 +15,7 @@ import unskew as us
 from unskew.cli import main
 from unskew.known_truths.case_names import CHOOSING, REPORTING
 from unskew.known_truths.case_names import SUMMARIES as CASES
-from unskew.known_truths.method_table import METHODS
+from unskew.known_truths.estimators import ESTIMATORS
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.world_names import SUMMARIES
 
@@ -169,7 +169,7 @@ def test_the_page_of_the_yardstick_has_its_worlds_methods_and_seeds() -> None:
     text = (ROOT / "docs" / "yardstick.md").read_text()
     for name, words in CASES.items():
         assert f"| `{name}` | {words} |" in text
-    assert [name for name in METHODS if f"`{name}`" not in text] == []
+    assert [name for name in ESTIMATORS if f"`{name}`" not in text] == []
     for seeds in (CHOOSING, REPORTING):
         assert f"**{seeds[0]} to {seeds[-1]}**" in text
 

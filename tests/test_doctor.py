@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.cli.configuration_writing import format_configuration
+from unskew.examining import examine
 
 START = 874724710
 
@@ -146,7 +147,7 @@ def test_doctor_counts_as_missing_what_reading_drops(ending: str, other: str, tm
     path = write_users(tmp_path / f"log.{ending}", users)
     whole = us.read_log(path, drop_nulls=True)
     assert set(whole.users.to_list()) == {other, "NULL", "nan", "-1"}
-    examination = us.examine(path)
+    examination = examine(path)
     assert examination.nulls == {"user": len(users) - len(whole), "item": 0, "time": 0}
     note = "the user ids '-1', 'NULL' and 'nan' may mean that the user is missing: remove these rows first if so"
     assert note in examination.notes
@@ -156,7 +157,7 @@ def test_doctor_counts_as_missing_what_reading_drops(ending: str, other: str, tm
 
 def test_minus_one_among_numbers_is_an_id_too(tmp_path: Path) -> None:
     path = write_users(tmp_path / "log.parquet", [3, -1, 5, None])
-    examination = us.examine(path)
+    examination = examine(path)
     assert (examination.users, examination.nulls["user"]) == (3, 1)
     assert "the user id -1 may mean that the user is missing: remove these rows first if so" in examination.notes
 
@@ -210,12 +211,12 @@ def test_a_file_that_cannot_be_opened_is_an_error(tmp_path: Path) -> None:
 def test_files_of_which_the_first_lacks_a_column_are_described(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("user,item\n1,2\n")
     (tmp_path / "b.csv").write_text("user,item,time\n1,2,3\n")
-    found = us.examine(tmp_path)
+    found = examine(tmp_path)
     assert "a.csv has no column 'time'" in found.problems[0]
 
 
 def test_one_item_for_each_user_leaves_nothing_to_hold_out() -> None:
-    found = us.examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]})
+    found = examine({"user": [1, 2], "item": [1, 2], "time": [1, 2]})
     assert found.protocol is None
     assert "no user has more than one item" in str(found.advice)
     assert [command.split()[1] for command in found.commands] == ["drift", "weights"]
@@ -223,18 +224,18 @@ def test_one_item_for_each_user_leaves_nothing_to_hold_out() -> None:
 
 def test_few_late_users_speak_for_leave_one_out_and_many_for_a_time_split() -> None:
     few = {"user": [1] * 9 + [2] * 9, "item": [*range(9), *range(9)], "time": [*range(9), *range(9)]}
-    assert us.examine(few).protocol == "leave-one-out"
+    assert examine(few).protocol == "leave-one-out"
     many = {
         "user": [k // 5 for k in range(500)],
         "item": [k % 5 for k in range(500)],
         "time": [k % 5 for k in range(500)],
     }
-    assert us.examine(many).protocol == "time split"
+    assert examine(many).protocol == "time split"
 
 
 def test_a_saved_log_is_examined_too(tmp_path: Path) -> None:
     us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [1, 2, 3]}).save(tmp_path / "log.arrow")
-    found = us.examine(tmp_path / "log.arrow")
+    found = examine(tmp_path / "log.arrow")
     assert (found.users, found.items, found.interactions) == (2, 2, 3)
 
 
@@ -250,11 +251,11 @@ def test_any_text_is_described_or_refused_in_one_line(text: str, tmp_path: Path)
 
 def test_many_users_with_a_single_item_are_told_with_what_to_do() -> None:
     table = {"user": [1, 1, 2, 3], "item": list("abab"), "time": [1, 2, 3, 4]}
-    [note] = [note for note in us.examine(table).notes if "single item" in note]
+    [note] = [note for note in examine(table).notes if "single item" in note]
     assert note.startswith("67 % of the users have a single item")
     assert note.endswith("Compare models with --min-items 2 as well")
     table = {"user": [1, 1, 2, 2], "item": list("abab"), "time": [1, 2, 3, 4]}
-    assert not [note for note in us.examine(table).notes if "single item" in note]
+    assert not [note for note in examine(table).notes if "single item" in note]
 
 
 # ---- what columns hold decides, besides their names
@@ -412,7 +413,7 @@ def test_the_drift_of_the_item_mix_is_that_of_the_first_command(tmp_path: Path) 
 
 
 def test_a_log_of_one_date_has_no_drift_to_tell() -> None:
-    assert us.examine({"user": [1, 1, 2], "item": [1, 2, 1], "time": [5, 5, 5]}).item_mix is None
+    assert examine({"user": [1, 1, 2], "item": [1, 2, 1], "time": [5, 5, 5]}).item_mix is None
 
 
 def test_what_recommendations_caused_is_asked_before_campaigns_are_excluded(tmp_path: Path) -> None:
@@ -433,7 +434,7 @@ def test_what_recommendations_caused_is_asked_before_campaigns_are_excluded(tmp_
 @pytest.mark.filterwarnings("ignore::unskew.errors.ReadingNotice")
 def test_options_are_those_of_read_log(tmp_path: Path) -> None:
     path = write_table(tmp_path / "retail.csv", RETAIL, retail_lines())
-    seen = us.examine(path)
+    seen = examine(path)
     log = us.read_log(path, **seen.options)
     assert (len(log.users), len(log.items), len(log)) == (seen.users, seen.items, seen.interactions)
 

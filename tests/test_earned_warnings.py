@@ -48,13 +48,13 @@ SEEDS = (1, 2, 3, 4)
 
 
 @functools.cache
-def make_world(world: str | Recipe, **options: Any) -> us.World:
+def make_world(world: str | Recipe, **options: Any) -> us.worlds.World:
     """A world; made once."""
     return us.simulate(world, **options)
 
 
 @functools.cache
-def read_plain(world: us.World) -> us.Log:
+def read_plain(world: us.worlds.World) -> us.Log:
     """Its log without marks of exposures."""
     return us.read_log(world.tables["log"].select(["user", "item", "time"]))
 
@@ -63,7 +63,7 @@ def quiet_log(seed: int) -> us.Log:
     return read_plain(make_world(QUIET, seed=seed))
 
 
-def steady_world() -> us.World:
+def steady_world() -> us.worlds.World:
     return make_world("steady", users=4000, items=700, seed=2)
 
 
@@ -88,7 +88,7 @@ def few_stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @functools.cache
-def measure_quiet(seed: int) -> us.Excess:
+def measure_quiet(seed: int) -> us.views.Excess:
     return us.excess(quiet_log(seed), COOCCURRENCE, campaigns=SINCE, repeats=50)
 
 
@@ -102,7 +102,7 @@ def test_the_interval_covers_nothing_if_nothing_was_recommended() -> None:
 @pytest.mark.parametrize("seed", SEEDS[:2])
 def test_scores_of_a_log_without_recommendations_stay(seed: int) -> None:
     log = quiet_log(seed)
-    view = us.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=MODELS[:3])
+    view = us.views.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=MODELS[:3])
     report = report_of(view)
     assert view.view == "thinned"
     for model in MODELS[: 4 if seed == 1 else 2]:
@@ -115,7 +115,7 @@ def test_scores_of_a_log_without_recommendations_stay(seed: int) -> None:
 @pytest.mark.usefixtures("few_stand_ins")
 def test_no_stand_in_is_taken_for_production_if_nothing_was_recommended() -> None:
     log = quiet_log(1)
-    view = us.take_view(log, campaigns=SINCE, production="auto", since=300, test=False)
+    view = us.views.take_view(log, campaigns=SINCE, production="auto", since=300, test=False)
     for model in MODELS[:3]:
         assert score(model, view) == pytest.approx(score(model, log), rel=0.03)
     assert any("no sign of recommendations" in note for note in report_of(view).notes)
@@ -124,7 +124,7 @@ def test_no_stand_in_is_taken_for_production_if_nothing_was_recommended() -> Non
 # A log in which something was.
 
 
-def true_share(world: us.World, start: int) -> float:
+def true_share(world: us.worlds.World, start: int) -> float:
     """Of the interactions since a day by users of before, the share that is not in the truth."""
     truth = set(zip(*(world.tables["truth"][name].to_pylist() for name in ("user", "item")), strict=True))
     rows = world.tables["log"].select(["user", "item", "time"]).to_pylist()
@@ -136,11 +136,11 @@ def true_share(world: us.World, start: int) -> float:
 @functools.cache
 def thin_steady() -> us.Log:
     log = read_plain(steady_world())
-    return us.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=TESTED)
+    return us.views.take_view(log, campaigns=SINCE, production=COOCCURRENCE, since=300, candidates=TESTED)
 
 
 @functools.cache
-def measure_steady() -> us.Excess:
+def measure_steady() -> us.views.Excess:
     return us.excess(read_plain(steady_world()), COOCCURRENCE, campaigns=SINCE, repeats=50)
 
 
@@ -205,7 +205,7 @@ def test_a_change_is_freed_only_for_a_recommender_that_was_tested() -> None:
 
 
 @functools.cache
-def twins() -> us.World:
+def twins() -> us.worlds.World:
     return make_world("twins", users=1200, items=350, seed=3)
 
 
@@ -222,7 +222,7 @@ def lead(log: us.Log) -> float:
 def test_a_compared_model_that_was_production_loses_its_lead() -> None:
     log = read_plain(twins())
     known: dict[str, Any] = {"campaigns": SINCE, "production": "auto", "since": 300, "test": False}
-    told, untold = (us.take_view(log, **known, candidates=some) for some in (versions(), {}))
+    told, untold = (us.views.take_view(log, **known, candidates=some) for some in (versions(), {}))
     true = lead(twins().truth)
     assert any("the stand-in for production is content," in note for note in report_of(told).notes)
     assert abs(lead(told) - true) <= abs(lead(untold) - true) / 3
@@ -232,7 +232,7 @@ def test_a_compared_model_that_was_production_loses_its_lead() -> None:
 def test_a_view_made_with_the_wrong_model_is_not_trusted_for_the_right_one() -> None:
     v2 = versions()["v2"]
     log = read_plain(twins())
-    view = us.take_view(log, campaigns=SINCE, production=v2, since=300, candidates=versions())
+    view = us.views.take_view(log, campaigns=SINCE, production=v2, since=300, candidates=versions())
     report = report_of(view)
     assert not find_leftover_of(versions()["v1"], view, (), 301, 490)[0]
     assert not report.is_trusted_for("v1")
@@ -244,7 +244,7 @@ def test_a_view_made_with_the_wrong_model_is_not_trusted_for_the_right_one() -> 
 def test_a_test_by_a_holdout_group_names_the_group() -> None:
     world = make_world("steady", users=600, items=250, seed=2, holdout=0.3)
     known: dict[str, Any] = {"holdout": world.holdout, "production": COOCCURRENCE, "view": "thinned", "since": 300}
-    view = us.take_view(read_plain(world), **known)
+    view = us.views.take_view(read_plain(world), **known)
     assert not report_of(view).trusted  # the group is too small to know the share
     assert "from the holdout group" in find_leftover_of(us.ItemKNN(), view, (), 301, 490, group=world.holdout)[1]
 
@@ -253,6 +253,8 @@ def test_a_test_by_a_holdout_group_names_the_group() -> None:
 
 Run = Callable[..., Result]
 DATED = ("--reference", "300", "--at", "490", "-r", "knn", "-r", "popular")
+QUICK = (*DATED, "--quick")
+"""Verdicts take most of the time, and are not what these tests look at."""
 IRRELEVANT = {
     "a campaign after the log": ("--campaign", "1200:1210"),
     "exposures of other dates": ("--exposures", "later.parquet"),
@@ -293,7 +295,7 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 @pytest.mark.parametrize("name", IRRELEVANT)
 def test_irrelevant_knowledge_silences_nothing_in_json(run: Run, name: str) -> None:
-    answer = json.loads(run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name], "--json").stdout)
+    answer = json.loads(run("evaluate", "log.parquet", *QUICK, *IRRELEVANT[name], "--json").stdout)
     assert answer["view"]["view"] in ("outside", "organic")
     assert not answer["view"]["trusted"]
     for kind in ("scores", "comparisons", "changes"):
@@ -304,7 +306,7 @@ def test_irrelevant_knowledge_silences_nothing_in_json(run: Run, name: str) -> N
 
 @pytest.mark.parametrize("name", IRRELEVANT)
 def test_irrelevant_knowledge_silences_nothing_in_print(run: Run, name: str) -> None:
-    lines = run("evaluate", "log.parquet", *DATED, *IRRELEVANT[name], "--details").stdout
+    lines = run("evaluate", "log.parquet", *QUICK, *IRRELEVANT[name], "--details").stdout
     starred = [line.split()[0] for line in lines.splitlines() if " re-weighted " in line and "*" in line]
     assert starred == ["knn", "popular"]
     text = " ".join(lines.split())
@@ -325,7 +327,7 @@ def test_irrelevant_knowledge_silences_nothing_in_python(folder: Path, name: str
     flag, value = IRRELEVANT[name]
     known: dict[str, Any] = {"campaigns": value} if flag == "--campaign" else {"exposures": folder / value}
     log = us.read_log(folder / "log.parquet")
-    view = us.take_view(log, **known, since=300, until=490, candidates=["knn", "popular"])
+    view = us.views.take_view(log, **known, since=300, until=490, candidates=["knn", "popular"])
     assert not report_of(view).trusted
     answer = us.report(view, ["knn", "popular"], at=490, reference=300)
     results: list[Any] = [*answer.scores, *answer.comparisons, *answer.changes]
@@ -549,7 +551,7 @@ def test_placebos_depend_neither_on_exposure_marks_nor_on_the_order_of_rows() ->
 
 def test_without_time_before_the_first_window_there_is_no_placebo_and_nothing_is_trusted() -> None:
     log = read_plain(make_world("steady", users=600, items=250, seed=2))
-    early = us.take_view(log, campaigns="0:30", production="popular", view="thinned", candidates=["knn"])
+    early = us.views.take_view(log, campaigns="0:30", production="popular", view="thinned", candidates=["knn"])
     assert report_of(early).placebo is None
     assert not report_of(early).trusted
     assert not report_of(early).to_dict()["trusted"]
@@ -623,7 +625,7 @@ def tiny_log(users: int, items: int, days: int) -> us.Log:
 
 def test_a_log_with_too_few_ranked_interactions_tests_nothing() -> None:
     log = tiny_log(4, 400, 200)
-    view = us.take_view(log, campaigns=["150:153"], since=140, candidates=["knn", "popular"])
+    view = us.views.take_view(log, campaigns=["150:153"], since=140, candidates=["knn", "popular"])
     assert view.view_report is not None
     assert not view.view_report.trusted
     assert view.view_report.test.startswith("not tested")
@@ -632,7 +634,7 @@ def test_a_log_with_too_few_ranked_interactions_tests_nothing() -> None:
 def test_a_holdout_group_of_three_users_is_not_trusted() -> None:
     world = steady_world()
     group = world.log.users.to_list()[:3]
-    view = us.take_view(
+    view = us.views.take_view(
         read_plain(world),
         campaigns=["320:"],
         holdout=group,
@@ -651,7 +653,7 @@ def test_dates_at_the_edge_of_the_log_are_not_tested_and_do_not_fail(
     campaign: str, since: int, until: int
 ) -> None:
     log = tiny_log(60, 80, 500)
-    view = us.take_view(
+    view = us.views.take_view(
         log, campaigns=[campaign], view="outside", since=since, until=until, candidates=["popular"]
     )
     assert view.view_report is not None
@@ -669,7 +671,7 @@ def test_pushed_items_that_nobody_had_before_are_not_passed_over() -> None:
     log = us.read_log(
         {name: [row[k] for row in rows] for k, name in enumerate(("user", "item", "time"))}, repeats=True
     )
-    view = us.take_view(log, campaigns=["70:71"], since=49, candidates=["popular"])
+    view = us.views.take_view(log, campaigns=["70:71"], since=49, candidates=["popular"])
     assert view.view_report is not None
     assert not view.view_report.trusted
     assert "items that nobody had before" in view.view_report.test
@@ -685,7 +687,7 @@ def test_a_share_without_repeats_claims_neither_sign_nor_its_absence() -> None:
 
 def test_the_model_that_stands_for_production_is_not_trusted() -> None:
     world = steady_world()
-    view = us.take_view(
+    view = us.views.take_view(
         read_plain(world),
         campaigns=["320:"],
         since=300,
@@ -700,7 +702,7 @@ def test_the_model_that_stands_for_production_is_not_trusted() -> None:
 @pytest.mark.parametrize("name", ["steady-quiet", "exploring", "content"])
 def test_a_start_date_alone_is_not_worse_than_the_log_as_it_is(name: str) -> None:
     world = make_world(name, users=1500, items=500, seed=2)
-    view = us.take_view(read_plain(world), campaigns=[SINCE], since=300, test=False)
+    view = us.views.take_view(read_plain(world), campaigns=[SINCE], since=300, test=False)
     models = MODELS[:3]
     truth, raw, thinned = ([score(model, log) for model in models] for log in (world.truth, world.log, view))
 

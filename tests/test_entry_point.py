@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from unskew.cli.printing import print_table
+from unskew.cli.terminal import print_table
 
 _INTERRUPTED = """
 import sys

@@ -6,8 +6,11 @@ import json
 from typing import Any
 
 import pytest
+from benchmarks.coverage_of_views import COLUMNS, QUIET, TRUTH
 from benchmarks.verdicts import count
 from tools.evidence import (
+    COVERAGE,
+    COVERAGE_PAGE,
     PAGE,
     RESULTS,
     VERDICTS,
@@ -15,10 +18,13 @@ from tools.evidence import (
     fill,
     find_coverage,
     find_errors,
+    find_trust,
+    make_coverage_tables,
     make_decision_tables,
     make_tables,
     mean_with_error,
     merge,
+    pool_ranking,
 )
 
 
@@ -34,18 +40,41 @@ def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
     assert fill(page, make_decision_tables(json.loads(VERDICTS.read_text()))) == page
 
 
-def test_coverage_is_about_the_mean_truth_of_all_logs() -> None:
-    def row(replicate: int, value: float, truth: float, trusted: bool) -> list[Any]:
-        return ["steady", replicate, "organic", "ease", value, value - 0.0196, value + 0.0196, truth, trusted]
+def test_the_tables_of_coverage_are_those_of_the_results_file() -> None:
+    page = COVERAGE_PAGE.read_text()
+    assert page.count("<!-- evidence:") == 2
+    assert fill(page, make_coverage_tables(json.loads(COVERAGE.read_text()))) == page
 
-    rows = [row(0, 0.21, 0.18, True), row(1, 0.23, 0.22, False), row(2, 0.22, 0.2, True)]  # mean truth 0.2
-    bias, ratio, coverage, trusted, covered, near = find_coverage(rows)
-    assert bias == "+10 %"
+
+def score_log(replicate: int, value: float, trusted: bool, view: str = "organic") -> dict[str, Any]:
+    limits = [value - 0.0196, value + 0.0196, value - 0.0392, value + 0.0392]
+    row = ["steady", 800, replicate, view, "ease", value, *limits, trusted]
+    return dict(zip(COLUMNS, row, strict=True))
+
+
+def test_coverage_is_about_the_mean_truth_of_all_logs() -> None:
+    scores = [score_log(0, 0.21, True), score_log(1, 0.23, False), score_log(2, 0.22, True)]
+    truths = [score_log(replicate, value, False, TRUTH) for replicate, value in enumerate([0.18, 0.22, 0.2])]
+    logs, bias, ratio, coverage, refits, refitted_ratio, refitted = find_coverage(
+        scores, truths
+    )  # the mean truth is 0.2
+    assert (logs, bias) == ("3", "+10 %")
     assert ratio == "1.00"  # a standard error of 0.01, and so is the spread of 0.21, 0.22, 0.23
     assert coverage == "33 ±33 %"  # the first alone
+    assert (refits, refitted_ratio, refitted) == ("3", "2.00", "100 ±0 %")
+    scores[0] |= {"refitted_low": None, "refitted_high": None}
+    assert find_coverage(scores, truths) == [logs, bias, ratio, coverage, "2", "2.00", "100 ±0 %"]
+    trusted, covered, near = find_trust(scores, truths)
     assert trusted == "67 % of 3"
     assert covered == "50 % of 2"
     assert near == "0 % of 1"  # the second, 4.5 % off, is not trusted
+
+
+def test_coverage_without_recommendations_has_a_line_for_each_recommender() -> None:
+    rows = [list(score_log(k, value, False, TRUTH).values()) for k, value in enumerate([0.18, 0.2, 0.25])]
+    table = make_coverage_tables([[QUIET, *row[1:]] for row in rows])["coverage without recommendations"]
+    # the mean is 0.21, the spread 0.036; 0.03 and 0.04 are beyond 0.0196, the latter beyond 0.0392 too
+    assert table.splitlines()[2:] == ["| ease | 3 | +0 % | 0.28 | 33 ±33 % | 3 | 0.55 | 67 ±33 % |"]
 
 
 def test_decisions_are_counted_against_the_truth() -> None:
@@ -102,3 +131,24 @@ def test_rows_of_another_run_replace_those_of_the_same_world_seed_and_method_alo
     ]
     ranking = [{"world": "paper", "method": "organic", "tau": 0.1}]
     assert merge(ranking, [{"world": "paper", "method": "organic", "tau": 0.9}])[0]["tau"] == 0.9
+
+
+def test_means_over_other_seeds_are_pooled_and_those_of_a_part_of_the_seeds_stay() -> None:
+    values = {400: 0.4, 401: 0.6, 402: 0.8}
+
+    def rank(*seeds: int) -> dict[str, Any]:
+        tau, error = mean_with_error([values[seed] for seed in seeds])
+        shared = {"world": "steady", "method": "raw", "knows": "the log", "seeds": len(seeds)}
+        means = {"tau": tau, "regret_share": 0.0, "trusted": None, "placebo": None}
+        errors = {"tau_se": error if len(seeds) > 1 else None, "regret_share_se": 0.0, "placebo_se": None}
+        return {**shared, **means, **errors}
+
+    def pool(before: tuple[int, ...], now: tuple[int, ...]) -> list[dict[str, Any]]:
+        rows, others = (
+            [{"world": "steady", "method": "raw", "seed": seed} for seed in seeds] for seeds in (before, now)
+        )
+        return pool_ranking({"rows": rows, "ranking": [rank(*before)]}, others, [rank(*now)])
+
+    assert pool((400, 401), (402,)) == [pytest.approx(rank(400, 401, 402), abs=1e-5)]
+    assert pool((400, 401), (400, 401, 402)) == [rank(400, 401, 402)]
+    assert pool((400, 401, 402), (402,)) == []

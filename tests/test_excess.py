@@ -14,13 +14,21 @@ import unskew as us
 from tests.test_thinned import COOCCURRENCE, DATES
 from tests.worlds import small
 from unskew.cli import main
-from unskew.views.cross_fitted import measure_excess, measure_separation, split_blocks
+from unskew.views.cross_fitted import (
+    _STREAM,
+    _find_strata,
+    measure_excess,
+    measure_separation,
+    resample_excess,
+    split_blocks,
+)
 from unskew.views.ranked_contrast import Ranks, combine_ranks
-from unskew.views.strata import BEYOND, CELLS, KINDS, NEW, RANK_OF
+from unskew.views.rates import find_rates
+from unskew.views.strata import BEYOND, CELLS, KINDS, NEW, RANK_OF, add_up
 from unskew.views.tally import Tally
 
 
-def exposed_share(world: us.World, windows: list[tuple[int, int]]) -> float:
+def exposed_share(world: us.worlds.World, windows: list[tuple[int, int]]) -> float:
     """Of what users outside of the holdout group took in windows, the share that had been shown."""
     held = set(world.holdout["user"].to_pylist())
     marks = [
@@ -35,7 +43,7 @@ def exposed_share(world: us.World, windows: list[tuple[int, int]]) -> float:
 def test_the_excess_is_the_share_that_was_shown(holdout: float) -> None:
     world = small("paper", users=2000, items=600, seed=31, holdout=holdout)
     group: dict[str, Any] = {"holdout": world.holdout} if holdout else {}
-    found = us.excess(world.log, COOCCURRENCE, campaigns=DATES, repeats=100, **group)
+    found = us.excess(world.log, COOCCURRENCE, campaigns=DATES, repeats=50, **group)
     true = exposed_share(world, [(330, 350), (430, 450)])
     assert found.low <= found.value <= found.high
     assert found.value == pytest.approx(true, abs=0.05 if holdout else 0.08)  # cross-fitted by dates
@@ -49,18 +57,18 @@ def test_zero_lies_inside_where_nothing_was_recommended() -> None:
     covered = 0
     for seed in range(41, 49):
         world = small("quiet", users=1200, items=400, seed=seed, holdout=0.25)
-        found = us.excess(world.log, COOCCURRENCE, campaigns="320:", holdout=world.holdout, repeats=100)
+        found = us.excess(world.log, COOCCURRENCE, campaigns="320:", holdout=world.holdout, repeats=50)
         covered += found.low <= 0 <= found.high
     assert covered >= 6  # of 8, at a level of 95 %: fewer happen about once in 200 times
 
 
 def test_production_is_found() -> None:
-    campaign = us.Campaign(330, recommender="knn?similarity=cosine&exact=false", catalogue=1.0, excluded=0)
+    campaign = us.worlds.Campaign(330, recommender="knn?similarity=cosine&exact=false", catalogue=1.0, excluded=0)
     world = us.simulate("paper", users=2000, items=600, seed=51, campaigns=[campaign])
     found = us.excess(world.log, "auto", campaigns="330:350", repeats=20)
     assert found.production == next(iter(found.candidates)) == "knn?similarity=cosine"
     assert found.value == pytest.approx(exposed_share(world, [(330, 350)]), abs=0.12)
-    view = us.thinned(world.log, "auto", campaigns="330:350")
+    view = us.views.thinned(world.log, "auto", campaigns="330:350")
     assert view.view_report is not None
     assert "the stand-in for production is knn (similarity cosine)" in view.view_report.notes[0]
 
@@ -88,6 +96,32 @@ def test_differences_count_with_their_sign() -> None:
     )  # what is beyond has no excess; new users no rank
     # 2 p D - p^2 x of the first stratum, with p = 7/8, D = 7, x = 8
     assert measure_separation(counted, halves) == pytest.approx((2 * 7 / 8 * 7 - (7 / 8) ** 2 * 8) / 10)
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_many_samples_at_once_have_the_strata_of_each_alone(scaled: bool) -> None:
+    rng = np.random.default_rng(5)
+    pairs = rng.poisson(0.02, (3, 60, CELLS)).astype(float)
+    people = rng.poisson(0.9, (2, 60, KINDS)).astype(float)
+    counted = Tally(pairs[0], pairs[1], people[0], pairs[2], people[1], scaled)
+    times = rng.poisson(1.0, (4, 3, 60)).astype(float)
+    excess, suspect = _find_strata(counted, times)
+    for place in np.ndindex(4, 3):
+        rates = find_rates(counted, times[place])
+        assert excess[place].tolist() == rates.excess.tolist()  # to the bit
+        assert suspect[place].tolist() == add_up(rates.suspect).tolist()
+
+
+def test_resampled_shares_are_those_of_each_sample_alone() -> None:
+    rng = np.random.default_rng(6)
+    pairs = rng.poisson(0.02, (2, 3, 40, CELLS)).astype(float)
+    people = np.ones((40, KINDS))
+    counted = [Tally(each[0], each[1], people, each[2], people, True) for each in pairs]
+    halves = split_blocks(40, 0)
+    stream = np.random.default_rng([3, _STREAM, 1])
+    samples = [stream.multinomial(40, np.full(40, 1 / 40)).astype(float) for _ in range(30)]
+    alone = [measure_excess(counted, halves, times) for times in samples]
+    assert resample_excess(counted, halves, 30, 3).tolist() == alone
 
 
 def test_chance_adds_up_to_nothing() -> None:

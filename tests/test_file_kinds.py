@@ -32,10 +32,10 @@ import unskew as us
 from tests.tables import held
 from unskew.errors import ReadingNotice, UnskewError
 from unskew.reading import database_files
-from unskew.reading.file_options import FileOptions
+from unskew.reading.connection import run_interruptibly
+from unskew.reading.input_files import FileOptions
 from unskew.reading.sources import open_source
-from unskew.reading.sql import run_interruptibly
-from unskew.reading.text_sniffing import find_header, find_separator, sniff_text
+from unskew.reading.text_files import find_header, find_separator, sniff_text
 
 ROWS = [
     (196, 242, 3, 881250949),
@@ -84,7 +84,7 @@ def refuse(source: Any, words: str, **options: Any) -> None:
 )
 def test_a_file_without_a_header_is_read_by_numbers_and_says_so(sep: str, words: str, tmp_path: Path) -> None:
     path = write_text(tmp_path / "u.data", sep=sep, header=False)
-    said = f"{words.replace('|', '[|]')}.* without a header; columns 1, 2, 4 are user, item, time"
+    said = f"{words.replace('|', '[|]')}.* without a header; columns 1, 2 and 4 are user, item and time"
     log = read_with_notice(path, said)
     check(log)
     check(us.read_log(path, "1", "2", "4", header=False, sep=sep))  # nothing is guessed, and nothing said

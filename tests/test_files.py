@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from unskew.errors import FileError
-from unskew.files import check_readable, check_writable, replace_file, sweep
-from unskew.table_files import read_parquet, require_entries, write_parquet, write_table
+from unskew.storage.files import check_readable, check_writable, replace_file, sweep
+from unskew.storage.tables import read_parquet, require_entries, write_parquet, write_table
 
 
 def names(folder: Path) -> list[str]:
@@ -93,7 +93,7 @@ def test_parquet_comes_back_with_what_was_told_about_it(tmp_path: Path) -> None:
     write_parquet(tmp_path / "a.parquet", table, "things", {"at": "2013-06-01", "deep": {"n": 1}})
     back, about = read_parquet(tmp_path / "a.parquet")
     assert back.to_pydict() == table.to_pydict()
-    assert about == {"kind": "things", "format": 3, "at": "2013-06-01", "deep": {"n": 1}}
+    assert about == {"kind": "things", "format": 4, "at": "2013-06-01", "deep": {"n": 1}}
 
 
 def test_parquet_of_others_has_nothing_told_about_it(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_a_table_is_known_again_however_it_was_packed(tmp_path: Path) -> None:
 def test_a_small_file_that_unpacks_to_gigabytes_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.table_files._MOST_BYTES", 2**20)
+    monkeypatch.setattr("unskew.storage.tables._MOST_BYTES", 2**20)
     pq.write_table(pa.table({"item": np.zeros(2_000_000)}), tmp_path / "a.parquet")
     assert (tmp_path / "a.parquet").stat().st_size < 2**17
     with pytest.raises(FileError, match="it unpacks to more than"):
@@ -211,7 +211,7 @@ def test_a_file_that_is_replaced_keeps_its_mode(tmp_path: Path) -> None:
 _HOLDS = """
 import sys
 from pathlib import Path
-from unskew.files import replace_file
+from unskew.storage.files import replace_file
 with replace_file(Path(sys.argv[1])) as temporary:
     temporary.write_text("new")
     print(temporary.name, flush=True)

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 import unskew as us
 from tests.killing import kill_at_each_step
 from tests.worlds import small
-from unskew import folders
 from unskew.cli import main
 from unskew.errors import FileError
-from unskew.folders import check_folder_writable, replace_folder
+from unskew.storage import folders
+from unskew.storage.folders import check_folder_writable, replace_folder
 from unskew.worlds.world import own_names
 
 pytestmark = pytest.mark.usefixtures("no_waiting")
@@ -111,13 +111,13 @@ def test_a_kill_at_any_step_leaves_one_whole_world(tmp_path: Path) -> None:
     folder = tmp_path / "world"
     old.save(folder)
     for _ in kill_at_each_step(lambda: new.save(folder)):
-        found = us.World.load(folder)
+        found = us.worlds.World.load(folder)
         kept = new if found.about == new.about else old
         assert found.about == kept.about
         assert all(found.tables[name].equals(kept.tables[name]) for name in kept.tables)
         if kept is new:
             old.save(folder)
-    assert us.World.load(folder).about == new.about
+    assert us.worlds.World.load(folder).about == new.about
     assert {path.name for path in folder.iterdir()} <= own_names()
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
 

@@ -14,12 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unskew as us
-from unskew.arrays.folding import Rows, fold, order
+from unskew.arrays.folding import ProfileWriter, Rows, fold
 from unskew.errors import FileError
-from unskew.reading import coded_rows, encoder, loop_encoder, typed_rows
-from unskew.reading.coded_rows import CodedRows, FileStorage, MemoryStorage
-from unskew.reading.id_column import IdColumn
-from unskew.reading.loop_encoder import NoStorage
+from unskew.reading import encoder, typed_rows
+from unskew.reading.encoder import CodedRows, FileStorage, IdColumn, MemoryStorage, NoStorage
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(-3, 9)), min_size=1, max_size=200)
 
@@ -41,7 +39,9 @@ def test_profiles_hold_each_item_once_at_its_earliest_time_in_the_order_of_time(
     folded = fold(parts, 7, 41)
     rng = np.random.default_rng(seed)
     users, items = rng.permutation(7), rng.permutation(41)
-    found = order(folded, users, items)
+    writer = ProfileWriter(users, items, folded.sizes, len(folded.counts), folded.time.dtype)
+    writer.write(folded)
+    found = writer.finish()
 
     rank = {int(code): k for k, code in enumerate(items)}
     wanted = [sorted((t, rank[i]) for (v, i), t in first.items() if v == u) for u in users]
@@ -104,7 +104,7 @@ def _many_rows() -> dict[str, Any]:
 def _watch(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Where the rows of each log that is read from now on wait."""
     chosen: list[Any] = []
-    choose = loop_encoder.choose_storage
+    choose = encoder.choose_storage
 
     def watch(rows: Any) -> Any:
         chosen.append(choose(rows))
@@ -119,11 +119,11 @@ def test_many_rows_with_long_profiles_and_repeats_are_read_as_they_are_by_sql(
 ) -> None:
     table, chosen = _many_rows(), _watch(monkeypatch)
     fast = us.read_log(table)
-    monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 1e9)
+    monkeypatch.setattr(encoder, "_BYTES_IN_MEMORY", 1e9)
     in_files = us.read_log(table)
-    monkeypatch.setattr(loop_encoder, "FEW", MANY + 1)
+    monkeypatch.setattr(encoder, "FEW", MANY + 1)
     in_arrays = us.read_log(table)
-    monkeypatch.setattr(loop_encoder, "_IDS", set())
+    monkeypatch.setattr(encoder, "_IDS", set())
     in_sql = us.read_log(table)
     assert chosen == [MemoryStorage, FileStorage, NoStorage, None]
     assert len(fast) < MANY
@@ -135,7 +135,7 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     chosen = _watch(monkeypatch)
-    monkeypatch.setattr(loop_encoder, "_BYTES_A_ROW", 100e6 / MANY)
+    monkeypatch.setattr(encoder, "_BYTES_IN_MEMORY", 100e6 / MANY)
     logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (240, 180)]
     assert chosen == [MemoryStorage, FileStorage]
     _same(*logs)
@@ -145,7 +145,7 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
 def test_rows_that_are_folded_while_others_are_read_give_the_same_log(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _many_rows()
     whole = us.read_log(table)
-    monkeypatch.setattr(coded_rows, "_MOST_ROWS", 100)
+    monkeypatch.setattr(encoder, "_MOST_ROWS", 100)
     _same(us.read_log(table), whole)
 
 

@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import columns, random_events
-from unskew.evaluation.folds import Folds
 from unskew.evaluation.metric import metric
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.pairs import Folds, PairSelection
+from unskew.evaluation.ranking import rank_selection
 from unskew.recommend import Batch, recommender
 
 EVENTS = random_events(np.random.default_rng(4), users=25, items=9)

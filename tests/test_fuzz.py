@@ -12,17 +12,22 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from fuzz.child_process import Ending
 from fuzz.command_lines import draw_command_line
+from fuzz.confirmations import confirm_holdout, confirm_log, confirm_names
 from fuzz.file_formats import WAYS
 from fuzz.json_mutations import change_json
 from fuzz.kill_points import list_writers
+from fuzz.plain_columns import unpack_csv
 from fuzz.plain_log import describe_rows, find_difference
+from fuzz.random_options import _find_fault_of_output
 from fuzz.specimens import list_specimens
+from fuzz.table_mutations import convert
 
 import unskew as us
-from unskew import table_files
 from unskew.cli import main
 from unskew.reading.formats import FORMATS
+from unskew.storage import tables
 
 ROOT = Path(us.__file__).parents[2]
 CASES = 100
@@ -51,7 +56,7 @@ def test_a_slice_of_the_campaign_finds_nothing(tmp_path: Path) -> None:
 def test_every_format_and_every_kind_of_file_has_a_specimen() -> None:
     covered = {specimen.covers for specimen in list_specimens()}
     assert {one.name for one in FORMATS} <= covered
-    assert set(table_files._KINDS) <= covered
+    assert set(tables._KINDS) <= covered
     assert {way.format for way in WAYS} <= {one.name for one in FORMATS}
 
 
@@ -73,6 +78,27 @@ def test_the_other_reader_gives_back_what_was_written(way: Any) -> None:
     assert way.unpack(way.pack(table), None) == table.to_pydict()
 
 
+@pytest.mark.parametrize("kind", [pa.time64("us"), pa.timestamp("ns"), pa.string(), pa.int8()], ids=str)
+def test_damage_to_a_table_leaves_only_values_that_its_types_can_hold(kind: pa.DataType) -> None:
+    for values in ([2**40 * 6, 5], [2**62, "a", None], [b"\xff", 1.5]):
+        convert(values, kind).validate(full=True)
+
+
+def test_a_log_without_a_first_line_for_names_has_a_row_more() -> None:
+    rows = {"user": ["a", "b"], "item": ["x", "x"], "time": ["2024-01-01", "2024-01-02"]}
+    found = {**describe_rows(rows, "user", "item", "time"), "drift": None, "constant": None}
+    assert confirm_log(unpack_csv(b"user,item,time\na,x,2024-01-01\nb,x,2024-01-02\n"), found) == ""
+    assert confirm_log(unpack_csv(b"a,x,2024-01-01\nb,x,2024-01-02\n"), found) == ""
+    assert confirm_log(unpack_csv(b"a,x,2024-01-01\nb,y,2024-01-02\n"), found)
+
+
+def test_only_what_doctor_describes_may_precede_an_error() -> None:
+    ending = Ending(code=2, signal="", answer="", out="rows  3", err="error: unskew.toml was not written: why")
+    assert _find_fault_of_output(["doctor", "log.csv", "--write"], ending) == ""
+    for arguments in (["doctor", "log.csv"], ["doctor", "log.csv", "--write", "--json"], ["drift", "--write"]):
+        assert _find_fault_of_output(arguments, ending) == "output in spite of an error"
+
+
 def test_damage_to_json_follows_from_its_seed_alone_and_never_puts_a_value_into_itself() -> None:
     texts = [change_json('{"a": [1, {"b": []}]}', Random(seed)) for seed in range(3000)]
     assert len(set(texts)) > 100
@@ -92,12 +118,48 @@ def test_plain_figures_of_a_log_that_anyone_can_check() -> None:
         assert find_difference({**found, name: value}, figures), name
 
 
+HELD_OUT = "user\n0\n3\n6\n9"
+LISTED = [(user, "1", 1) for user in ("0", "3", "6", "9")]
+
+
+@pytest.mark.parametrize("ending", [",", " ", "\t", ",,", ".0", " ,"])
+def test_a_user_is_the_same_whatever_stands_behind_it_in_a_file_of_one_column(ending: str) -> None:
+    columns = unpack_csv((HELD_OUT + ending).encode())
+    assert confirm_holdout(columns, ["0", "3", "6", "9"], LISTED) == ""
+    assert confirm_holdout(columns, ["0", "3", "6"], LISTED)
+
+
+@pytest.mark.parametrize("ending", [";", "|", "x", "_", "."])
+def test_a_user_with_a_mark_behind_it_is_another(ending: str) -> None:
+    assert confirm_holdout(unpack_csv((HELD_OUT + ending).encode()), ["0", "3", "6"], LISTED) == ""
+
+
+@pytest.mark.parametrize(
+    ("item", "is_7"),
+    [
+        ("7", True),
+        ("7.0", True),
+        (" 7", True),
+        ("007", False),
+        ("+7", False),
+        ("0x7", False),
+        ("7.", False),
+        ("٧", False),
+    ],
+)
+def test_a_name_belongs_to_the_item_before_it_alone(item: str, is_7: bool) -> None:
+    columns = {"item": [item, "a"], "title": ["seven", "another"]}
+    assert (confirm_names(columns, {"7": "seven"}, [("0", "7", 1)]) == "") is is_7
+    assert (confirm_names(columns, {"7": "7"}, [("0", "7", 1)]) == "") is not is_7
+
+
 FAULTS = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 from pathlib import Path
 import unskew as us
 from fuzz import child_process
 from fuzz.kill_points import Writer, run_kills
+from fuzz.surroundings import _run_twice
 from fuzz.verdicts import find_fault, judge
 
 child_process.CPU_SECONDS = 1
@@ -125,6 +187,13 @@ def litter(folder, k):
     (folder / f".{os.getpid()}.tmp").write_text(str(k))
     (folder / f".{os.getpid()}.tmp").replace(folder / "file")
 
+def keep(folder, k):
+    (folder / "file").mkdir(exist_ok=True)
+    (folder / "file" / str(k)).touch()
+    time.sleep(0.05 * (1 - k))  # so that the other is done first
+    (folder / f".{os.getpid()}.tmp").write_text(str(k))
+    (folder / f".{os.getpid()}.tmp").replace(folder / "file" / "page")
+
 ways = {
     "crash": lambda: os.kill(os.getpid(), signal.SIGSEGV),
     "stumble": lambda: {}["nothing"],
@@ -142,6 +211,9 @@ found["wrong"] = judge("", endings["answer"], lambda answer: "" if answer == 2 e
 for writer in (write_in_place, litter):
     verdicts = run_kills(Writer(writer.__name__, writer, "file"), Path(sys.argv[2]).resolve())
     found[writer.__name__] = sorted({verdict.outcome for verdict in verdicts if verdict.is_finding})
+work = Path(sys.argv[2]).resolve() / "keep"
+work.mkdir()
+found["keep"] = _run_twice(Writer("keep", keep, "file", resumes=True), work).outcome
 print(json.dumps(found))
 """
 
@@ -162,6 +234,7 @@ def test_the_campaign_would_notice(tmp_path: Path) -> None:
         "wrong": "wrong figure",
         "write_in_place": ["neither old nor new"],
         "litter": ["left behind"],
+        "keep": "one of them",
     }
 
 
@@ -177,11 +250,11 @@ import numpy as np
 from fuzz.child_process import warm_up
 from fuzz.damaged_files import Store, run_file_case
 from fuzz.kill_points import list_writers, run_kills
-from unskew import table_files
+from unskew.storage import tables
 from unskew.data import saved_log
-from unskew.reading import columnar_files, encoder
+from unskew.reading import columnar_files, encoder, sources
 
-encode, damage_error = encoder.encode_rows, table_files.damage_error
+encode, damage_error = encoder.encode_rows, tables.damage_error
 
 def drop_a_row(*arguments):
     log = encode(*arguments)
@@ -202,6 +275,9 @@ def damage_files(covers):
     store.specimens = [one for one in store.specimens if covers in (one.covers, one.name)]
     return (run_file_case(store, Random(f"planted {number}"))[0] for number in range(200))
 
+def open_without_folder(source):
+    return bool(source)
+
 def kill_marginal():
     (writer,) = [writer for writer in list_writers() if writer.written == "m.parquet"]
     return run_kills(writer, work / "kills")
@@ -213,12 +289,13 @@ work = Path(sys.argv[2]).resolve()
 warm_up()
 plants = {
     "a row is dropped": (encoder, "encode_rows", drop_a_row, lambda: damage_files("Arrow")),
-    "the checksum of a table is not verified": (table_files, "_verify", accept, lambda: damage_files("timeline")),
+    "the checksum of a table is not verified": (tables, "_verify", accept, lambda: damage_files("timeline")),
     "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
     "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),
     "pages are not checked": (columnar_files, "_read_chunk", accept, lambda: damage_files("log .pq texts")),
-    "a message has no remedy": (table_files, "damage_error", forget, lambda: damage_files("weights")),
-    "a file is written in place": (table_files, "replace_file", write_in_place, kill_marginal),
+    "a message has no remedy": (tables, "damage_error", forget, lambda: damage_files("weights")),
+    "a file is written in place": (tables, "replace_file", write_in_place, kill_marginal),
+    "a copy stays": (sources, "_is_small_table", open_without_folder, lambda: damage_files("log .csv.bz2 texts")),
 }
 found = {}
 for name, (module, function, bug, run) in plants.items():
@@ -239,6 +316,7 @@ def test_the_campaign_finds_each_planted_bug_within_so_many_cases(tmp_path: Path
         "pages are not checked": (60, "unconfirmed"),
         "a message has no remedy": (20, "an error without a remedy"),
         "a file is written in place": (5, "neither old nor new"),
+        "a copy stays": (10, "left behind"),
     }
     found = json.loads(done.stdout)
     assert {name: outcome for name, (_, outcome) in found.items()} == {name: o for name, (_, o) in cases.items()}

@@ -9,6 +9,8 @@ import os
 import re
 import sqlite3
 import struct
+import subprocess
+import sys
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -26,12 +28,12 @@ import unskew as us
 from unskew.cli import main
 from unskew.cli.item_names import read_names
 from unskew.errors import ColumnError, FileError
-from unskew.reading.database_files import _refuse_damage
-from unskew.reading.excel_files import _to_array
-from unskew.reading.file_options import FileOptions
-from unskew.reading.input_file import InputFile
-from unskew.reading.sql import translate_errors
-from unskew.table_files import seal
+from unskew.known_truths import yardstick
+from unskew.over_time import Timeline
+from unskew.reading.connection import translate_errors
+from unskew.reading.database_files import _refuse_damage, _to_array
+from unskew.reading.input_files import FileOptions, InputFile
+from unskew.storage.tables import seal
 from unskew.views.holdout_group import find_holdout
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
@@ -88,6 +90,20 @@ def test_a_name_that_leads_past_its_page_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"\x08\0\0\0the last", b"\x09\0\0\0the last"))
     with pytest.raises(FileError, match=r"cannot read .*: Unexpected end of stream"):
         read_names(str(path), names["item"].combine_chunks())
+
+
+def test_a_column_that_says_otherwise_whether_values_may_be_missing_is_refused(tmp_path: Path) -> None:
+    """What Arrow has counted of them does not fit then, and it would end the process."""
+    path = write(tmp_path / "names.parquet", {"item": [1, 2], "title": ["the first", "the last"]})
+    optional = b"\x15\x0c\x25\x02\x18\x05title"
+    whole = path.read_bytes()
+    assert whole.count(optional) == 1
+    path.write_bytes(whole.replace(optional, optional.replace(b"\x02", b"\0")))
+    code = "import sys, pyarrow as pa; from unskew.cli import item_names as names"
+    code += "; names.read_names(sys.argv[1], pa.array([1]))"
+    done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert "FileError: cannot read" in done.stderr.splitlines()[-1]
 
 
 def test_two_columns_of_one_name_are_refused_in_a_hold_out_too(tmp_path: Path) -> None:
@@ -188,14 +204,14 @@ def test_a_case_of_a_yardstick_that_no_table_can_be_made_of_is_refused(
 ) -> None:
     """Even if its checksum fits."""
     options: dict[str, Any] = {"seeds": [1], "users": 60, "items": 30, "recommenders": "popular", "truth_seeds": 1}
-    us.yardstick("quiet", methods="item weights", **options, output=tmp_path)
+    yardstick("quiet", methods="item weights", **options, output=tmp_path)
     (path,) = (tmp_path / "cases").glob(f"{case}*.json")
     told = json.loads(path.read_text())
     told["found"]["rows"][0][name] = value
     told["checksum"] = zlib.crc32(json.dumps(told["found"], sort_keys=True).encode())
     path.write_text(json.dumps(told))
     with pytest.raises(FileError, match=r"is damaged .*: remove it, and the case is computed again"):
-        us.yardstick("quiet", methods="item weights", **options, output=tmp_path, resume=True)
+        yardstick("quiet", methods="item weights", **options, output=tmp_path, resume=True)
 
 
 def test_a_file_with_a_checksum_is_verified_whatever_it_says_about_its_format(tmp_path: Path) -> None:
@@ -203,15 +219,21 @@ def test_a_file_with_a_checksum_is_verified_whatever_it_says_about_its_format(tm
     log.at(4).marginal().save(tmp_path / "marginal.parquet")
     table = pq.read_table(tmp_path / "marginal.parquet")
     about = table.schema.metadata
-    for told in (b'{"kind": "marginal", "format": 2}', b'{"kind": "marginal"}', b"[]"):
+    older = "was written by an older version"
+    cases = (
+        (b'{"kind": "marginal", "format": 2}', older),
+        (b'{"kind": "marginal"}', "is damaged"),
+        (b"[]", "is damaged"),
+    )
+    for told, why in cases:
         pq.write_table(table.replace_schema_metadata({**about, b"unskew": told}), tmp_path / "marginal.parquet")
-        with pytest.raises(FileError, match=r"marginal\.parquet is damaged"):
+        with pytest.raises(FileError, match=rf"marginal\.parquet {why}"):
             us.Marginal.load(tmp_path / "marginal.parquet")
     log.save(tmp_path / "log.arrow")
     whole = (tmp_path / "log.arrow").read_bytes()
     assert b'"format": 2' in whole
     (tmp_path / "log.arrow").write_bytes(whole.replace(b'"format": 2', b'"format": 1'))
-    with pytest.raises(FileError, match="what is said about the log is not what was written"):
+    with pytest.raises(FileError, match=older):
         us.Log.load(tmp_path / "log.arrow")
 
 
@@ -242,7 +264,7 @@ def test_what_is_said_about_a_saved_log_may_not_be_nested_without_end(tmp_path: 
 )
 def test_a_marginal_that_says_of_itself_what_cannot_be_is_refused(told: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "marginal.parquet"
-    about = {"kind": "marginal", "format": 3, "at": 4, **told}
+    about = {"kind": "marginal", "format": 4, "at": 4, **told}
     table = pa.table({"item": [1], "probability": [1.0]}).replace_schema_metadata({"unskew": json.dumps(about)})
     pq.write_table(seal(table), path)
     with pytest.raises(us.UnskewError, match=r"marginal\.parquet is (not a marginal|damaged)"):
@@ -305,7 +327,7 @@ def test_a_timeline_with_a_date_of_one_user_can_be_read_and_continued(tmp_path: 
     log = us.read_log({"user": [1, 1, 2], "item": [1, 2, 1], "time": [3, 4, 5]})
     made = us.timeline(log, "constant:1", reference=4, output=path)
     assert math.isnan(made.rows.column("low")[0].as_py())
-    assert us.Timeline.load(path).dates == [4, 5]
+    assert Timeline.load(path).dates == [4, 5]
     assert us.timeline(log, "constant:1", reference=4, output=path, resume=True).computed == 0
 
 
@@ -344,7 +366,7 @@ def test_a_column_whose_name_is_no_text_is_refused(ending: str, tmp_path: Path) 
 
 def test_a_yardstick_is_not_held_against_more_worlds_than_anybody_can_wait_for() -> None:
     with pytest.raises(us.PolicyError, match=r"truth_seeds is 9223372036854775808, but must be at most 10000"):
-        us.yardstick("quiet", seeds=[1], users=60, items=30, truth_seeds=2**63)
+        yardstick("quiet", seeds=[1], users=60, items=30, truth_seeds=2**63)
 
 
 @pytest.mark.parametrize("value", ["a" * 5000, "a b " * 1000])
@@ -371,7 +393,7 @@ def test_a_file_of_another_kind_is_named_in_few_words(tmp_path: Path) -> None:
     forged = {**table.schema.metadata, b"unskew": json.dumps(told).encode()}
     pq.write_table(seal(table.replace_schema_metadata(forged)), path)
     with pytest.raises(us.InputError, match=r"holds a table of kind 'x{50,60}\.\.\., not a timeline: make one"):
-        us.Timeline.load(path)
+        Timeline.load(path)
 
 
 def test_an_sqlite_file_about_which_sqlite_cannot_speak_is_refused(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.scoring import log_of
-from unskew.over_time.date_grid import MOST, grid_of
+from unskew.over_time.timeline_spec import MOST, grid_of
 
 
 def log_from(first: Any, last: Any) -> us.Log:

@@ -17,12 +17,12 @@ import unskew as us
 from tests.dense import Event, random_events, random_profiles, table_of
 from tests.scoring import events_of, items_by_user, log_of, pair_shares, taken
 from tests.tables import LAW, late
-from unskew.arrays.rows import all_entries
+from unskew.arrays.profiles import all_entries
+from unskew.data import Weighting
 from unskew.data.held_out import SplitRule
 from unskew.data.slice import Slice
 from unskew.errors import EmptyError
-from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pairs import draw, pairs_of
+from unskew.evaluation.pairs import HoldOut, draw, pairs_of
 from unskew.recommend.contract import Batch
 
 ENOUGH = 1e-4
@@ -70,7 +70,7 @@ def test_the_share_of_each_pair_is_that_of_a_dense_table(spread: float) -> None:
         theta = spread * rng.normal(size=8)
         table = table_of(profiles)
         dense = (table.a[:, None] * table.conditionals(theta)).ravel()
-        found = us.Weighting(snapshot, theta).pair_shares
+        found = Weighting(snapshot, theta).pair_shares
         item = profiles.item.astype(np.int64)
         full = np.zeros((len(table.a), 8))
         sizes = profiles.sizes()
@@ -94,7 +94,7 @@ def test_shares_follow_the_definition_and_dropped_items_have_none(
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-def drawn(weighting: us.Weighting, n: int, seed: int) -> Counter[Any]:
+def drawn(weighting: Weighting, n: int, seed: int) -> Counter[Any]:
     part = weighting.part
     pairs = pairs_of(part, draw(weighting, n, seed))
     users, items = part.log.users.to_list(), part.log.items.to_list()
@@ -143,7 +143,7 @@ def test_the_same_seed_draws_the_same_users_under_other_weights() -> None:
     snapshot = log_of(random_events(np.random.default_rng(2))).at(9)
     n = snapshot.profiles.n_items
     plain = pairs_of(snapshot, draw(snapshot.weigh(), 500, 8))
-    tilted = pairs_of(snapshot, draw(us.Weighting(snapshot, np.linspace(0.0, 3.0, n)), 500, 8))
+    tilted = pairs_of(snapshot, draw(Weighting(snapshot, np.linspace(0.0, 3.0, n)), 500, 8))
     np.testing.assert_array_equal(plain.user, tilted.user)
     assert (plain.item != tilted.item).any()
 
@@ -155,10 +155,10 @@ def test_shares_and_draws_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPat
     snapshot = replace(log_of([("a", 0, 0)]).at(0), profiles=profiles)
     theta = rng.normal(size=300)
     monkeypatch.setenv("UNSKEW_THREADS", "3")
-    one = us.Weighting(snapshot, theta)
+    one = Weighting(snapshot, theta)
     expected = one.pair_shares, draw(one, 1000, 1)
     monkeypatch.setenv("UNSKEW_THREADS", str(threads))
-    other = us.Weighting(snapshot, theta)
+    other = Weighting(snapshot, theta)
     np.testing.assert_array_equal(other.pair_shares, expected[0])
     np.testing.assert_array_equal(draw(other, 1000, 1), expected[1])
 
@@ -180,7 +180,7 @@ def test_an_item_of_no_weight_is_never_drawn_even_at_the_edge_of_a_row(
             return next(self.draws)
 
     monkeypatch.setattr(np.random, "default_rng", lambda seed: Edge())
-    found = drawn(us.Weighting(log.at(0), theta), 50, 3)
+    found = drawn(Weighting(log.at(0), theta), 50, 3)
     assert {u for u, _ in found} == set(range(50))
     assert not {i for _, i in found} & set(dropped)
 

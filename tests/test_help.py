@@ -11,7 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from unskew.cli import main
-from unskew.cli.option_groups import SPECS, Group, GroupedCommand, GroupedOption
+from unskew.cli.option_groups import SPECS, GroupedCommand, GroupedOption
+from unskew.options import Group
 from unskew.recommend.specs import KNOWN, recommender
 
 HEADINGS = [group.value for group in Group]

@@ -17,6 +17,7 @@ from tests.test_cli import answer
 from unskew.cli.item_names import read_names
 from unskew.data.ids import Ids
 from unskew.errors import InputError
+from unskew.reading import mark_exposed
 from unskew.views.holdout_group import find_holdout
 
 USERS, ITEMS = [17511, 17512, 17513, 17514], [11, 12, 13]
@@ -94,7 +95,7 @@ def test_versions_in_a_text_file_stay_texts(tmp_path: Path) -> None:
 def test_exposures_match_whatever_the_type(ours: str, theirs: str) -> None:
     log = us.read_log(rows(ours, times=[9] * len(PAIRS)))
     shown = rows(theirs, times=[1] * len(PAIRS)).slice(0, 5)
-    marked = us.mark_exposed(log, shown)
+    marked = mark_exposed(log, shown)
     assert marked.exposed is not None
     assert marked.exposed.sum() == 5
 
@@ -170,6 +171,18 @@ def test_texts_that_are_no_numbers_are_refused_as_ever() -> None:
     with pytest.raises(
         InputError, match=r"the users of .* are text, those of the log integers: make them the same"
     ):
-        us.mark_exposed(log, {"user": ["ann"], "item": ["tea"], "time": [1]})
+        mark_exposed(log, {"user": ["ann"], "item": ["tea"], "time": [1]})
     with pytest.raises(InputError, match="the users of holdout are text, those of the log integers"):
         find_holdout(log, pa.array(["ann"]))
+
+
+@pytest.mark.parametrize("text", ["7", "7.0", " 7 ", "007", "+7", "-0", "0x7", "7.", "7e0", "٧", "x"])
+@pytest.mark.parametrize("number", [7, 7.0, 0])
+def test_a_text_matches_a_number_if_the_number_matches_the_text(text: str, number: float) -> None:
+    is_7 = text.strip() in ("7", "7.0") and number == 7
+    for others in ([], ["guest"]):
+        assert Ids.of(pa.array([number])).match([text, *others]).tolist() == [
+            0 if is_7 else -1,
+            *[-1] * len(others),
+        ]
+        assert Ids.of(pa.array([text, *others])).match([number]).tolist() == [0 if is_7 else -1]

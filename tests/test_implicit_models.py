@@ -20,7 +20,7 @@ from unskew.arrays import blocks
 from unskew.errors import InputError, UnskewError
 from unskew.recommend import Batch, ImplicitModel
 from unskew.recommend.implicit_models import _library
-from unskew.recommend.matrix_kernels import ItemFactors, ProfileRows, Vectors, count_ranks_by_factors
+from unskew.recommend.matrix import ItemFactors, ProfileRows, Vectors, count_ranks_by_factors
 from unskew.testing import AT, all_pairs, batch_of, random_log, without_each
 
 AnyModel = Any

@@ -16,7 +16,7 @@ from tests.test_thinned import COOCCURRENCE, DATES, rows_of
 from tests.worlds import small, taken
 
 
-def pre_empting() -> us.World:
+def pre_empting() -> us.worlds.World:
     return small("pre-empting", users=2000, items=600, seed=21, holdout=0.25)
 
 
@@ -31,7 +31,7 @@ def test_only_exposed_pairs_of_others_can_be_lost(seed: int, draw: int) -> None:
     shown = [bool(rng.random() < 0.4) for _ in events]
     log = us.read_log({**columns(events), "shown": shown}, exposed="shown")
     group = {user for user in log.users if int(user.strip("uend") or 0) % 3 == 0}
-    view = us.kept(log, "popular", holdout=sorted(group), campaigns="3:", seed=seed, draw=draw)
+    view = us.views.kept(log, "popular", holdout=sorted(group), campaigns="3:", seed=seed, draw=draw)
     exposed = {event for event, mark in zip(events, shown, strict=True) if mark}
     lost = rows_of(log) - rows_of(view)
     assert lost <= {event for event in exposed if event[0] not in group}
@@ -40,9 +40,9 @@ def test_only_exposed_pairs_of_others_can_be_lost(seed: int, draw: int) -> None:
 
 def test_what_was_only_brought_forward_is_kept() -> None:
     world = pre_empting()
-    view = us.kept(world.log, COOCCURRENCE, holdout=world.holdout, campaigns=DATES)
+    view = us.views.kept(world.log, COOCCURRENCE, holdout=world.holdout, campaigns=DATES)
     truth = len(taken(world.tables["truth"]))
-    organic = len(us.organic(world.log))
+    organic = len(us.views.organic(world.log))
     assert organic < len(view)
     assert abs(len(view) - truth) < 0.25 * abs(len(world.log) - truth)
     scores = [us.evaluate(COOCCURRENCE, log.at(500)).value for log in (world.log, view, world.truth)]
@@ -59,7 +59,7 @@ def test_where_nobody_takes_it_by_themselves_nearly_all_that_was_exposed_goes() 
     rows = fillers + holders + shown
     marks = [False] * (len(fillers) + len(holders)) + [True] * len(shown)
     log = us.read_log({**columns(rows), "shown": marks}, exposed="shown")
-    view = us.kept(log, "popular", holdout=group, campaigns="5:6")
+    view = us.views.kept(log, "popular", holdout=group, campaigns="5:6")
     lost = set(rows) - rows_of(view)
     assert lost <= set(shown)
     sure = 1 - 1.5**2 * 200 / 200**2  # the excess of 200 pairs has a variance of 200
@@ -72,12 +72,12 @@ def test_where_nobody_takes_it_by_themselves_nearly_all_that_was_exposed_goes() 
 
 def test_without_dates_the_time_begins_with_the_first_exposed_row() -> None:
     world = pre_empting()
-    view = us.kept(world.log, COOCCURRENCE, holdout=world.holdout)
+    view = us.views.kept(world.log, COOCCURRENCE, holdout=world.holdout)
     assert view.view == "kept"
     assert view.view_report is not None
     assert not any("at other times" in note for note in view.view_report.notes)
     with pytest.warns(us.UnskewWarning, match="not like the others"):  # who were shown something before
-        late = us.kept(world.log, COOCCURRENCE, holdout=world.holdout, since=400)
+        late = us.views.kept(world.log, COOCCURRENCE, holdout=world.holdout, since=400)
     assert late.view_report is not None
     assert any("at other times" in note for note in late.view_report.notes)
 
@@ -88,13 +88,13 @@ def test_a_pair_taken_again_without_exposure_counts_from_then() -> None:
     again = table.set_column(2, "time", pa.array([499] * len(table), pa.int64()))
     again = again.set_column(3, "exposed", pa.array([False] * len(table)))
     log = us.read_log(pa.concat_tables([table, again]), exposed="exposed", repeats=True)
-    view = us.kept(log, COOCCURRENCE, holdout=world.holdout, campaigns=DATES)
+    view = us.views.kept(log, COOCCURRENCE, holdout=world.holdout, campaigns=DATES)
     assert len(view) == len(log)
     assert {time for _, _, time in rows_of(view) - rows_of(log)} == {499}
 
 
 def test_exposures_and_a_group_are_needed() -> None:
     with pytest.raises(us.InputError, match="no exposure marks"):
-        us.kept(small("paper").truth, "popular", holdout=[1])
+        us.views.kept(small("paper").truth, "popular", holdout=[1])
     with pytest.raises(us.InputError, match="holdout is missing"):
-        us.kept(small("paper").log, "popular", holdout=None)
+        us.views.kept(small("paper").log, "popular", holdout=None)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import unskew as us
+from unskew.data import Recency
 
 REFERENCE, AT = 300, 480
 CAMPAIGNS = ("330:350", "430:450")
@@ -14,18 +15,18 @@ DATES: dict[str, Any] = {"since": REFERENCE, "until": AT}
 
 
 @pytest.fixture(scope="module")
-def world() -> us.World:
+def world() -> us.worlds.World:
     return us.simulate(users=300, items=80, seed=2)
 
 
 @pytest.fixture(scope="module")
-def log(world: us.World) -> us.Log:
+def log(world: us.worlds.World) -> us.Log:
     return us.read_log(world.tables["log"].drop_columns(["exposed"]))
 
 
 @pytest.fixture(scope="module")
 def view(log: us.Log) -> us.Log:
-    return us.take_view(log, campaigns=CAMPAIGNS, **DATES)
+    return us.views.take_view(log, campaigns=CAMPAIGNS, **DATES)
 
 
 KNOWN = us.Knowledge(campaigns=CAMPAIGNS)
@@ -38,7 +39,7 @@ def test_the_view_by_hand_is_another_log_than_the_plain_one(log: us.Log, view: u
 
 def test_evaluate_scores_the_view(log: us.Log, view: us.Log) -> None:
     score = us.evaluate("knn", log.at(AT), knowledge=KNOWN)
-    by_hand = us.evaluate("knn", us.take_view(log, campaigns=CAMPAIGNS, until=AT, candidates=["knn"]).at(AT))
+    by_hand = us.evaluate("knn", us.views.take_view(log, campaigns=CAMPAIGNS, until=AT, candidates=["knn"]).at(AT))
     assert score == by_hand
     assert score.view == "outside"
 
@@ -96,24 +97,24 @@ def test_the_excess_is_that_of_the_same_options(log: us.Log) -> None:
     assert us.excess(log, knowledge=known, repeats=20).to_dict() == by_hand.to_dict()
 
 
-def test_exposures_are_knowledge_for_profiles_as_well(world: us.World, log: us.Log) -> None:
+def test_exposures_are_knowledge_for_profiles_as_well(world: us.worlds.World, log: us.Log) -> None:
     known = us.Knowledge(exposures=world.exposures)
-    organic = us.take_view(log, exposures=world.exposures)
+    organic = us.views.take_view(log, exposures=world.exposures)
     assert (
         us.evaluate("popular", log.at(AT), knowledge=known).value == us.evaluate("popular", organic.at(AT)).value
     )
 
 
-def test_a_view_may_be_insisted_on_also_without_further_knowledge(world: us.World) -> None:
+def test_a_view_may_be_insisted_on_also_without_further_knowledge(world: us.worlds.World) -> None:
     marked = us.read_log(world.tables["log"], exposed="exposed")
-    by_hand = us.evaluate("popular", us.organic(marked).at(AT)).value
+    by_hand = us.evaluate("popular", us.views.organic(marked).at(AT)).value
     assert us.evaluate("popular", marked.at(AT), view="organic").value == by_hand
     with pytest.raises(us.PolicyError, match="needs a model of production"):
         us.evaluate("popular", marked.at(AT), view="thinned")
 
 
 @pytest.mark.parametrize("prior", ["given", "column", "recency"])
-def test_profiles_keep_their_priors_in_the_view(world: us.World, prior: str) -> None:
+def test_profiles_keep_their_priors_in_the_view(world: us.worlds.World, prior: str) -> None:
     table = world.tables["log"].drop_columns(["exposed"])
     table = table.append_column("worth", [[1 + int(user) % 3 for user in table.column("user").to_pylist()]])
     log = us.read_log(table, columns=["worth"])
@@ -121,10 +122,10 @@ def test_profiles_keep_their_priors_in_the_view(world: us.World, prior: str) -> 
     choices: dict[str, dict[str, Any]] = {
         "given": {"p_user": shares},
         "column": {"p_user": "worth", "p_item": "worth"},
-        "recency": {"p_item": us.Recency(30)},
+        "recency": {"p_item": Recency(30)},
     }
     priors = choices[prior]
-    view = us.take_view(log, campaigns=CAMPAIGNS, until=AT)
+    view = us.views.take_view(log, campaigns=CAMPAIGNS, until=AT)
     moved = us.evaluate("popular", log.at(AT, **priors), knowledge=KNOWN)
     assert moved.value == pytest.approx(us.evaluate("popular", view.at(AT, **priors)).value, rel=1e-12)
     assert moved.value != us.evaluate("popular", view.at(AT)).value

@@ -72,7 +72,7 @@ def test_a_view_has_labels_of_its_own_also_in_a_file(tmp_path: Path) -> None:
     log = us.read_log(table, labels=LABELS, exposed="shown")
     log.save(tmp_path / "log.arrow")
     kept = {(row[0], row[1]) for row in ROWS[1::2]}
-    for organic in (us.organic(log), us.organic(us.Log.load(tmp_path / "log.arrow"))):
+    for organic in (us.views.organic(log), us.views.organic(us.Log.load(tmp_path / "log.arrow"))):
         for name in LABELS:
             assert texts(organic.at(6), name) == {p: t for p, t in expected(name).items() if p in kept}
 

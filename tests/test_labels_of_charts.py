@@ -10,8 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from unskew.drawing.labels import Span, fit_span, log_ticks, spread_labels
-from unskew.drawing.theme import keep_numbers_whole, percent_digits, wrap_lines
+from unskew.drawing.theme import (
+    Span,
+    fit_span,
+    keep_numbers_whole,
+    log_ticks,
+    percent_digits,
+    spread_labels,
+    wrap_lines,
+)
 
 PLACES = st.lists(st.floats(-50, 350), min_size=1, max_size=12)
 GAPS = st.floats(1, 40)

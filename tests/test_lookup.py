@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unskew.arrays.lookup import find_sorted
+from unskew.arrays.profiles import find_sorted
 
 NUMBERS = st.integers(-8, 8)
 

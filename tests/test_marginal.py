@@ -14,6 +14,7 @@ from hypothesis import given
 
 import unskew as us
 from tests.tables import LAW, Row, columns_of, late, profiles_at, rows_of
+from unskew.data import Recency
 from unskew.errors import FileError, InputError, PolicyError, UnskewError
 
 TABLE = {"user": ["a", "a", "b", "b", "c"], "item": ["x", "y", "x", "z", "y"], "time": [1, 1, 1, 2, 2]}
@@ -79,7 +80,7 @@ def test_numbers_that_are_no_marginal_are_refused(source: Any, said: str) -> Non
 )
 def test_a_saved_marginal_comes_back_to_the_last_bit(items: Any, tmp_path: Path) -> None:
     log = us.read_log({**TABLE, "item": items})
-    marginal = log.at(2, p_item=us.Recency(3)).marginal()
+    marginal = log.at(2, p_item=Recency(3)).marginal()
     marginal.save(tmp_path / "reference.parquet")
     back = us.Marginal.load(tmp_path / "reference.parquet")
     assert back.to_dict() == marginal.to_dict()
@@ -117,7 +118,7 @@ def test_weights_from_a_saved_marginal_are_those_from_its_snapshot(tmp_path: Pat
     pd.testing.assert_frame_equal(one.to_frame().to_pandas(), two.to_frame().to_pandas())
 
 
-@pytest.mark.parametrize("priors", [{"p_user": {"a": 1, "b": 2, "c": 3}}, {"p_item": us.Recency(3)}])
+@pytest.mark.parametrize("priors", [{"p_user": {"a": 1, "b": 2, "c": 3}}, {"p_item": Recency(3)}])
 def test_a_marginal_made_under_another_policy_is_refused(priors: dict[str, Any], tmp_path: Path) -> None:
     log = us.read_log(TABLE)
     log.at(1).marginal().save(tmp_path / "a.parquet")
@@ -127,7 +128,7 @@ def test_a_marginal_made_under_another_policy_is_refused(priors: dict[str, Any],
 
 def test_a_marginal_of_the_organic_view_is_refused_for_the_whole_log() -> None:
     log = us.read_log({**TABLE, "seen": [False, False, False, True, False]}, exposed="seen")
-    marginal = us.organic(log).at(1).marginal()
+    marginal = us.views.organic(log).at(1).marginal()
     assert marginal.policy is not None
     assert marginal.policy.view == "organic"
     with pytest.raises(PolicyError, match="organic"):

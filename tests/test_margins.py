@@ -18,9 +18,9 @@ from tests.dense import Event, Table, columns, least_total_variation, random_eve
 from tests.margins import rows_of
 from tests.tables import LAW
 from tests.test_cli import answer, refused, run
-from unskew.arrays.rows import all_entries
+from unskew.arrays.profiles import all_entries
 from unskew.errors import ColumnError, FileError, PolicyError
-from unskew.table_files import seal
+from unskew.storage.tables import seal
 
 BANDS = ("low", "mid", "high")
 

@@ -147,7 +147,7 @@ def test_the_matrix_has_users_and_items_of_the_date_in_the_order_of_their_ids() 
 def test_a_held_out_item_that_nobody_held_at_the_fit_has_no_rank() -> None:
     snapshot = random_log().at(AT)
     later = random_log().at(AT + 9)
-    pairs = us.HeldOutPairs(later, *_pairs_of(later, LATE))
+    pairs = us.recommend.HeldOutPairs(later, *_pairs_of(later, LATE))
     model = MatrixModel(Together()).fit(snapshot)
     assert (model.held_out_ranks(pairs, 5) == 0).all()
     grades = model.grades(pairs.remaining(0, len(pairs)), pairs.item)

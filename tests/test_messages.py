@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 import unskew as us
 from unskew.cli import main
+from unskew.over_time import Timeline
 
 SOURCE = Path(us.__file__).parent
 FUNCTIONS = (us.read_log, us.report, us.evaluate, us.timeline, us.simulate, us.fit_weights, us.Log.at)
@@ -191,7 +192,7 @@ def test_a_warning_about_both_dates_is_given_once(folder: Path, monkeypatch: pyt
     )
 
 
-@pytest.mark.parametrize(("name", "load"), [("timeline", us.Timeline.load), ("weights", us.ItemWeights.load)])
+@pytest.mark.parametrize(("name", "load"), [("timeline", Timeline.load), ("weights", us.ItemWeights.load)])
 @pytest.mark.parametrize(
     ("version", "told"), [(1, "an older version of unskew: make one"), (99, "a newer version of unskew: update")]
 )

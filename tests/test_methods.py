@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.scoring import Pair, events_of, items_by_user, log_of, pair_shares, taken
-from unskew.arrays.rows import all_entries, all_users
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.arrays.profiles import all_entries, all_users
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewError
+from unskew.evaluation import explain_change
 from unskew.methods import (
     IPS,
     METHODS,
@@ -41,7 +41,7 @@ from unskew.methods import (
     keep_users,
     require_method,
 )
-from unskew.table_files import read_parquet
+from unskew.storage.tables import read_parquet
 
 # At t0 = 1 Ann and Bob hold x and y; until t1 = 2 Bob takes z, and Cid comes and takes x and z.
 EVENTS = [("ann", "x", 1), ("ann", "y", 1), ("bob", "x", 1), ("bob", "y", 1)]
@@ -205,8 +205,6 @@ def test_pair_probabilities_sum_to_one_and_are_zero_where_nobody_is_evaluated(
         assert weighting.user_mass.sum() == pytest.approx(1, abs=1e-12), name
         by_item = np.bincount(now.profiles.item, weights=shares, minlength=len(log.items))
         np.testing.assert_allclose(weighting.marginal(), by_item, atol=1e-12, err_msg=name)
-        together = now.joint(list(log.items), method)
-        np.testing.assert_allclose(together.sum(axis=1), by_item, atol=1e-12, err_msg=name)
 
 
 @settings(max_examples=40, deadline=None)
@@ -343,7 +341,7 @@ def test_scores_are_marked_as_biased_unless_a_method_frees_constant_lists(name: 
 def test_a_change_is_split_by_fitted_weights_alone() -> None:
     now, then = (us.rank_held_out("constant:x", date, metric=["hit@1"]) for date in (NOW, BEFORE))
     with pytest.raises(PolicyError, match="needs fitted weights"):
-        us.explain_change(now, then, SKEW(), metric="hit@1")  # type: ignore[arg-type]
+        explain_change(now, then, SKEW(), metric="hit@1")  # type: ignore[arg-type]
 
 
 def test_a_test_set_says_by_which_method_it_was_drawn_and_which_date_it_aims_at(tmp_path: Path) -> None:
@@ -408,7 +406,7 @@ def test_wrong_options_are_refused_before_the_work() -> None:
         NOW.weigh(HoldOutUsers(["zoe"]))
     with pytest.raises(InputError, match="the group of users is empty: name at least one user"):
         NOW.weigh(HoldOutUsers([]))
-    with pytest.raises(EmptyError, match="no user of the holdout group holds anything at 1"):
+    with pytest.raises(EmptyError, match="no user of the holdout group has an item at 1"):
         BEFORE.weigh(HoldOutUsers(["cid"]))
     with pytest.raises(TimeError, match="after=2 is not before 2"):
         NOW.weigh(TimeWindow(after=2))

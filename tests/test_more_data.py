@@ -13,8 +13,7 @@ from tests.scoring import hit, items_by_user, pair_shares, score_by_hand
 from tests.two_dates import BEFORE, NOW, history, log_of
 from unskew.data.held_out import SplitRule
 from unskew.evaluation import evaluate_report
-from unskew.evaluation.changes import Part
-from unskew.evaluation.profile_cut import CUTS, cut_to_size
+from unskew.evaluation.changes import CUTS, Part, cut_to_size
 
 RULES = {"leave-one-out": SplitRule(), "time": SplitRule("-2"), "last": SplitRule(leave_last_out=True)}
 

@@ -19,9 +19,11 @@ import pytest
 import unskew as us
 from unskew.errors import UnskewError
 from unskew.known_truths.case_sources import find_sources
-from unskew.known_truths.yardstick_result import YardstickFolder
+from unskew.known_truths.yardstick_run import YardstickFolder
+from unskew.over_time import Timeline
 from unskew.recommend import recommender
-from unskew.table_files import seal
+from unskew.storage.tables import seal
+from unskew.weights import Agreement
 from unskew.worlds.recipe import Loop, Recipe
 
 SPECS = ("planted:Model", "./planted.py:Model", "planted:make?path=effect")
@@ -71,7 +73,7 @@ def _log() -> us.Log:
 
 def _make_weights() -> None:
     log = _log()
-    us.fit_weights(log.at(480), log.at(300), margins=[us.Agreement("popular")]).save("file")
+    us.fit_weights(log.at(480), log.at(300), margins=[Agreement("popular")]).save("file")
 
 
 def _use_weights() -> None:
@@ -94,7 +96,7 @@ def _make_timeline() -> None:
 
 
 def _use_timeline() -> None:
-    us.Timeline.load("file")
+    Timeline.load("file")
     us.timeline(_log(), "popular", **GRID, output="file", resume=True)
 
 
@@ -119,7 +121,7 @@ def _make_injected() -> None:
 
 
 def _use_world() -> None:
-    world = us.World.load("file")
+    world = us.worlds.World.load("file")
     sources = find_sources([Path("file")], base=None, users=40, items=40)
     production = sources[0].make(1).production
     if production is not None:

@@ -14,6 +14,7 @@ import pytest
 import unskew as us
 from unskew.data.columns import restore_dates
 from unskew.drawing.theme import DARK, HIDDEN, SERIES
+from unskew.over_time import Timeline
 
 HOSTILE = "</script><script>alert(1)</script>"
 
@@ -24,7 +25,7 @@ def log() -> us.Log:
 
 
 @pytest.fixture(scope="module")
-def timeline(log: us.Log) -> us.Timeline:
+def timeline(log: us.Log) -> Timeline:
     return us.timeline(log, ["popular", "constant:1,3"], reference=300, end=490, every=50, items=[1, 3])
 
 
@@ -41,7 +42,7 @@ def _svg(chart: Any) -> str:
     return svg
 
 
-def test_the_chart_of_a_timeline_shows_every_score_with_its_interval(timeline: us.Timeline) -> None:
+def test_the_chart_of_a_timeline_shows_every_score_with_its_interval(timeline: Timeline) -> None:
     drawn = {
         (row["at"], row["name"], row["kind"]): (row["value"], row["low"], row["high"])
         for row in _values(timeline.plot(), "shown")
@@ -54,7 +55,7 @@ def test_the_chart_of_a_timeline_shows_every_score_with_its_interval(timeline: u
     assert len(drawn) == len(timeline.rows)
 
 
-def test_the_chart_of_a_timeline_shows_the_shares_of_items_under_their_names(timeline: us.Timeline) -> None:
+def test_the_chart_of_a_timeline_shows_the_shares_of_items_under_their_names(timeline: Timeline) -> None:
     chart = timeline.plot(names={1: "one", 3: HOSTILE})
     rows = [row for row in _values(chart, "shown") if (row["at"], row["kind"]) == (490.0, "raw")]
     found = {row["name"]: row["value"] for row in rows}
@@ -65,18 +66,18 @@ def test_the_chart_of_a_timeline_shows_the_shares_of_items_under_their_names(tim
     assert "<script" not in _svg(chart)
 
 
-def test_campaigns_are_shaded_and_cut_to_the_time_that_is_shown(timeline: us.Timeline) -> None:
+def test_campaigns_are_shaded_and_cut_to_the_time_that_is_shown(timeline: Timeline) -> None:
     chart = timeline.plot("hit@5", campaigns=["330:350", "480:", "100:200"])
     shades = [(row["at"], row["end"]) for row in _values(chart, "end")]
     assert set(shades) == {(330.0, 350.0), (480.0, 490.0)}
 
 
-def test_a_metric_that_was_not_scored_is_refused_by_name(timeline: us.Timeline) -> None:
+def test_a_metric_that_was_not_scored_is_refused_by_name(timeline: Timeline) -> None:
     with pytest.raises(us.InputError, match="hit@5"):
         timeline.plot("mrr@10")
 
 
-def test_lines_that_are_switched_off_are_not_drawn(timeline: us.Timeline) -> None:
+def test_lines_that_are_switched_off_are_not_drawn(timeline: Timeline) -> None:
     spec = timeline.plot("hit@5").to_dict()
     [param] = [one for one in spec["params"] if one["name"] == HIDDEN]
     all_points = _count_points(spec)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.dense import Event, about, columns, item_mix, profiles_at, random_events
+from unskew.data import Recency
 from unskew.data.policy import Share
 from unskew.errors import PolicyError
 
@@ -206,8 +207,8 @@ def test_the_cohort_needs_a_reference_that_knows_its_users() -> None:
 PRIORS: dict[str, dict[str, Any]] = {
     "uniform": {},
     "users": {"p_user": "given"},
-    "recency": {"p_item": us.Recency(3)},
-    "both": {"p_user": "given", "p_item": us.Recency(3)},
+    "recency": {"p_item": Recency(3)},
+    "both": {"p_user": "given", "p_item": Recency(3)},
 }
 
 
@@ -289,7 +290,7 @@ def test_weights_applied_to_a_later_snapshot_treat_unknown_items_as_new() -> Non
 
 def test_a_reference_or_a_snapshot_of_another_policy_is_refused_with_the_difference() -> None:
     _, log = history(2)
-    recent = log.at(4, p_item=us.Recency(3))
+    recent = log.at(4, p_item=Recency(3))
     with pytest.raises(PolicyError, match="made with p_item='recency:3', not p_item='uniform'"):
         us.fit_weights(log.at(9), recent)
     with pytest.raises(PolicyError, match="made with p_item='recency:3', not p_item='uniform'"):
@@ -298,7 +299,7 @@ def test_a_reference_or_a_snapshot_of_another_policy_is_refused_with_the_differe
         us.fit_weights(log.at(9), log.at(4).marginal(), min_items=2)
     result = us.fit_weights(log.at(9), log.at(4))
     with pytest.raises(PolicyError, match="made with p_item='uniform', not p_item='recency:3'"):
-        log.at(9, p_item=us.Recency(3)).marginal(result)
+        log.at(9, p_item=Recency(3)).marginal(result)
 
 
 def test_a_marginal_of_larger_profiles_gives_the_weights_of_the_log_with_the_same_min_items() -> None:
@@ -313,7 +314,7 @@ def test_a_marginal_of_larger_profiles_gives_the_weights_of_the_log_with_the_sam
 def test_numbers_that_came_from_elsewhere_have_no_policy_to_disagree_with() -> None:
     _, log = history(7)
     mix = log.at(4).marginal().to_dict()
-    assert us.fit_weights(log.at(9, p_item=us.Recency(3)), mix).policy.p_item == "recency:3"
+    assert us.fit_weights(log.at(9, p_item=Recency(3)), mix).policy.p_item == "recency:3"
 
 
 def test_users_without_a_share_take_no_part_and_items_that_only_they_hold_do_not_exist() -> None:

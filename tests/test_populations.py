@@ -22,6 +22,7 @@ from tests.scoring import events_of, hit, pair_shares, score_by_hand, stepping, 
 from tests.scoring import log_of as log_by_hand
 from unskew.cli import main
 from unskew.errors import PolicyError
+from unskew.evaluation import explain_change
 from unskew.evaluation.pairs import all_pairs
 from unskew.recommend import HeldOutPairs
 
@@ -270,7 +271,7 @@ def test_weights_of_other_users_are_refused(log: us.Log) -> None:
         us.sample_pairs(log.at(NOW), weights)
     now, then = us.rank_held_out("popular", log.at(NOW), min_items=2), us.rank_held_out("popular", log.at(BEFORE))
     with pytest.raises(PolicyError, match=told):
-        us.explain_change(now, then, weights)
+        explain_change(now, then, weights)
     assert us.report(log, "popular", at=NOW, weights=weights, min_items=2).scores[1].weighting == "weighted"
 
 

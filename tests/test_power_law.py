@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from unskew.reproduction.power_law import bin_users, fit_power_law
+from unskew.reproduction.paper_figures import bin_users, fit_power_law
 
 
 @pytest.mark.parametrize("exponent", [2.1, 2.5, 3.2])

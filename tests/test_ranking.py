@@ -13,12 +13,11 @@ import unskew as us
 from tests.dense import Event, columns
 from tests.scoring import Spy, events_of, log_of, place, stepping, taken
 from tests.tables import LAW, late
-from unskew.arrays.rows import all_entries
+from unskew.arrays.profiles import all_entries
 from unskew.arrays.types import Codes
 from unskew.errors import InputError, UnskewError
-from unskew.evaluation import ranking
-from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pairs import pairs_of
+from unskew.evaluation import HeldOutRanks, ranking
+from unskew.evaluation.pairs import HoldOut, pairs_of
 from unskew.recommend import Batch, calls
 from unskew.recommend.contract import HeldOutPairs, Traits, top_k, traits_of
 
@@ -56,7 +55,7 @@ def code(item: str) -> int:
     return int(LOG.items.codes([item])[0])
 
 
-def ranks(model: Any, k: int = 3, **more: Any) -> us.HeldOutRanks:
+def ranks(model: Any, k: int = 3, **more: Any) -> HeldOutRanks:
     return us.rank_held_out(model, LOG.at(3), metric=[f"hit@{k}"], **more)
 
 
@@ -133,10 +132,10 @@ def test_lists_of_any_whole_numbers_and_memory_order_are_taken() -> None:
         ([[99], [], [], []], "fixed, for user 'ann': recommends the item code 99, which does not exist"),
         ([[], [], [-2], []], "fixed, for user 'bob': recommends the item code -2, which does not exist"),
         ([[], [], [], [code("y"), code("y")]], "fixed, for user 'bob': recommends item 'y' twice"),
-        ([[], [code("x")], [], []], "fixed, for user 'ann': recommends item 'x', which the profile holds"),
+        ([[], [code("x")], [], []], "fixed, for user 'ann': recommends item 'x', which is in the profile"),
         (
             [[], [], [code("x"), code("z")], []],
-            "fixed, for user 'bob': recommends item 'z', which the profile holds",
+            "fixed, for user 'bob': recommends item 'z', which is in the profile",
         ),
     ],
 )
@@ -153,13 +152,13 @@ def test_what_is_held_out_is_no_item_of_the_profile() -> None:
 
 def test_after_a_time_an_item_of_the_profile_of_then_is_refused() -> None:
     assert ranks(Fixed(lambda b, k: np.full((len(b), k), -1)), after=2).ranks.tolist() == [0]
-    with pytest.raises(InputError, match="fixed, for user 'bob': recommends item 'x', which the profile holds"):
+    with pytest.raises(InputError, match="fixed, for user 'bob': recommends item 'x', which is in the profile"):
         ranks(Fixed(lambda b, k: np.array([[code("x"), -1, -1]])), after=2)
 
 
 def test_who_may_recommend_the_profile_may() -> None:
     constant = lambda b, k: np.tile([code("x"), code("y"), code("z")], (len(b), 1))  # noqa: E731
-    with pytest.raises(InputError, match="which the profile holds"):
+    with pytest.raises(InputError, match="which is in the profile"):
         ranks(Fixed(constant))
     assert ranks(Fixed(constant, traits=Traits(may_recommend_profile=True))).ranks.tolist() == [1, 2, 1, 3]
     with pytest.raises(InputError, match="recommends item 'x' twice"):

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 import unskew as us
 from unskew.cli import main
 from unskew.errors import FileError, UnskewError
-from unskew.reading.limits import limit_reading, reading_limits
-from unskew.reading.sql import translate_errors
+from unskew.reading.connection import limit_reading, reading_limits, translate_errors
 
 
 @pytest.fixture

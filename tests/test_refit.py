@@ -13,6 +13,7 @@ import unskew as us
 from tests.dense import Event, columns, random_events
 from unskew.errors import InputError, PolicyError
 from unskew.evaluation import bootstrap as module
+from unskew.evaluation import explain_change
 from unskew.evaluation.bootstrap import Repetitions, bootstrap, replace_interval
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.weights.fit_weights import fit_weights
@@ -184,7 +185,7 @@ def test_everyone_drawn_once_repeats_the_scores(monkeypatch: pytest.MonkeyPatch)
         monkeypatch.setattr(module._Draws, "counts", once)
         again = here.again(repeats=2)
         for now, then in zip(here.ranks, here.earlier, strict=True):
-            given = us.explain_change(now, then, here.weights, metric="hit@2", refit=0)
+            given = explain_change(now, then, here.weights, metric="hit@2", refit=0)
             t1, t0 = again.of(now, "hit@2"), again.of(then, "hit@2")
             assert t1["all"] - t0["all"] == pytest.approx(given.change.value, abs=1e-12)
             assert t1["stay"] - t1["weighted"] == pytest.approx(given.item_mix.value, abs=2e-4)

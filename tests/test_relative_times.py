@@ -53,9 +53,11 @@ def test_a_log_of_plain_numbers_has_an_end_and_no_days() -> None:
 
 def test_a_month_begins_with_its_first_day_where_something_begins() -> None:
     log = us.read_log(TABLE)
-    left = us.outside(log, "2013-06:2013-07")
+    left = us.views.outside(log, "2013-06:2013-07")
     assert len(left) == sum(day.month != 6 for day in DAYS)
-    assert len(us.outside(log, "-5d:")) == taken_by(DAYS[-7])  # a window begins with the first moment of its day
+    assert len(us.views.outside(log, "-5d:")) == taken_by(
+        DAYS[-7]
+    )  # a window begins with the first moment of its day
 
 
 def test_a_grid_and_a_time_split_take_such_times() -> None:

@@ -15,11 +15,13 @@ import pytest
 import unskew as us
 from tests.dense import columns, random_events
 from unskew.arrays.types import Codes
+from unskew.data import Recency
 from unskew.data.held_out import HeldOutSplit, SplitRule
 from unskew.errors import ColumnError, EmptyError, InputError, PolicyError
+from unskew.evaluation import HeldOutRanks, Score, explain_change
 from unskew.evaluation.bootstrap import bootstrap, replace_interval
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.profile_cut import CUTS
+from unskew.evaluation.changes import CUTS
+from unskew.evaluation.pairs import PairSelection
 from unskew.recommend.contract import Batch
 
 BEFORE, NOW = 4, 9
@@ -41,14 +43,14 @@ def log() -> us.Log:
 
 def ranked(
     models: list[str], snapshot: us.Snapshot, weights: us.ItemWeights | None = None, **options: Any
-) -> list[us.HeldOutRanks]:
+) -> list[HeldOutRanks]:
     named = [None] if weights is None else [None, weights]
     return [us.rank_held_out(m, snapshot, metric=METRICS, weights=named, **options) for m in models]
 
 
 def scores_by_hand(
     log: us.Log, weights: us.ItemWeights | None, *, then: bool, level: float = 0.95, **options: Any
-) -> list[us.Score]:
+) -> list[Score]:
     """Every score by a call of its own, in the order in which a report has them."""
     found = []
     for model in MODELS:
@@ -62,7 +64,7 @@ def scores_by_hand(
     return found
 
 
-def assert_same_scores(found: list[us.Score], expected: list[us.Score]) -> None:
+def assert_same_scores(found: list[Score], expected: list[Score]) -> None:
     """All the same but sums over the pairs of all weightings, which may be added in another order."""
     sums = ("effective_pairs", "largest_item", "empty_profiles", "empty_lists")
     for one, other in zip(found, expected, strict=True):
@@ -98,7 +100,7 @@ def test_it_has_what_the_steps_give_one_by_one(log: us.Log, options: dict[str, A
     rest = {name: value for name, value in options.items() if name != "level"}
     here, there = ranked(MODELS, now, weights, **rest), ranked(MODELS, before, **rest)
     assert found.changes == [
-        us.explain_change(one, other, weights, metric=metric, level=level, seed=options.get("seed", 0))
+        explain_change(one, other, weights, metric=metric, level=level, seed=options.get("seed", 0))
         for one, other in zip(here, there, strict=True)
         for metric in METRICS
     ]
@@ -192,13 +194,13 @@ def test_weights_are_fitted_by_the_options_given_whole_or_by_name(log: us.Log, f
         assert found.min_items == least
         assert found.scores == scores_by_hand(log, weights, then=True, min_items=least)
         here, there = (ranked(MODELS[:1], log.at(t), min_items=least)[0] for t in (NOW, BEFORE))
-        assert found.changes[0] == us.explain_change(here, there, weights, metric=METRICS[0])
+        assert found.changes[0] == explain_change(here, there, weights, metric=METRICS[0])
 
 
 def test_priors_are_those_of_both_dates(log: us.Log) -> None:
     priors: dict[str, Any] = {
         "p_user": {user: 1.0 + k % 3 for k, user in enumerate(log.users)},
-        "p_item": us.Recency(2),
+        "p_item": Recency(2),
     }
     now, before = log.at(NOW, **priors), log.at(BEFORE, **priors)
     weights = us.fit_weights(now, before)
@@ -261,7 +263,7 @@ def test_after_holds_out_what_came_later_and_the_same_time_before_the_reference(
     assert found.scores == expected
     ranks = ranked(MODELS, now, weights, after=7), ranked(MODELS, before, after=2)
     assert found.changes == [
-        us.explain_change(one, other, weights, metric=metric)
+        explain_change(one, other, weights, metric=metric)
         for one, other in zip(*ranks, strict=True)
         for metric in METRICS
     ]
@@ -318,7 +320,7 @@ def test_refit_gives_the_intervals_of_a_bootstrap_and_changes_nothing_else(log: 
         else:
             assert score == as_given
     assert found.changes == [
-        us.explain_change(one, other, weights, metric=metric, refit=6, seed=5)
+        explain_change(one, other, weights, metric=metric, refit=6, seed=5)
         for one, other in zip(here, there, strict=True)
         for metric in METRICS
     ]

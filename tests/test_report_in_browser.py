@@ -14,7 +14,7 @@ from tests import reproducing
 from tests.browser import Visit, open_browser, visit
 from unskew.drawing.page import NUMBER, SHARE, TEXT, Column, Listing, Section, write_page
 from unskew.drawing.theme import DARK, INK
-from unskew.pages.profile_section import profile_section
+from unskew.pages.log_page import profile_section
 from unskew.reproduction.beyond_figures import draw_algorithms, draw_cost
 from unskew.reproduction.paper_figures import draw_items, draw_score, draw_sizes, draw_weighted_score
 

@@ -32,7 +32,7 @@ from unskew.reproduction.paper_figures import (
     draw_weighted_score,
     score_sentence,
 )
-from unskew.table_files import read_parquet
+from unskew.storage.tables import read_parquet
 from unskew.text import enumerate_words
 
 DAYS = made.CAMPAIGNS

@@ -9,10 +9,10 @@ import pytest
 
 from tests import reproducing as made
 from unskew.reproduction.beyond_figures import draw_cost
-from unskew.reproduction.claims import Claim
+from unskew.reproduction.experiment import changes_table, claims_table, write_reproduction_page
 from unskew.reproduction.figure import Figure
 from unskew.reproduction.paper_figures import draw_sizes
-from unskew.reproduction.reproduction_page import changes_table, claims_table, write_reproduction_page
+from unskew.reproduction.study import Claim
 
 CLAIMS = [
     Claim("the score of g1 rises", "more than 25 %", "+27.4 %", "+24.0 % .. +29.1 %", True),

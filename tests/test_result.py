@@ -240,9 +240,9 @@ def test_weights_far_out_of_range_are_shown_as_what_they_mean() -> None:
     assert explain_range(np.array([0.5, 2.0])) == "0.5 to 2"
     extreme = np.array([1e-200, 1e-9, 0.5, 2.0, 1e19])
     assert explain_range(extreme) == (
-        "0.5 to 2, 2 items held out only where a user holds nothing else, 1 item held out wherever a user holds it"
+        "0.5 to 2, 2 items held out only if a user has nothing else, 1 item held out whenever a user has it"
     )
-    assert explain_range(np.array([1e-200])) == "1 item held out only where a user holds nothing else"
+    assert explain_range(np.array([1e-200])) == "1 item held out only if a user has nothing else"
 
 
 def test_every_result_with_a_table_shows_its_first_rows_in_a_notebook() -> None:

@@ -17,7 +17,7 @@ import unskew as us
 from tests.dense import columns, random_events
 from tests.scoring import Spy, log_of, mrr, pair_shares, place, stepping, taken
 from unskew.errors import FileError, InputError, PolicyError
-from unskew.table_files import read_parquet
+from unskew.storage.tables import read_parquet
 
 
 def history(seed: int = 0, users: int = 30) -> list[tuple[str, int, int]]:

@@ -59,7 +59,7 @@ def test_sizes_and_counts_are_those_of_the_sets(rows: list[Row], time: int) -> N
 
 @LAW
 @given(rows_of(removals=True), st.integers(-2, 9), st.lists(st.floats(0.01, 100), min_size=5, max_size=5))
-def test_marginal_and_joint_agree_with_dense_matrices(rows: list[Row], time: int, weights: list[float]) -> None:
+def test_the_marginal_agrees_with_a_dense_matrix(rows: list[Row], time: int, weights: list[float]) -> None:
     rows = [*rows, *(Row("z", i, -2) for i in range(5))]
     log = us.read_log(columns_of(rows), removed="removed")
     snapshot = late(log, time)
@@ -70,19 +70,7 @@ def test_marginal_and_joint_agree_with_dense_matrices(rows: list[Row], time: int
     a = some / some.sum()
     chosen = dict(enumerate(weights))
     np.testing.assert_allclose(snapshot.probabilities(chosen), a @ pi, atol=1e-14)
-    order = [log.items.to_list().index(i) for i in (3, 0, 4)]
-    np.testing.assert_allclose(
-        snapshot.joint([3, 0, 4], chosen), ((pi.T * a) @ pi)[np.ix_(order, order)], atol=1e-14
-    )
     np.testing.assert_allclose(snapshot.shares(), a, atol=1e-15)
-
-
-def test_the_joint_of_all_items_has_the_marginal_as_its_sums() -> None:
-    snapshot = us.read_log(TABLE).at(3)
-    joint = snapshot.joint(["x", "y", "z"])
-    marginal = snapshot.marginal().to_dict()
-    np.testing.assert_allclose(joint.sum(axis=0), [marginal[i] for i in "xyz"])
-    np.testing.assert_array_equal(joint, joint.T)
 
 
 def test_the_marginal_counted_by_hand() -> None:
@@ -137,12 +125,6 @@ def test_a_restricted_snapshot_has_only_these_users() -> None:
 def test_a_profile_of_nobody_is_an_error_with_examples(user: Any) -> None:
     with pytest.raises(InputError, match=r"no user .* \(it has 'a', 'c', 'b'\)"):
         us.read_log(TABLE).at(3).profile(user)
-
-
-@pytest.mark.parametrize("items", ["x", None, 1, ["x", "x"], ["nothing"], [1], [None], ["x", 1]])
-def test_items_that_the_joint_cannot_have_are_refused(items: Any) -> None:
-    with pytest.raises(InputError):
-        us.read_log(TABLE).at(3).joint(items)
 
 
 @pytest.mark.parametrize(

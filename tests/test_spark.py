@@ -26,12 +26,15 @@ from pyspark.sql import DataFrameReader, SparkSession
 import unskew as us
 from tests.spark_cluster import CONF, Cluster, kill
 from unskew.cli import main
+from unskew.data import Recency
 from unskew.engines.spark import jobs
 from unskew.engines.spark.blocks import BlockTable, release_unused
 from unskew.engines.spark.jobs import create_table, start_session
 from unskew.engines.spark.layout import Layout
 from unskew.engines.spark.log import SparkLog
 from unskew.engines.spark.tables import open_parquet
+from unskew.reading import mark_exposed
+from unskew.weights import find_bursts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -251,7 +254,7 @@ def test_columns_of_any_kind_are_read_as_on_this_machine(kind: str, session: Spa
     ("prior", "fit"),
     [
         ({}, {"users": "both", "min_items": 2}),
-        ({"p_item": us.Recency(100)}, {"new_items": "keep"}),
+        ({"p_item": Recency(100)}, {"new_items": "keep"}),
         ({"p_item": "amount"}, {}),
     ],
     ids=str,
@@ -293,8 +296,8 @@ def assert_same_weights(found: us.ItemWeights, expected: us.ItemWeights) -> None
 
 def test_views_leave_out_the_same(there: Any, local: us.Log) -> None:
     pairs = [
-        (us.organic(there), us.organic(local)),
-        (us.outside(there, ["300:400", "700:720"]), us.outside(local, ["300:400", "700:720"])),
+        (us.views.organic(there), us.views.organic(local)),
+        (us.views.outside(there, ["300:400", "700:720"]), us.views.outside(local, ["300:400", "700:720"])),
     ]
     for found, expected in pairs:
         assert found.view_report == expected.view_report
@@ -313,8 +316,8 @@ def test_exposures_from_a_table_mark_the_same_rows(session: SparkSession) -> Non
         table_of(3, 3000).select(["user", "item", "time"]),
     )
     shown = shown.set_column(2, "time", pa.array(rng.integers(0, 1000, len(shown))))
-    found = us.mark_exposed(us.read_log(create_table(session, rows)), create_table(session, shown), within=200)
-    expected = us.mark_exposed(us.read_log(rows, repeats=True), shown, within=200)
+    found = mark_exposed(us.read_log(create_table(session, rows)), create_table(session, shown), within=200)
+    expected = mark_exposed(us.read_log(rows, repeats=True), shown, within=200)
     assert expected.exposed is not None
     marks = np.concatenate([block.exposed for block in blocks_of(cast(SparkLog, found))])
     assert 0 < np.count_nonzero(marks) < len(marks)
@@ -333,14 +336,14 @@ def test_exposures_of_others_are_refused_or_warned_of_as_on_this_machine(
     unmarked = replace(there, exposed=None, rows=rows), replace(local, exposed=None)
     for log, give in zip(unmarked, (partial(create_table, session), pa.table), strict=True):
         with pytest.warns(us.UnskewWarning, match="users or items that the log does not have") as warned:
-            us.mark_exposed(log, give(few))
+            mark_exposed(log, give(few))
         with pytest.raises(us.EmptyError, match="is of a user and an item of the log") as refused:
-            us.mark_exposed(log, give(others))
+            mark_exposed(log, give(others))
         said.append([str(warned[0].message), refused.value.message])
     assert [text.replace("the table of exposures", "the table") for text in said[0]] == said[1]
     days = shown.set_column(0, "user", pa.array(range(300)).cast(pa.int32()).cast(pa.date32()))
     with pytest.raises(us.InputError, match=r"are date32\[day\], those of the log text: make them the same type"):
-        us.mark_exposed(unmarked[0], create_table(session, days))
+        mark_exposed(unmarked[0], create_table(session, days))
 
 
 def list_of_one(log: us.Log) -> us.Table:
@@ -422,7 +425,7 @@ def test_what_needs_all_profiles_here_says_so(there: Any, now: Any) -> None:
     with pytest.raises(us.EngineError, match=r"^rank_held_out\(\) needs all profiles on one machine"):
         us.rank_held_out("popular", now)
     with pytest.raises(us.EngineError, match=r"^find_bursts\(\) does not work on Spark"):
-        us.find_bursts(there)
+        find_bursts(there)
 
 
 @pytest.mark.parametrize(
@@ -432,7 +435,7 @@ def test_what_needs_all_profiles_here_says_so(there: Any, now: Any) -> None:
         (["popular"], {"min_items": 3}),
         (
             ["knn?neighbours=5", "constant:i1,i3"],
-            {"sample": 200, "seed": 2, "top": [3], "p_item": us.Recency(100)},
+            {"sample": 200, "seed": 2, "top": [3], "p_item": Recency(100)},
         ),
     ],
     ids=["all pairs", "enough items", "sample"],

@@ -125,8 +125,10 @@ def test_constants_are_ids_of_the_type_of_the_log() -> None:
     assert traits_of(recommender("constant:30")).may_recommend_profile
     with pytest.raises(InputError, match="the log has no item 'x'"):
         recommender("constant:30,x").fit(log.at(1))
-    with pytest.raises(InputError, match="an item twice"):
+    with pytest.raises(InputError, match="the log has no item '030'"):
         recommender("constant:30,030").fit(log.at(1))
+    with pytest.raises(InputError, match="item '30' is in the list twice"):
+        recommender("constant:30,30").fit(log.at(1))
 
 
 def test_constants_may_have_commas_and_colons_in_their_ids() -> None:

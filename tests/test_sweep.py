@@ -92,9 +92,6 @@ def test_conditionals_of_extreme_scale_give_the_same_marginal(scale: float) -> N
     expected = table_of(profiles).marginal(theta)
     extreme = replace(profiles, b=profiles.b * scale)
     assert Sweep(extreme).marginal(theta) == pytest.approx(expected, abs=1e-12)
-    chosen = np.arange(5)
-    joint = Sweep(profiles).joint(theta, chosen)
-    assert Sweep(extreme).joint(theta, chosen) == pytest.approx(joint, abs=1e-12)
 
 
 @given(st.lists(st.floats(-2000, 2000) | st.just(-np.inf), max_size=40))
@@ -169,18 +166,6 @@ def test_the_mean_of_the_highest_ratios_is_that_of_the_dense_table_without_empty
     assert users[:7] == pytest.approx(np.bincount(top, weights=table.a, minlength=7), abs=1e-14)
 
 
-@given(seeds, st.booleans())
-@settings(max_examples=30, deadline=None)
-def test_the_joint_probability_of_two_draws_is_that_of_the_paper(seed: int, priors: bool) -> None:
-    rng = np.random.default_rng(seed)
-    profiles = random_profiles(rng, 8, 6, priors=priors)
-    theta = rng.normal(0, 2, 6)
-    chosen = rng.permutation(6)[:4]
-    pi = table_of(profiles).conditionals(theta)[:, chosen]
-    expected = (pi * table_of(profiles).a[:, None]).T @ pi
-    assert Sweep(profiles).joint(theta, chosen) == pytest.approx(expected, abs=1e-14)
-
-
 @pytest.mark.parametrize("priors", [False, True])
 def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(
     monkeypatch: pytest.MonkeyPatch, priors: bool
@@ -197,7 +182,7 @@ def test_results_are_the_same_to_the_last_bit_for_any_number_of_threads(
         q, users = work.marginal_and_levels(theta, level)
         mean = work.ratio_mean(theta, level.astype(np.float64))
         highest, by_level = work.highest(np.exp(theta), level)
-        results.append([q, users, mean, work.joint(theta, np.arange(20)), np.array([highest]), by_level])
+        results.append([q, users, mean, np.array([highest]), by_level])
     for others in results[1:]:
         assert all(np.array_equal(one, other) for one, other in zip(results[0], others, strict=True))
 
@@ -288,8 +273,7 @@ def test_each_pass_is_counted() -> None:
     work.marginal_and_levels(theta, np.ones(4, dtype=np.uint16))
     work.ratio_mean(theta, np.ones(4))
     work.highest(np.ones(4), np.ones(4, dtype=np.uint16))
-    work.joint(theta, np.array([0, 1]))
-    assert work.count == 5
+    assert work.count == 4
 
 
 def test_offsets_beyond_four_billion_entries_have_their_own_type_and_give_the_same() -> None:

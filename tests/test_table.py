@@ -209,7 +209,7 @@ def test_a_held_out_list_with_an_item_of_the_remaining_profile_is_an_error() -> 
     table = Table(rows).fit(log.at(3))
     pairs = all_pairs(log.at(3))
     assert (table.held_out_ranks(pairs, 1) >= 0).all()  # it is not among the first
-    with pytest.raises(InputError, match="for user 'ann': recommends item 'y', which the profile holds"):
+    with pytest.raises(InputError, match="for user 'ann': recommends item 'y', which is in the profile"):
         table.held_out_ranks(pairs, 2)
 
 

@@ -16,16 +16,16 @@ HOLDOUT = "holdout"
 
 
 @pytest.fixture(scope="module")
-def world() -> us.World:
+def world() -> us.worlds.World:
     return us.simulate("steady", users=600, items=120, seed=11, holdout=0.3)
 
 
 @pytest.fixture(scope="module")
-def log(world: us.World) -> us.Log:
+def log(world: us.worlds.World) -> us.Log:
     return us.read_log(world.tables["log"].select(["user", "item", "time"]))
 
 
-def fill_in(world: us.World, known: dict[str, Any]) -> dict[str, Any]:
+def fill_in(world: us.worlds.World, known: dict[str, Any]) -> dict[str, Any]:
     tables = {"exposures": world.exposures, "holdout": world.holdout}
     return {name: tables.get(name, value) for name, value in known.items()}
 
@@ -50,9 +50,9 @@ def fill_in(world: us.World, known: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 def test_the_best_view_that_knowledge_allows_is_taken(
-    world: us.World, log: us.Log, known: dict[str, Any], view: str
+    world: us.worlds.World, log: us.Log, known: dict[str, Any], view: str
 ) -> None:
-    found = us.take_view(log, **fill_in(world, known), since=300, until=480)
+    found = us.views.take_view(log, **fill_in(world, known), since=300, until=480)
     assert found.view == view
     assert found.view_report is not None
     assert (found.view_report.view, found.view_report.reason != "") == (view, True)
@@ -76,44 +76,48 @@ def test_the_best_view_that_knowledge_allows_is_taken(
     ],
 )
 def test_a_view_for_which_something_is_missing_is_refused(
-    world: us.World, log: us.Log, known: dict[str, Any], view: str, missing: str
+    world: us.worlds.World, log: us.Log, known: dict[str, Any], view: str, missing: str
 ) -> None:
     with pytest.raises(UnskewError) as caught:
-        us.take_view(log, **fill_in(world, known), view=view, since=300, until=480)
+        us.views.take_view(log, **fill_in(world, known), view=view, since=300, until=480)
     assert missing in str(caught.value)
 
 
-def test_a_view_can_be_insisted_on(world: us.World, log: us.Log) -> None:
+def test_a_view_can_be_insisted_on(world: us.worlds.World, log: us.Log) -> None:
     known: dict[str, Any] = {"exposures": world.exposures, "campaigns": SHORT, "since": 300, "until": 480}
-    views = {view: us.take_view(log, view=view, **known) for view in ("all", "organic", "outside")}
+    views = {view: us.views.take_view(log, view=view, **known) for view in ("all", "organic", "outside")}
     assert {name: view.view for name, view in views.items()} == {name: name for name in views}
     assert len(views["all"]) == len(log)
     assert {view.view_report.reason for view in views.values() if view.view_report} == {"it was asked for"}
 
 
-def test_kept_without_a_model_of_production_is_organic_and_says_so(world: us.World, log: us.Log) -> None:
-    found = us.take_view(log, exposures=world.exposures, holdout=world.holdout, view="kept")
+def test_kept_without_a_model_of_production_is_organic_and_says_so(world: us.worlds.World, log: us.Log) -> None:
+    found = us.views.take_view(log, exposures=world.exposures, holdout=world.holdout, view="kept")
     assert found.view == "organic"
     assert found.view_report is not None
     assert found.view_report.reason == "kept was asked for, which needs a model of production"
 
 
-def test_before_anything_was_recommended_a_view_leaves_nothing_out(world: us.World, log: us.Log) -> None:
-    found = us.take_view(log, holdout=world.holdout, production=PRODUCTION, since=300, until=300)
+def test_before_anything_was_recommended_a_view_leaves_nothing_out(world: us.worlds.World, log: us.Log) -> None:
+    found = us.views.take_view(log, holdout=world.holdout, production=PRODUCTION, since=300, until=300)
     assert (found.view, len(found)) == ("thinned", len(log))
-    later = us.take_view(log, campaigns="400:", production=PRODUCTION, view="thinned", until=300)
+    later = us.views.take_view(log, campaigns="400:", production=PRODUCTION, view="thinned", until=300)
     assert len(later) == len(log)
 
 
 def test_within_without_exposures_is_refused(log: us.Log) -> None:
     with pytest.raises(PolicyError, match="within is how long an exposure counts: give exposures"):
-        us.take_view(log, within=3)
+        us.views.take_view(log, within=3)
 
 
-def test_several_draws_are_made_only_where_chance_decides(world: us.World, log: us.Log) -> None:
-    draws = us.take_draws(log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5)
+def test_several_draws_are_made_only_where_chance_decides(world: us.worlds.World, log: us.Log) -> None:
+    draws = us.views.take_draws(
+        log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5
+    )
     assert [draw.view for draw in draws] == ["thinned"] * 3
     assert len({tuple(draw.item.tolist()) for draw in draws}) == 3
-    assert len(us.take_draws(log, draws=3, campaigns=SHORT)) == 1
-    again = us.take_draws(log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5)
+    assert len(us.views.take_draws(log, draws=3, campaigns=SHORT)) == 1
+    again = us.views.take_draws(
+        log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5
+    )
     assert [draw.item.tolist() for draw in again] == [draw.item.tolist() for draw in draws]

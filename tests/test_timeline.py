@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,13 +20,15 @@ import pytest
 import unskew as us
 from tests.scoring import Spy, hit, log_of, mrr, pair_shares, score_by_hand, stepping, taken
 from unskew.arrays.types import Codes
+from unskew.data import Recency
 from unskew.data.times import Moment
+from unskew.over_time import Timeline
 from unskew.over_time import timeline as over_time
-from unskew.over_time.scored_date import NEARBY
-from unskew.over_time.timeline_spec import TimelineSpec
+from unskew.over_time.timeline import NEARBY
+from unskew.over_time.timeline_spec import seed_at
 from unskew.progress import Progress, reporting
 from unskew.recommend.contract import Batch, Traits
-from unskew.table_files import seal
+from unskew.storage.tables import seal
 
 COLUMNS = [
     "at", "recommender", "metric", "view", "weighting", "top", "value", "low", "high", "divergence", "bound",
@@ -46,18 +46,18 @@ def log() -> us.Log:
 
 
 @pytest.fixture(scope="module")
-def made(log: us.Log) -> us.Timeline:
+def made(log: us.Log) -> Timeline:
     return us.timeline(
         log, LISTS, reference=300, end=460, every=20, metric=["hit@5", "mrr@3"], top=TOPS, items=[1, 2]
     )
 
 
-def rows(made: us.Timeline, **only: Any) -> list[dict[str, Any]]:
+def rows(made: Timeline, **only: Any) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = made.rows.to_pylist()
     return [row for row in found if all(row[name] == value for name, value in only.items())]
 
 
-def same(one: us.Timeline, other: us.Timeline) -> bool:
+def same(one: Timeline, other: Timeline) -> bool:
     """Whether both have the same bits in every table."""
     return bool(one.rows.equals(other.rows) and one.probabilities.equals(other.probabilities))
 
@@ -65,7 +65,7 @@ def same(one: us.Timeline, other: us.Timeline) -> bool:
 # the numbers
 
 
-def test_rows_are_sorted_by_date_then_in_the_order_given(made: us.Timeline) -> None:
+def test_rows_are_sorted_by_date_then_in_the_order_given(made: Timeline) -> None:
     assert made.rows.column_names == COLUMNS
     assert made.rows.schema.types[:6] == [pa.int64(), *[pa.string()] * 4, pa.int64()]
     dates = [*range(300, 460, 20), 460]
@@ -82,7 +82,7 @@ def test_rows_are_sorted_by_date_then_in_the_order_given(made: us.Timeline) -> N
 
 
 def test_every_row_is_that_of_evaluate_with_weights_fitted_from_those_of_the_date_before(
-    log: us.Log, made: us.Timeline
+    log: us.Log, made: Timeline
 ) -> None:
     before = log.at(300)
     last: dict[int | None, us.ItemWeights | None] = dict.fromkeys([None, *TOPS])
@@ -157,7 +157,7 @@ def test_options_of_fits_change_the_rows_and_another_is_not_resumed(log: us.Log,
     assert rows(other, weighting="weighted") != rows(plain, weighting="weighted")
 
 
-def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, made: us.Timeline) -> None:
+def test_a_warm_start_changes_scores_by_no_more_than_the_tolerance(log: us.Log, made: Timeline) -> None:
     for at in made.dates:
         cold = us.fit_weights(log.at(at), log.at(300))
         for name, spec in LISTS.items():
@@ -177,7 +177,7 @@ def test_weights_that_run_off_start_from_nearby_at_the_next_date() -> None:
     assert last["value"] == pytest.approx(0.2, abs=1e-6)
 
 
-def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_first(made: us.Timeline) -> None:
+def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_first(made: Timeline) -> None:
     for name in LISTS:
         for row in rows(made, recommender=name, weighting="weighted"):
             (first,) = rows(made, recommender=name, weighting="raw", metric=row["metric"], at=300)
@@ -186,7 +186,7 @@ def test_the_weighted_score_of_a_constant_list_stays_within_the_bound_of_its_fir
     assert max(row["bound"] for row in rows(made, weighting="raw")) > 0.05
 
 
-def test_probabilities_are_those_of_the_marginals(log: us.Log, made: us.Timeline) -> None:
+def test_probabilities_are_those_of_the_marginals(log: us.Log, made: Timeline) -> None:
     assert made.probabilities.column_names == ["at", "item", "weighting", "top", "probability"]
     found = made.probabilities.to_pylist()
     assert len(found) == 9 * 2 * 4
@@ -216,17 +216,7 @@ def test_sampled_rows_are_those_of_evaluate_with_the_seed_of_their_date(log: us.
     made = us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options)
     assert same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=7, **options))
     assert not same(made, us.timeline(log, LISTS, dates=[320, 440], top=3, seed=8, **options))
-    rest: dict[str, Any] = {
-        "top": (),
-        "items": (),
-        "level": 0.95,
-        "p_user": None,
-        "p_item": None,
-        "options": None,
-        "changes": {},
-    }
-    spec = TimelineSpec.of(log, LISTS, seed=7, reference=300, metrics=metric, sample=300, **rest)
-    seeds = {at: spec.seed_at(Moment(at, at)) for at in (320, 440)}
+    seeds = {at: seed_at(7, Moment(at, at)) for at in (320, 440)}
     assert len(set(seeds.values())) == 2
     for row in rows(made, weighting="raw"):
         score = us.evaluate(
@@ -254,7 +244,7 @@ def test_models_are_fitted_again_at_every_date(log: us.Log) -> None:
 
 
 def test_priors_and_other_references_go_where_they_go_in_fit_weights(log: us.Log) -> None:
-    half = us.Recency(50)
+    half = Recency(50)
     made = us.timeline(log, LISTS, reference=300, dates=[400], p_item=half)
     now, before = (log.at(at, p_item=half) for at in (400, 300))
     fitted = us.fit_weights(now, before)
@@ -294,20 +284,16 @@ def test_frames_come_back_in_the_library_of_the_log() -> None:
     assert isinstance(us.timeline(log, LISTS, reference=300, dates=[301]).to_frame(), polars.DataFrame)
 
 
-CODE = """
-import sys, unskew as us
-log = us.simulate(users=9000, items=900, seed=3).log
-made = us.timeline(log, ["constant:1,3,5", "popular"], reference=300, dates=[300, 340, 440], top=[5])
-made.save(sys.argv[1])
-"""
-
-
-def test_the_number_of_threads_changes_no_bit(tmp_path: Path) -> None:
-    for n in (1, 2):
-        path = tmp_path / f"{n}.parquet"
-        environment = {**os.environ, "UNSKEW_THREADS": str(n)}
-        subprocess.run([sys.executable, "-c", CODE, str(path)], check=True, env=environment)
-    one, two = (us.Timeline.load(tmp_path / f"{n}.parquet") for n in (1, 2))
+def test_the_number_of_threads_changes_no_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = us.simulate(users=9000, items=900, seed=3).tables["log"]
+    timelines = []
+    for threads in ("1", "2"):
+        monkeypatch.setenv("UNSKEW_THREADS", threads)
+        log = us.read_log(table)  # without what another log has computed already
+        timelines.append(
+            us.timeline(log, ["constant:1,3,5", "popular"], reference=300, dates=[300, 340, 440], top=[5])
+        )
+    one, two = timelines
     assert same(one, two)
     assert all(np.array_equal(one.starts[top], two.starts[top]) for top in (None, 5))
 
@@ -334,7 +320,7 @@ def test_the_grid_begins_at_the_date_of_a_reference_that_is_no_snapshot(log: us.
         us.timeline(log, "popular", reference=10_000)
 
 
-def test_raw_rows_at_the_reference_have_no_negative_divergence(made: us.Timeline) -> None:
+def test_raw_rows_at_the_reference_have_no_negative_divergence(made: Timeline) -> None:
     assert [row["divergence"] for row in rows(made, at=300, weighting="raw")] == [0.0] * 4
     assert min(row["divergence"] for row in rows(made)) >= 0
 
@@ -374,7 +360,7 @@ class Stopping:
     traits = Traits(may_recommend_profile=True)
 
 
-Runner = Callable[..., us.Timeline]
+Runner = Callable[..., Timeline]
 Files = dict[str, Any]  # paths
 
 
@@ -385,7 +371,7 @@ def files(tmp_path: Path, writing: None) -> Files:
 
 @pytest.fixture(params=[None, 150], ids=["exhaustive", "sampled"])
 def runner(request: pytest.FixtureRequest, log: us.Log) -> Runner:
-    def run(recommender: Any = None, **more: Any) -> us.Timeline:
+    def run(recommender: Any = None, **more: Any) -> Timeline:
         options = {"reference": 300, "end": 440, "every": 20, "top": [5], "items": [1], "sample": request.param}
         return us.timeline(log, recommender or Stopping(), **{**options, **more})
 
@@ -406,13 +392,13 @@ def test_a_run_that_was_interrupted_again_and_again_is_the_same_to_the_last_bit(
             KeyboardInterrupt, match=f"{done} of 8 dates are in .*t.parquet; use resume=True to do the rest"
         ):
             runner(Stopping(calls), **files, resume=True)
-        part = us.Timeline.load(files["output"], probabilities=files["probabilities"])
+        part = Timeline.load(files["output"], probabilities=files["probabilities"])
         assert (len(part.dates), part.complete) == (done, False)
         assert part.rows.equals(whole.rows.slice(0, len(part)))
     resumed = runner(**files, resume=True)
     assert same(resumed, whole)
     assert (resumed.computed, resumed.complete) == (2, True)
-    assert same(us.Timeline.load(files["output"], probabilities=files["probabilities"]), whole)
+    assert same(Timeline.load(files["output"], probabilities=files["probabilities"]), whole)
     assert sorted(path.name for path in files["output"].parent.iterdir()) == ["p.parquet", "t.parquet"]
 
 
@@ -461,7 +447,7 @@ def test_without_resume_a_file_is_replaced_once_all_dates_are_done_and_not_befor
     assert {path: path.read_bytes() for path in kept} == kept
     again = runner(**files, tol=0.01)
     assert (again.computed, len(again.dates)) == (8, 8)
-    assert same(us.Timeline.load(files["output"], probabilities=files["probabilities"]), again)
+    assert same(Timeline.load(files["output"], probabilities=files["probabilities"]), again)
 
 
 def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files, tmp_path: Path) -> None:
@@ -472,7 +458,7 @@ def test_a_foreign_file_of_probabilities_is_refused(runner: Runner, files: Files
     with pytest.raises(us.UnskewError, match=r"q.parquet was made with other options than .*t.parquet"):
         runner(**mixed, resume=True)
     with pytest.raises(us.UnskewError, match="was made with other options than"):
-        us.Timeline.load(files["output"], probabilities=other["probabilities"])
+        Timeline.load(files["output"], probabilities=other["probabilities"])
     whole = pq.read_table(files["probabilities"])
     for part in (whole.slice(0, len(whole) - 1), pa.concat_tables([whole, whole.slice(0, 1)])):
         pq.write_table(seal(part), files["probabilities"])
@@ -561,7 +547,7 @@ def test_a_damaged_file_of_probabilities_is_refused(
     runner(**files, end=320)
     damage(files["probabilities"], change)
     with pytest.raises(us.UnskewError, match=r"p\.parquet is damaged \(.+\): remove it to begin again"):
-        us.Timeline.load(files["output"], probabilities=files["probabilities"])
+        Timeline.load(files["output"], probabilities=files["probabilities"])
     with pytest.raises(us.UnskewError, match=r"p\.parquet is damaged"):
         runner(**files, end=340, resume=True)
 
@@ -596,7 +582,7 @@ def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, 
         us.UnskewError, match=r"at 360: the recommender stopping failed in fit\(\): ZeroDivisionError"
     ):
         us.timeline(log, Failing(), reference=300, end=400, every=20, output=files["output"])
-    assert us.Timeline.load(files["output"]).dates == [300, 320, 340]
+    assert Timeline.load(files["output"]).dates == [300, 320, 340]
 
 
 @pytest.mark.parametrize(
@@ -608,7 +594,7 @@ def test_an_error_on_the_way_names_its_date_and_keeps_what_is_done(log: us.Log, 
         ({"sample": 9}, "no sample, not sample=9"),
         ({"level": 0.9}, "level=0.95, not level=0.9"),
         ({"tol": 0.001}, "tol=0.0001, not tol=0.001"),
-        ({"p_item": us.Recency(9)}, "p_item='uniform', not p_item='recency:9'"),
+        ({"p_item": Recency(9)}, "p_item='uniform', not p_item='recency:9'"),
         ({"items": [1, 2]}, r"items=\['1'\], not items=\['1', '2'\]"),
     ],
 )

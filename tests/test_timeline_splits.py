@@ -10,6 +10,7 @@ import pytest
 import unskew as us
 from tests.test_timeline import LISTS, LOGGED, rows, same
 from unskew.errors import InputError, PolicyError
+from unskew.over_time import Timeline
 
 DATES = [380, 400, 430]
 ABSOLUTE: dict[str, Any] = {"after": 350}
@@ -66,7 +67,7 @@ def test_how_items_are_held_out_is_in_the_file_and_another_way_is_not_resumed(lo
     path = tmp_path / "t.parquet"
     run: dict[str, Any] = {"reference": 300, "output": path}
     us.timeline(log, LISTS, dates=DATES[:2], **ROLLING, **run)
-    assert us.Timeline.load(path).options["after"] == "-40"
+    assert Timeline.load(path).options["after"] == "-40"
     others: list[tuple[dict[str, Any], str]] = [({}, "no after"), (ABSOLUTE, "after=350"), (LAST, "no after")]
     for how, told in others:
         with pytest.raises(PolicyError, match=f"was made with after='-40', not {told}"):

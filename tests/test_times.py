@@ -20,6 +20,7 @@ import unskew as us
 from tests.tables import held, late
 from unskew.data.times import TimeAxis
 from unskew.errors import EmptyError, ReadingNotice, TimeError, UnskewWarning
+from unskew.examining import examine
 
 PARIS = ZoneInfo("Europe/Paris")
 
@@ -470,8 +471,8 @@ def test_dates_of_excel_are_named_and_not_read(times: list[float]) -> None:
     assert log.at(40800).n_users == 1
     with pytest.raises(TimeError, match=f"2081-07-14.* to .*: {advice}"):
         us.read_log(columns, time_unit="day").at("2011-08-01")
-    assert any(advice in note for note in us.examine(columns).notes)
-    assert not any("Excel" in note for note in us.examine({**columns, "time": [0, 400]}).notes)
+    assert any(advice in note for note in examine(columns).notes)
+    assert not any("Excel" in note for note in examine({**columns, "time": [0, 400]}).notes)
 
 
 def test_a_day_of_times_with_one_offset_ends_in_that_offset() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unskew.arrays.user_cut import cut_users
+from unskew.arrays.profiles import cut_users
 
 
 @given(

@@ -15,8 +15,7 @@ from tests.scoring import Spy, events_of, log_of, stepping, taken
 from tests.tables import LAW, late
 from tests.test_splits import history
 from unskew.errors import InputError, PolicyError
-from unskew.evaluation.list_measures import measure_lists
-from unskew.evaluation.metric import UserMetric, metric
+from unskew.evaluation.metric import UserMetric, measure_lists, metric
 
 TREC = {
     "user-hit": "success",

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import unskew as us
 from tests.tables import LAW
 from unskew.errors import InputError, UnskewError
+from unskew.evaluation import Results, Score
 
 WORLD = us.simulate(users=80, items=25, seed=6)
 LOG = WORLD.log
@@ -59,10 +60,10 @@ class Rated:
     def fit(self, snapshot: us.Snapshot) -> Rated:
         return self
 
-    def recommend(self, profiles: us.Batch, k: int) -> Any:
+    def recommend(self, profiles: us.recommend.Batch, k: int) -> Any:
         return np.full((len(profiles), k), -1)
 
-    def grades(self, profiles: us.Batch, items: Any) -> Any:
+    def grades(self, profiles: us.recommend.Batch, items: Any) -> Any:
         return np.full(len(items), 2.0)
 
 
@@ -117,10 +118,10 @@ def test_frames_come_in_the_library_of_the_log(library: Any) -> None:
 def test_a_list_of_results_is_a_list() -> None:
     found = us.report(LOG, SPECS, at=450, reference=300, refit=0)
     for results in (found.scores, found.changes, found.comparisons):
-        assert isinstance(results, us.Results)
+        assert isinstance(results, Results)
         assert results == list(results)
         assert len(results.to_arrow()) == len(results)
-    assert us.Results([]).to_arrow().num_rows == 0
+    assert Results([]).to_arrow().num_rows == 0
 
 
 def test_parts_of_a_change_are_columns_whether_they_are_there_or_not() -> None:
@@ -168,12 +169,12 @@ def test_several_recommenders_and_metrics_are_those_one_by_one() -> None:
 
 
 def test_one_gives_a_score_and_several_a_list() -> None:
-    assert_type(us.evaluate("popular", NOW), us.Score)
-    assert_type(us.evaluate(us.Popular(), NOW, metric="hit@3", sample=10), us.Score)
-    assert_type(us.evaluate("popular", NOW, metric=["hit@3"]), us.Results[us.Score])
-    assert_type(us.evaluate(["popular"], NOW), us.Results[us.Score])
-    assert_type(us.evaluate({"p": "popular"}, NOW, metric=["hit@3"]), us.Results[us.Score])
-    assert isinstance(us.evaluate(["popular"], NOW), us.Results)
+    assert_type(us.evaluate("popular", NOW), Score)
+    assert_type(us.evaluate(us.Popular(), NOW, metric="hit@3", sample=10), Score)
+    assert_type(us.evaluate("popular", NOW, metric=["hit@3"]), Results[Score])
+    assert_type(us.evaluate(["popular"], NOW), Results[Score])
+    assert_type(us.evaluate({"p": "popular"}, NOW, metric=["hit@3"]), Results[Score])
+    assert isinstance(us.evaluate(["popular"], NOW), Results)
 
 
 def test_what_is_given_twice_or_stands_for_several_is_refused() -> None:
@@ -205,11 +206,11 @@ RANKS = us.rank_held_out("popular", NOW)
         (lambda: WEIGHTS.apply(ANY.evaluate), "is not a snapshot"),
         (lambda: ANY.compare("popular", "knn"), "'popular' .of type str. is not the ranks .*rank_held_out"),
         (lambda: ANY.compare(RANKS, RANKS.score()), "is not the ranks of a recommender"),
-        (lambda: ANY.explain_change(NOW, BEFORE, WEIGHTS), "is not the ranks of a recommender"),
+        (lambda: ANY.evaluation.explain_change(NOW, BEFORE, WEIGHTS), "is not the ranks of a recommender"),
         (lambda: ANY.report(NOW, "popular", at=450), "is not a log: read one with read_log"),
         (lambda: ANY.timeline(NOW, "popular", reference=300), "is not a log: read one with read_log"),
         (lambda: ANY.timeline(LOG, "popular", reference=LOG), "the reference is a whole log: give a date"),
-        (lambda: ANY.organic(NOW), "is not a log: read one with read_log"),
+        (lambda: ANY.views.organic(NOW), "is not a log: read one with read_log"),
     ],
 )
 def test_wrong_types_are_refused_with_what_to_do(call: Callable[[], Any], message: str) -> None:

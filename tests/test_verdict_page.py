@@ -19,10 +19,9 @@ from unskew.drawing.page import SIGNS
 from unskew.evaluation.changes import Part
 from unskew.evaluation.report import Report
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, decide, describe_reason
-from unskew.show.answer_words import split_words
 from unskew.show.report_page import ReportPage
-from unskew.show.verdict_sections import RUNNER, make_card, verdict_sections
-from unskew.show.verdict_words import (
+from unskew.show.report_words import split_words
+from unskew.show.verdict_sections import (
     CAMPAIGNS,
     EXPOSURES,
     FEWER,
@@ -32,11 +31,14 @@ from unskew.show.verdict_words import (
     LATER,
     MORE_USERS,
     REFERENCE,
+    RUNNER,
     TONES,
     answer_in_a_word,
     ask_question,
     list_facts,
     list_requests,
+    make_card,
+    verdict_sections,
 )
 
 COMMAND = "unskew evaluate log.csv --reference 300 -r knn"

@@ -26,9 +26,11 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.cli import main
 from unskew.data.view_report import ViewReport
+from unskew.evaluation import Report
 from unskew.evaluation.changes import Part
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
+from unskew.examining import examine
 from unskew.views import scenarios as scenario_views
 from unskew.views.rates import find_growth
 from unskew.views.strata import BEYOND, CELLS, KIND_OF, KINDS, RANK_OF
@@ -52,11 +54,11 @@ DECISIONS = ("better", "worse", "no clear difference", "undecided")
 
 
 @functools.cache
-def simulate(world: str = "paper", users: int = 300, items: int = 80, seed: int = 2) -> us.World:
+def simulate(world: str = "paper", users: int = 300, items: int = 80, seed: int = 2) -> us.worlds.World:
     return us.simulate(world, users=users, items=items, seed=seed)
 
 
-def make_report(recommenders: Any, log: us.Log | None = None, *, few: bool = True, **options: Any) -> us.Report:
+def make_report(recommenders: Any, log: us.Log | None = None, *, few: bool = True, **options: Any) -> Report:
     """A report whose verdicts are computed, with few stand-ins or with all."""
     chosen = {"at": AT, "reference": REFERENCE, "refit": 0, **options}
     if chosen["reference"] is None:
@@ -68,7 +70,7 @@ def make_report(recommenders: Any, log: us.Log | None = None, *, few: bool = Tru
 
 
 @functools.cache
-def knn_against_popular() -> us.Report:
+def knn_against_popular() -> Report:
     return make_report(["knn"], baseline="popular")
 
 
@@ -297,7 +299,7 @@ def test_a_table_of_exposures_begins_with_its_first_row() -> None:
     world = simulate("steady")
     log = us.read_log(world.tables["log"].drop_columns(["exposed"]))
     late = world.exposures.filter(pc.greater_equal(world.exposures["time"], 400))
-    report = us.take_view(log, exposures=late, view="organic", test=False).view_report
+    report = us.views.take_view(log, exposures=late, view="organic", test=False).view_report
     assert report is not None
     assert report.exposures_from == min(late["time"].to_pylist())
 
@@ -320,7 +322,7 @@ def test_without_a_reference_date_a_date_of_the_log_is_proposed() -> None:
 def test_the_proposed_reference_date_is_that_of_the_examination(tmp_path: Path) -> None:
     path = tmp_path / "log.parquet"
     pq.write_table(simulate().tables["log"], path)
-    examination = us.examine(path)
+    examination = examine(path)
     assert examination.campaigns
     [step] = us.report(us.read_log(path), ["popular", "knn"], at=AT).verdicts[0].next_steps
     assert examination.item_mix is not None
@@ -403,8 +405,11 @@ def test_scenarios_of_a_known_share_remove_it_from_the_interactions_since_the_da
 
 
 def make_share_report(
-    share: Any, recommenders: Sequence[str] = ("popular", "knn"), world: us.World | None = None, **options: Any
-) -> us.Report:
+    share: Any,
+    recommenders: Sequence[str] = ("popular", "knn"),
+    world: us.worlds.World | None = None,
+    **options: Any,
+) -> Report:
     log = us.read_log((world or simulate()).tables["log"].drop_columns(["exposed"]))
     return make_report(list(recommenders), log, knowledge=us.Knowledge(induced_share=share), **options)
 
@@ -533,7 +538,7 @@ def test_an_undecided_verdict_says_what_would_change_the_log_s_answer() -> None:
 
 
 @functools.cache
-def compare_two() -> us.Report:
+def compare_two() -> Report:
     return make_report(["ease", "knn?neighbours=20"])
 
 
@@ -567,7 +572,7 @@ def test_weights_or_a_marginal_in_place_of_the_date_give_the_same_range() -> Non
 # The truth
 
 
-def find_truth(world: us.World, recommender: str) -> float:
+def find_truth(world: us.worlds.World, recommender: str) -> float:
     """The difference to popular had nothing been recommended, weighted to the reference date."""
     report = us.report(world.truth, ["popular", recommender], at=AT, reference=REFERENCE, refit=0)
     weighted = next(c for c in report.comparisons if c.weighting == "weighted")

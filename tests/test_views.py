@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 import unskew as us
 from tests.tables import LAW, Row, columns_of, held, profiles_at, rows_of
-from unskew.data.time_windows import read_windows
-from unskew.data.times import TimeAxis
+from unskew.data.times import TimeAxis, read_windows
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewError, UnskewWarning
+from unskew.reading import mark_exposed
 
 TIMES = range(-3, 13)
 WINDOWS = st.lists(st.tuples(st.integers(-3, 8), st.integers(1, 4)), min_size=1, max_size=2).map(
@@ -37,9 +37,9 @@ def test_outside_windows_is_the_log_of_the_rows_outside(rows: list[Row], windows
     left = [row for row in rows if not any(start <= row.time < end for start, end in windows)]
     if not left:
         with pytest.raises(EmptyError, match="nothing is left outside"):
-            _quietly(us.outside, log, windows)
+            _quietly(us.views.outside, log, windows)
         return
-    view = _quietly(us.outside, log, windows)
+    view = _quietly(us.views.outside, log, windows)
     taken_by_then(left, view)
     assert view.view == "outside"
     assert view.view_report.dropped_pairs == len(log) - len({(row.user, row.item) for row in left})
@@ -58,15 +58,15 @@ def test_the_organic_view_leaves_out_what_followed_an_exposure(
     log = us.read_log(columns_of(rows), repeats=True)
     if not {(s.user, s.item) for s in shown} & {(u, i) for u in log.users for i in log.items}:
         with pytest.raises(EmptyError, match="of a user and an item of the log"):
-            us.mark_exposed(log, columns_of(shown), within=within)
+            mark_exposed(log, columns_of(shown), within=within)
         return
-    marked = _quietly(us.mark_exposed, log, columns_of(shown), within=within)
+    marked = _quietly(mark_exposed, log, columns_of(shown), within=within)
     left = [row for row in rows if not is_exposed(row)]
     if left:
-        taken_by_then(left, us.organic(marked))
+        taken_by_then(left, us.views.organic(marked))
     else:
         with pytest.raises(EmptyError, match="nothing is left"):
-            us.organic(marked)
+            us.views.organic(marked)
 
 
 @LAW
@@ -78,7 +78,7 @@ def test_a_saved_log_has_the_same_views(rows: list[Row], windows: list[tuple[int
     with tempfile.TemporaryDirectory() as folder:
         log.save(f"{folder}/log.arrow")
         again = us.Log.load(f"{folder}/log.arrow")
-        for make in (us.organic, lambda one: _quietly(us.outside, one, windows)):
+        for make in (us.views.organic, lambda one: _quietly(us.views.outside, one, windows)):
             try:
                 expected = make(log)
             except EmptyError:
@@ -103,7 +103,7 @@ def test_the_labels_of_a_pair_are_those_of_the_row_it_counts_from() -> None:
     rows: dict[str, list[Any]] = {"user": ["a"] * 3, "item": [1, 1, 2], "time": [1, 5, 3]}
     rows |= {"shop": ["x", "y", "x"], "price": [1.0, 2.0, 3.0]}
     log = us.read_log(rows, repeats=True, labels=["shop"], columns=["price"])
-    view = us.outside(log, "0:2")
+    view = us.views.outside(log, "0:2")
     shop = view.label("shop")
     found = {
         view.items[i]: (shop.values[int(c)].as_py(), p)
@@ -116,13 +116,13 @@ def test_the_labels_of_a_pair_are_those_of_the_row_it_counts_from() -> None:
 def test_repeated_rows_that_were_not_kept_are_warned_of() -> None:
     log = us.read_log({"user": ["a", "a", "b"], "item": [1, 1, 1], "time": [1, 5, 9]})
     with pytest.warns(UnskewWarning, match=r"1 repeated rows .33.* were merged.*repeats=True"):
-        us.outside(log, "0:2")
+        us.views.outside(log, "0:2")
 
 
 def test_a_campaign_outside_the_log_is_warned_of() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
     with pytest.warns(UnskewWarning, match="campaign 7:9 lies outside the log"):
-        us.outside(log, "7:9")
+        us.views.outside(log, "7:9")
 
 
 DAYS = {
@@ -148,13 +148,13 @@ def test_bare_dates_of_a_window_are_starts_of_days(window: Any, left: set[int]) 
     log = us.read_log(DAYS)
     if isinstance(window, str) and window.count(":") > 1 and "/" not in window:
         with pytest.raises(InputError, match="START/END"):
-            us.outside(log, window)
+            us.views.outside(log, window)
         return
     if not left:
         with pytest.raises(EmptyError, match="nothing is left outside"):
-            us.outside(log, window)
+            us.views.outside(log, window)
         return
-    assert held(us.outside(log, [window]), "2024-03-31") == {"a": left}
+    assert held(us.views.outside(log, [window]), "2024-03-31") == {"a": left}
 
 
 def test_windows_of_a_log_in_a_zone_begin_there() -> None:
@@ -162,7 +162,7 @@ def test_windows_of_a_log_in_a_zone_begin_there() -> None:
     table = pa.table(
         {"user": ["a", "a"], "item": [1, 2], "time": pa.array(when, pa.timestamp("s", "Europe/Paris"))}
     )
-    assert held(us.outside(us.read_log(table), "2024-03-10:"), "2024-03-31") == {"a": {1}}
+    assert held(us.views.outside(us.read_log(table), "2024-03-10:"), "2024-03-31") == {"a": {1}}
 
 
 @pytest.mark.parametrize(
@@ -183,19 +183,19 @@ def test_windows_of_a_log_in_a_zone_begin_there() -> None:
 def test_a_window_that_cannot_be_read_is_refused(given: Any, message: str) -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
     with pytest.raises(UnskewError) as caught:
-        us.outside(log, given)
+        us.views.outside(log, given)
     assert message in str(caught.value)
 
 
 def test_a_window_between_two_whole_times_begins_at_the_next() -> None:
     log = us.read_log({"user": ["a"] * 3, "item": [1, 2, 3], "time": [3, 4, 5]})
-    assert held(us.outside(log, "3.5:4.5"), 9) == held(us.outside(log, "4:5"), 9) == {"a": {1, 3}}
+    assert held(us.views.outside(log, "3.5:4.5"), 9) == held(us.views.outside(log, "4:5"), 9) == {"a": {1, 3}}
 
 
 def test_text_ids_that_all_look_like_numbers_are_those_of_a_log_of_texts(tmp_path: Path) -> None:
     (tmp_path / "shown.csv").write_text("user,item,time\na,3,0\n")
     log = us.read_log({"user": ["a", "b"], "item": ["3", "x"], "time": [1, 1]})
-    assert sorted(_marks(us.mark_exposed(log, tmp_path / "shown.csv"))) == [False, True]
+    assert sorted(_marks(mark_exposed(log, tmp_path / "shown.csv"))) == [False, True]
 
 
 def test_windows_are_sorted_and_written_back() -> None:
@@ -224,14 +224,14 @@ def test_exposures_may_have_times_of_another_precision(
 ) -> None:
     log = us.read_log({"user": ["a", "b"], "item": [1, 1], "time": log_times})
     shown = pa.table({"user": ["a", "b"], "item": [1, 1], "time": pa.concat_arrays([shown_at] * 2)})
-    marked = us.mark_exposed(log, shown)
+    marked = mark_exposed(log, shown)
     found = {log.users[int(u)]: x for u, x in zip(marked.entry_users(), _marks(marked), strict=True)}
     assert found == dict(zip("ab", exposed, strict=True))
 
 
 def test_exposures_in_seconds_since_1970_follow_the_unit_of_the_log() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1_000_000]}, time_unit="s")
-    assert _marks(us.mark_exposed(log, {"user": ["a"], "item": [1], "time": [999_999]})) == [True]
+    assert _marks(mark_exposed(log, {"user": ["a"], "item": [1], "time": [999_999]})) == [True]
 
 
 def test_days_of_exposures_in_a_zone_begin_there() -> None:
@@ -244,9 +244,9 @@ def test_columns_of_exposures_may_be_called_otherwise() -> None:
     log = us.read_log({"member": ["a", "b"], "sku": [1, 1], "at": [5, 5]}, "member", "sku", "at")
     for names in (("member", "sku", "at"), ("user", "item", "time"), ("CustomerId", "product_id", "shown_date")):
         shown = dict(zip(names, (["a"], [1], [3]), strict=True))
-        assert _marks(us.mark_exposed(log, shown)) == [True, False]
+        assert _marks(mark_exposed(log, shown)) == [True, False]
     with pytest.raises(InputError, match=r"no column 'sku'.*columns user, item and time"):
-        us.mark_exposed(log, {"user": ["a"], "thing": [1], "time": [3]})
+        mark_exposed(log, {"user": ["a"], "thing": [1], "time": [3]})
 
 
 @pytest.mark.parametrize(
@@ -269,27 +269,27 @@ def test_exposures_that_do_not_fit_the_log_are_refused(
 ) -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
     with pytest.raises(error) as caught:
-        us.mark_exposed(log, shown, within=within)
+        mark_exposed(log, shown, within=within)
     assert message in str(caught.value)
 
 
 def test_marks_and_exposures_together_are_refused() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1], "shown": [True]}, exposed="shown")
     with pytest.raises(PolicyError, match="has exposure marks already"):
-        us.mark_exposed(log, {"user": ["a"], "item": [1], "time": [1]})
+        mark_exposed(log, {"user": ["a"], "item": [1], "time": [1]})
 
 
 def test_exposures_of_strangers_are_warned_of() -> None:
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
     shown = {"user": ["a", "y", "z"], "item": [1, 1, 1], "time": [1, 1, 1]}
     with pytest.warns(UnskewWarning, match=r"2 exposures of 3 \(66"):
-        us.mark_exposed(log, shown)
+        mark_exposed(log, shown)
 
 
 def test_exposures_can_come_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "shown.csv").write_text("user,item,time\na,1,0\n")
     log = us.read_log({"user": ["a"], "item": [1], "time": [1]})
-    assert _marks(us.mark_exposed(log, tmp_path / "shown.csv")) == [True]
+    assert _marks(mark_exposed(log, tmp_path / "shown.csv")) == [True]
 
 
 def _marks(log: us.Log) -> list[bool]:

@@ -15,13 +15,11 @@ from click.testing import CliRunner
 import unskew as us
 from unskew.cli import main
 from unskew.errors import CostNotice, UnskewWarning
-from unskew.evaluation import work_estimate
-from unskew.evaluation.selection_options import SelectionOptions
-from unskew.evaluation.work_estimate import WorkEstimate
-from unskew.pages import dates_between
+from unskew.evaluation import selection_options
+from unskew.evaluation.selection_options import SelectionOptions, WorkEstimate
+from unskew.pages import log_page
 from unskew.pages.log_page import make_log_page
-from unskew.recommend.cost import Cost, LogSize, estimate_cost
-from unskew.recommend.display_name import Named
+from unskew.recommend.calls import Cost, LogSize, Named, estimate_cost
 from unskew.recommend.function import FunctionRecommender
 
 
@@ -32,7 +30,7 @@ def log() -> us.Log:
 
 @pytest.fixture
 def everything_takes_hours(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(work_estimate, "TOO_LONG", 0.0)
+    monkeypatch.setattr(selection_options, "TOO_LONG", 0.0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CostNotice)
         yield
@@ -72,10 +70,10 @@ def test_the_work_of_dates_adds_up_and_folds_fit_again(log: us.Log) -> None:
 @pytest.mark.usefixtures("everything_takes_hours")
 def test_where_all_would_take_hours_pairs_are_drawn_and_that_is_said(log: us.Log) -> None:
     drawn = us.report(log, "popular", at=480, reference=300, seed=3)
-    asked = us.report(log, "popular", at=480, reference=300, seed=3, sample=work_estimate.DRAWN)
+    asked = us.report(log, "popular", at=480, reference=300, seed=3, sample=selection_options.DRAWN)
     assert [s.value for s in drawn.scores] == [s.value for s in asked.scores]
-    assert [s.pairs for s in drawn.scores] == [work_estimate.DRAWN] * 3
-    assert drawn.to_dict()["cost"]["sample"] == work_estimate.DRAWN
+    assert [s.pairs for s in drawn.scores] == [selection_options.DRAWN] * 3
+    assert drawn.to_dict()["cost"]["sample"] == selection_options.DRAWN
     assert "are drawn at each date" in drawn.notes[0]
     assert not asked.notes
 
@@ -94,15 +92,15 @@ def test_a_timeline_that_drew_pairs_goes_on_drawing_them(
 ) -> None:
     path = tmp_path / "timeline.parquet"
     first = us.timeline(log, "popular", reference=300, end=400, every=50, output=path)
-    assert first.options["sample"] == work_estimate.DRAWN
-    monkeypatch.setattr(work_estimate, "TOO_LONG", 1e9)
+    assert first.options["sample"] == selection_options.DRAWN
+    monkeypatch.setattr(selection_options, "TOO_LONG", 1e9)
     longer = us.timeline(log, "popular", reference=300, end=450, every=50, output=path, resume=True)
-    assert (longer.options["sample"], longer.computed) == (work_estimate.DRAWN, 1)
+    assert (longer.options["sample"], longer.computed) == (selection_options.DRAWN, 1)
     assert us.timeline(log, "popular", reference=300, end=400, every=50, sample="all").options["sample"] is None
 
 
 def test_what_takes_long_is_announced_before_it_begins(log: us.Log, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(work_estimate, "WORTH_SAYING", 0.0)
+    monkeypatch.setattr(selection_options, "WORTH_SAYING", 0.0)
     with pytest.warns(
         CostNotice, match=r"takes about .* on two cores, .* to fit models at 2 dates \(from counts\)"
     ):
@@ -139,7 +137,7 @@ def test_a_page_fits_a_model_once_at_each_of_its_dates(log: us.Log) -> None:
 
 
 def test_a_page_has_fewer_dates_where_each_takes_long_and_says_so(log: us.Log) -> None:
-    model = Counting(seconds=dates_between.WORTH_WAITING / 2)
+    model = Counting(seconds=log_page.WORTH_WAITING / 2)
     warnings.simplefilter("ignore", CostNotice)
     with pytest.warns(UnskewWarning, match="have 3 dates instead of .* since fitting counting takes about 5 min"):
         made = make_log_page(log, {"counting": model}, at=480, reference=300, refit=0)
@@ -150,7 +148,7 @@ def test_a_page_has_fewer_dates_where_each_takes_long_and_says_so(log: us.Log) -
 def test_commands_say_what_they_draw_and_take_all(
     tmp_path: Path, log: us.Log, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work_estimate, "TOO_LONG", 0.0)
+    monkeypatch.setattr(selection_options, "TOO_LONG", 0.0)
     log.save(tmp_path / "log.arrow")
     command = [
         "evaluate",
@@ -164,7 +162,7 @@ def test_commands_say_what_they_draw_and_take_all(
         "--json",
     ]
     done = CliRunner().invoke(main, command)
-    assert json.loads(done.stdout)["cost"]["sample"] == work_estimate.DRAWN
+    assert json.loads(done.stdout)["cost"]["sample"] == selection_options.DRAWN
     assert "--sample all ranks them all" in done.stderr
     assert "warning" not in done.stderr
     everything = CliRunner().invoke(main, [*command, "--sample", "all"])

@@ -86,7 +86,7 @@ def test_what_was_taken_before_it_was_shown_is_not_exposed() -> None:
 
 def test_the_organic_view_has_exactly_the_rows_that_were_not_exposed() -> None:
     world = small("paper")
-    log = us.organic(world.log)
+    log = us.views.organic(world.log)
     wanted = sorted((user, item) for user, item, _, exposed in rows(world.tables["log"]) if not exposed)
     found = log.at(log.last)
     assert sorted((user, item) for user in log.users for item in found.profile(user)) == wanted
@@ -101,7 +101,7 @@ def test_rows_come_in_the_order_of_time() -> None:
     assert keys == sorted(keys)
 
 
-def _lists_by_hand(world: us.World, campaign: Campaign) -> dict[int, list[int]]:
+def _lists_by_hand(world: us.worlds.World, campaign: Campaign) -> dict[int, list[int]]:
     """What the first campaign shows to each user, from the truth up to its day."""
     n_items, day = world.about["parameters"]["items"], campaign.day
     truth = world.tables["truth"]
@@ -171,7 +171,7 @@ def test_a_share_of_the_users_is_held_out_the_same_whatever_is_recommended() -> 
     assert len(small(holdout=0.0).holdout) == 0
 
 
-def _accepted(world: us.World) -> tuple[list[Pair], list[bool]]:
+def _accepted(world: us.worlds.World) -> tuple[list[Pair], list[bool]]:
     """What was shown of what would not have come anyway, and whether it was taken."""
     log, truth = taken(world.tables["log"]), taken(world.tables["truth"])
     pairs = [(user, item) for user, item, *_ in rows(world.exposures) if (user, item) not in truth]
@@ -273,7 +273,7 @@ def test_a_constant_list_skips_what_a_user_holds_and_closes_ranks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("Echo", "which the profile holds"), ("Stutter", "twice"), ("Failing", "no idea")]
+    ("name", "said"), [("Echo", "which is in the profile"), ("Stutter", "twice"), ("Failing", "no idea")]
 )
 def test_a_recommender_that_breaks_the_rules_is_named(name: str, said: str) -> None:
     with pytest.raises(UnskewError, match=said) as caught:
@@ -282,7 +282,7 @@ def test_a_recommender_that_breaks_the_rules_is_named(name: str, said: str) -> N
 
 
 def test_long_lists_are_made_for_fewer_users_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    def made() -> us.World:
+    def made() -> us.worlds.World:
         return us.simulate(users=300, items=150, campaigns=[Campaign(300, shown=20, catalogue=1.0)])
 
     usual = made()

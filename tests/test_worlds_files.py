@@ -37,12 +37,12 @@ print(told.hexdigest())
 
 
 @pytest.fixture(scope="module")
-def looping() -> us.World:
+def looping() -> us.worlds.World:
     """A world with rounds."""
     return us.simulate(LOOPING)
 
 
-def assert_same(one: us.World, other: us.World) -> None:
+def assert_same(one: us.worlds.World, other: us.worlds.World) -> None:
     for name in TABLES:
         assert one.tables[name].equals(other.tables[name], check_metadata=True)
     assert one.about == other.about
@@ -58,7 +58,7 @@ def test_a_world_is_loaded_as_it_was_saved(world: str | Recipe, tmp_path: Path) 
     written = made.save(folder)
     extra = {"rounds.parquet"} if made.rounds is not None else set()
     assert {path.name for path in written} == {path.name for path in folder.iterdir()} == NAMES | extra
-    assert_same(us.World.load(folder), made)
+    assert_same(us.worlds.World.load(folder), made)
 
 
 def test_world_json_tells_how_the_world_was_made(tmp_path: Path) -> None:
@@ -87,15 +87,15 @@ def test_the_logs_of_a_world_are_read_when_they_are_first_asked_for_and_only_onc
     assert asked == ["exposed", None]
 
 
-def test_the_logs_of_a_world_are_its_tables(looping: us.World, tmp_path: Path) -> None:
+def test_the_logs_of_a_world_are_its_tables(looping: us.worlds.World, tmp_path: Path) -> None:
     looping.save(tmp_path)
-    for world in (looping, us.World.load(tmp_path)):
+    for world in (looping, us.worlds.World.load(tmp_path)):
         for log, table in ((world.log, world.tables["log"]), (world.truth, world.tables["truth"])):
             assert isinstance(log, us.Log)
             now = log.at(log.last)
             found = sorted((user, item) for user in log.users for item in now.profile(user))
             assert found == sorted(zip(table["user"].to_pylist(), table["item"].to_pylist(), strict=True))
-        assert len(us.organic(world.log)) == world.tables["log"]["exposed"].to_pylist().count(False)
+        assert len(us.views.organic(world.log)) == world.tables["log"]["exposed"].to_pylist().count(False)
 
 
 def test_files_of_a_world_are_read_by_the_other_commands(tmp_path: Path) -> None:
@@ -105,19 +105,19 @@ def test_files_of_a_world_are_read_by_the_other_commands(tmp_path: Path) -> None
     assert len(us.read_log(str(tmp_path / "truth.parquet"))) == len(made.tables["truth"])
 
 
-def test_a_second_world_replaces_the_first_and_its_rounds(looping: us.World, tmp_path: Path) -> None:
+def test_a_second_world_replaces_the_first_and_its_rounds(looping: us.worlds.World, tmp_path: Path) -> None:
     looping.save(tmp_path)
     (tmp_path / "notes.txt").write_text("mine")
     second = small()
     second.save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == NAMES | {"notes.txt"}
-    assert_same(us.World.load(tmp_path), second)
+    assert_same(us.worlds.World.load(tmp_path), second)
 
 
 @pytest.mark.parametrize("name", [*TABLES, "rounds"])
 @pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside a world"])
 def test_a_file_of_somebody_else_is_not_overwritten(
-    name: str, beside: bool, looping: us.World, tmp_path: Path
+    name: str, beside: bool, looping: us.worlds.World, tmp_path: Path
 ) -> None:
     if beside:
         small().save(tmp_path)
@@ -166,7 +166,7 @@ def test_a_save_that_fails_leaves_the_old_world(tmp_path: Path, monkeypatch: pyt
         with pytest.raises(FileError, match="No space left"):
             small(seed=9).save(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == NAMES
-    assert_same(us.World.load(tmp_path), first)
+    assert_same(us.worlds.World.load(tmp_path), first)
 
 
 def test_a_world_that_names_a_recommender_of_somebody_else_is_refused(
@@ -178,10 +178,10 @@ def test_a_world_that_names_a_recommender_of_somebody_else_is_refused(
     told["parameters"]["campaigns"][1]["recommender"] = "subprocess:Popen?args=touch created"
     Path("world/world.json").write_text(json.dumps(told))
     with pytest.raises(InputError, match=r"world\.json: .*'subprocess:Popen.*' is not one"):
-        us.World.load("world")
+        us.worlds.World.load("world")
     assert [path.name for path in tmp_path.iterdir()] == ["world"]
     small().save("world")  # it can be replaced
-    us.World.load("world")
+    us.worlds.World.load("world")
 
 
 def test_an_injected_world_has_no_recipe() -> None:
@@ -192,14 +192,14 @@ def test_an_injected_world_has_no_recipe() -> None:
 
 def test_what_is_missing_or_broken_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match=r"world\.json"):
-        us.World.load(tmp_path / "nowhere")
+        us.worlds.World.load(tmp_path / "nowhere")
     small().save(tmp_path)
     (tmp_path / "truth.parquet").write_bytes(b"PAR1 no")
     with pytest.raises(FileError, match=r"truth\.parquet"):
-        us.World.load(tmp_path)
+        us.worlds.World.load(tmp_path)
     (tmp_path / "truth.parquet").unlink()
     with pytest.raises(FileError, match=r"truth\.parquet"):
-        us.World.load(tmp_path)
+        us.worlds.World.load(tmp_path)
 
 
 def test_an_entry_of_world_json_that_no_world_has_is_refused(tmp_path: Path) -> None:
@@ -207,7 +207,7 @@ def test_an_entry_of_world_json_that_no_world_has_is_refused(tmp_path: Path) -> 
     path = tmp_path / "world.json"
     path.write_text(path.read_text().replace('"checksums"', '"checksumTs"'))  # so that nothing would be verified
     with pytest.raises(InputError, match=r"world\.json: it has 'checksumTs', which no world has"):
-        us.World.load(tmp_path)
+        us.worlds.World.load(tmp_path)
 
 
 def test_the_same_bits_whatever_the_number_of_threads() -> None:

@@ -19,9 +19,9 @@ from tests.scoring import events_of
 from tests.tables import LAW
 from tests.worlds import check_history, rows, taken
 from unskew.errors import InputError, UnskewError
+from unskew.worlds.injection import LearnedTastes
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import Campaign, Recipe
-from unskew.worlds.tastes import LearnedTastes
 
 EASY: dict[str, Any] = {"catalogue": 1.0, "excluded": 0}
 MIDNIGHT = 1_704_067_200  # 2024-01-01, in seconds
@@ -74,12 +74,12 @@ def test_the_truth_is_the_base_log_with_its_times_and_their_type(kind: str, tmp_
     assert len(world.campaigns) == 2
     check_history(world)
     world.save(tmp_path)
-    again = us.World.load(tmp_path)
+    again = us.worlds.World.load(tmp_path)
     assert again.about == world.about
     assert again.tables["log"].equals(world.tables["log"])
     assert again.about["time_unit"] == how.get("time_unit")
     for log in (us.read_log(tmp_path / "log.parquet", exposed="exposed", **how), again.log, world.log):
-        assert len(us.organic(log)) < len(world.tables["log"])
+        assert len(us.views.organic(log)) < len(world.tables["log"])
         assert log.axis == world.truth.axis == us.read_log(table, **how).axis
 
 

@@ -18,30 +18,30 @@ LISTS = ("list:a", "list:b", "list:c")
 
 
 @pytest.fixture(scope="module")
-def loop() -> us.World:
+def loop() -> us.worlds.World:
     """The named world, small."""
     return us.simulate("closed-loop", users=600, items=300, seed=1)
 
 
 @pytest.fixture(scope="module", params=["raw", "weighted", "organic"])
-def race(request: pytest.FixtureRequest) -> us.World:
+def race(request: pytest.FixtureRequest) -> us.worlds.World:
     """Lists against one that learns; each score decides once."""
     contest = Loop((*LISTS, "popular"), 200, 40, 4, "list:c", request.param, "mrr@5", SHORT)
     return us.simulate(Recipe(users=400, items=150, topics=8, late=0.2, holdout=0.1, loop=contest), seed=2)
 
 
-def rounds_of(world: us.World) -> list[dict[str, Any]]:
+def rounds_of(world: us.worlds.World) -> list[dict[str, Any]]:
     assert world.rounds is not None
     told: list[dict[str, Any]] = world.rounds.to_pylist()
     return told
 
 
-def chosen(world: us.World) -> list[str]:
+def chosen(world: us.worlds.World) -> list[str]:
     """What is in production, round after round."""
     return [row["candidate"] for row in rounds_of(world) if row["chosen"] and row["score_of"] == "raw"]
 
 
-def test_every_round_ranks_every_candidate_by_every_score_and_chooses_one(race: us.World) -> None:
+def test_every_round_ranks_every_candidate_by_every_score_and_chooses_one(race: us.worlds.World) -> None:
     told = rounds_of(race)
     assert [row["at"] for row in told[:: 3 * 4]] == [200, 240, 280, 320]
     for number in range(4):
@@ -55,7 +55,7 @@ def test_every_round_ranks_every_candidate_by_every_score_and_chooses_one(race: 
     assert len(told) == 4 * 3 * 4
 
 
-def test_the_best_by_the_score_that_decides_goes_into_production(race: us.World) -> None:
+def test_the_best_by_the_score_that_decides_goes_into_production(race: us.worlds.World) -> None:
     decides = race.about["parameters"]["loop"]["chosen_by"]
     best = [row["candidate"] for row in rounds_of(race) if row["score_of"] == decides and row["rank"] == 1]
     assert chosen(race) == ["list:c", *best[1:]]
@@ -70,7 +70,7 @@ def _spec(candidate: str, log: pa.Table) -> str:
     return "constant:" + ",".join(map(str, ranking[LISTS.index(candidate) :: len(LISTS)][:5]))
 
 
-def _until(world: us.World, day: int) -> list[tuple[Any, ...]]:
+def _until(world: us.worlds.World, day: int) -> list[tuple[Any, ...]]:
     """The log as it was when it was evaluated: what the list of that day leads to had not come yet."""
     today = {(user, item) for user, item, time, *_ in rows(world.exposures) if time == day}
     return [row for row in rows(world.tables["log"]) if row[2] < day or (row[2] == day and row[:2] not in today)]
@@ -86,7 +86,7 @@ def _now(table: pa.Table) -> us.Snapshot:
     return log.at(log.last)
 
 
-def test_scores_and_truth_are_those_of_the_log_up_to_the_day(race: us.World) -> None:
+def test_scores_and_truth_are_those_of_the_log_up_to_the_day(race: us.worlds.World) -> None:
     first = _table(_until(race, 200))
     reference = _now(first)
     for day in (200, 240, 280, 320):
@@ -103,7 +103,7 @@ def test_scores_and_truth_are_those_of_the_log_up_to_the_day(race: us.World) -> 
             assert row["truth"] == pytest.approx(us.evaluate(spec, quiet, metric="mrr@5").value, abs=1e-12)
 
 
-def test_what_is_in_production_is_what_is_shown(race: us.World) -> None:
+def test_what_is_in_production_is_what_is_shown(race: us.worlds.World) -> None:
     check_history(race)
     first = _table(_until(race, 200))
     for number, candidate in enumerate(chosen(race)):
@@ -113,7 +113,7 @@ def test_what_is_in_production_is_what_is_shown(race: us.World) -> None:
     assert race.campaigns == [200, 240, 280, 320]
 
 
-def test_when_the_raw_score_decides_a_weak_list_keeps_its_place(loop: us.World) -> None:
+def test_when_the_raw_score_decides_a_weak_list_keeps_its_place(loop: us.worlds.World) -> None:
     check_history(loop)
     assert loop.campaigns == list(range(300, 476, 25))
     assert chosen(loop) == ["list:e"] * 8
@@ -124,7 +124,7 @@ def test_when_the_raw_score_decides_a_weak_list_keeps_its_place(loop: us.World) 
     assert last["truth"] == pytest.approx(start["truth"], abs=0.02)
 
 
-def test_weighted_scores_of_fixed_lists_stay_within_the_bound(loop: us.World) -> None:
+def test_weighted_scores_of_fixed_lists_stay_within_the_bound(loop: us.worlds.World) -> None:
     first = rounds_of(loop)[0]["at"]
     reference = _now(_table(_until(loop, first)))
     start = {r["candidate"]: r["score"] for r in rounds_of(loop) if r["round"] == 0 and r["score_of"] == "raw"}

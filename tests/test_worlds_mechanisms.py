@@ -13,9 +13,9 @@ import pandas as pd
 import pytest
 
 import unskew as us
+from tests.described_worlds import describe_worlds
 from tests.worlds import check_history, fewer, rows, small, taken
 from unskew.errors import UnskewError
-from unskew.known_truths.case_sources import describe_worlds
 from unskew.recommend import Batch
 from unskew.worlds.named_worlds import STEADY, WORLDS
 from unskew.worlds.people import draw_items, simulate_people
@@ -42,7 +42,7 @@ UNCHANGED = {
 }
 
 
-def checksum(world: us.World) -> int:
+def checksum(world: us.worlds.World) -> int:
     """Of the whole numbers of all tables."""
     total = 0
     for name in ("log", "truth", "exposures", "holdout"):
@@ -65,7 +65,7 @@ def test_a_seed_gives_the_same_steady_world_to_the_bit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["steady", "steady-campaigns", "content", "new-items"])
 def test_steady_worlds_are_as_active_after_the_reference_date_as_before(name: str) -> None:
-    [row] = describe_worlds(name, seeds=[1], users=1500, items=500).to_pylist()
+    [row] = describe_worlds(name, seeds=[1], users=1500, items=500)
     assert 0.7 < row["organic_after"] / row["organic_before"] < 1.35
     assert 0.2 < row["exposed_share"] < 0.6
     assert 0.15 < row["induced_share"] < 0.5
@@ -281,7 +281,7 @@ def test_what_stops_at_the_reference_date_is_the_log_until_then(name: str, tmp_p
     alone = us.simulate(replace(world.recipe, campaigns=tuple(early)), seed=3)
     assert taken(alone.tables["log"]) == stopped
     world.save(tmp_path)
-    again = us.World.load(tmp_path)
+    again = us.worlds.World.load(tmp_path)
     assert again.tables["stopped"].equals(world.tables["stopped"])
     assert again.stopped is not None
     assert len(again.stopped) == len(stopped)
@@ -302,7 +302,7 @@ def test_a_content_model_recommends_what_is_closest_to_the_profile(tmp_path: Pat
         score[profile] = -np.inf
         assert sorted(score[lists[place]]) == pytest.approx(sorted(np.sort(score)[-7:]))
     world.save(tmp_path)
-    again = us.World.load(tmp_path)
+    again = us.worlds.World.load(tmp_path)
     for twin in (0, 1):
         assert np.array_equal(again.content_model(twin).features, world.content_model(twin).features)
     assert not np.array_equal(world.content_model(0).features, world.content_model(1).features)

@@ -22,13 +22,13 @@ KNN = "knn?neighbours=200&similarity=cooccurrence"
 
 
 @pytest.fixture(scope="module")
-def full() -> us.World:
+def full() -> us.worlds.World:
     """The world of the paper's size."""
     return us.simulate()
 
 
 @pytest.fixture(scope="module")
-def truth(full: us.World) -> pd.DataFrame:
+def truth(full: us.worlds.World) -> pd.DataFrame:
     """What its people take by themselves."""
     frame: pd.DataFrame = full.tables["truth"].to_pandas()
     return frame
@@ -45,7 +45,7 @@ def total_variation(frame: pd.DataFrame, before: int, now: int) -> float:
     return float(mix(frame, before).sub(mix(frame, now), fill_value=0).abs().sum() / 2)
 
 
-def test_the_default_world_has_the_sizes_of_the_paper(full: us.World) -> None:
+def test_the_default_world_has_the_sizes_of_the_paper(full: us.worlds.World) -> None:
     log = full.tables["log"].to_pandas()
     assert log["user"].nunique() == 34_448
     assert log["item"].max() < 35_741
@@ -54,7 +54,7 @@ def test_the_default_world_has_the_sizes_of_the_paper(full: us.World) -> None:
     assert full.campaigns == [330, 430]
 
 
-def test_the_rows_of_the_default_world_are_a_history(full: us.World) -> None:
+def test_the_rows_of_the_default_world_are_a_history(full: us.worlds.World) -> None:
     check_history(full)
 
 
@@ -74,7 +74,7 @@ def test_popularity_follows_zipf(truth: pd.DataFrame) -> None:
 
 
 def test_the_default_world_is_roughly_static_from_day_300_on_but_for_the_campaigns(
-    full: us.World, truth: pd.DataFrame
+    full: us.worlds.World, truth: pd.DataFrame
 ) -> None:
     joined = truth.groupby("user")["time"].min()
     assert (joined > 300).mean() < 0.01
@@ -85,7 +85,7 @@ def test_the_default_world_is_roughly_static_from_day_300_on_but_for_the_campaig
     assert total_variation(full.tables["log"].to_pandas(), 300, 500) > 5 * by_itself
 
 
-def test_there_is_something_to_find_for_a_personalised_recommender(full: us.World) -> None:
+def test_there_is_something_to_find_for_a_personalised_recommender(full: us.worlds.World) -> None:
     now = full.truth.at(500)
     knn, popular = (us.evaluate(spec, now, metric="hit@5", sample=8000, seed=1) for spec in (KNN, "popular"))
     assert knn.value > 1.2 * popular.value

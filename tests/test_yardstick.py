@@ -21,15 +21,17 @@ from hypothesis import strategies as st
 from scipy.stats import kendalltau, sem
 
 import unskew as us
+from tests.described_worlds import describe_worlds
 from tests.test_cli import table
-from unskew.known_truths import yardstick as running
+from unskew.evaluation import Score
+from unskew.known_truths import Yardstick, yardstick, yardstick_run
 from unskew.known_truths.case import Case, cut_log
 from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
-from unskew.known_truths.case_sources import SimulatedWorlds, describe_worlds, find_sources
-from unskew.known_truths.method_table import ALL, METHODS, RAW, WEIGHTED, Method, PairWeights, View
-from unskew.known_truths.scored_case import score_methods
-from unskew.known_truths.summaries import choose_by, find_share_removed, kendall_tau, mean_and_error
-from unskew.known_truths.yardstick_result import YardstickFolder
+from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
+from unskew.known_truths.estimators import ALL, ESTIMATORS, RAW, WEIGHTED, Estimator, PairWeights, View
+from unskew.known_truths.scored_case import choose_by, kendall_tau, score_methods
+from unskew.known_truths.yardstick_result import find_share_removed, mean_and_error
+from unskew.known_truths.yardstick_run import YardstickFolder
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.recipe import resize
 
@@ -57,13 +59,13 @@ TRUTHS = 2
 
 
 @pytest.fixture(scope="module")
-def world() -> us.World:
+def world() -> us.worlds.World:
     return us.simulate("paper", **SIZE, seed=1)
 
 
 @pytest.fixture(scope="module")
-def found() -> us.Yardstick:
-    return us.yardstick(
+def found() -> Yardstick:
+    return yardstick(
         ["paper", "quiet"],
         seeds=SEEDS,
         methods=SOME,
@@ -84,22 +86,22 @@ def pick_one(table: pa.Table, **wanted: Any) -> Row:
     return row
 
 
-def score(log: us.Log, spec: str, *, weighted: bool, **options: Any) -> us.Score:
+def score(log: us.Log, spec: str, *, weighted: bool, **options: Any) -> Score:
     """At day 500, weighted to day 300 of the same log or not."""
     now = log.at(log.last)
     weights = us.fit_weights(now, log.at(300)) if weighted else None
-    found: us.Score = us.evaluate(spec, now, weights=weights, **options)
+    found: Score = us.evaluate(spec, now, weights=weights, **options)
     return found
 
 
 @pytest.mark.parametrize("method", SOME)
 @pytest.mark.parametrize("spec", ["popular", COSINE])
 def test_a_row_is_what_evaluate_gives_on_the_view_and_on_the_truth(
-    found: us.Yardstick, world: us.World, method: str, spec: str
+    found: Yardstick, world: us.worlds.World, method: str, spec: str
 ) -> None:
     views = {
-        "outside": us.outside(world.log, ["330:350", "430:450"]),
-        "organic + weights": us.organic(world.log),
+        "outside": us.views.outside(world.log, ["330:350", "430:450"]),
+        "organic + weights": us.views.organic(world.log),
     }
     weighted = "weights" in method
     estimate = score(views.get(method, world.log), spec, weighted=weighted)
@@ -119,10 +121,10 @@ def test_a_row_is_what_evaluate_gives_on_the_view_and_on_the_truth(
     assert row["true_change"] == pytest.approx(truth.value - before, abs=1e-12)
 
 
-def test_weights_that_do_not_target_the_reference_date_are_made_for_it_too(world: us.World) -> None:
+def test_weights_that_do_not_target_the_reference_date_are_made_for_it_too(world: us.worlds.World) -> None:
     half = PairWeights("half", lambda now, before, case: dict.fromkeys(range(60), 0.5), targets_reference=False)
-    own = us.yardstick(
-        "paper", seeds=1, methods=[Method("half", ALL, half)], recommenders=["popular"], truth_seeds=0, **SIZE
+    own = yardstick(
+        "paper", seeds=1, methods=[Estimator("half", ALL, half)], recommenders=["popular"], truth_seeds=0, **SIZE
     )
     weights = dict.fromkeys(range(60), 0.5)
     then, now = (
@@ -133,10 +135,10 @@ def test_weights_that_do_not_target_the_reference_date_are_made_for_it_too(world
     assert row["true_change"] == pytest.approx(now - then, abs=1e-12)
 
 
-def test_weights_may_answer_the_question_of_others(world: us.World) -> None:
+def test_weights_may_answer_the_question_of_others(world: us.worlds.World) -> None:
     twice = PairWeights("twice", lambda now, before, case: {0: 2.0}, question=WEIGHTED)
-    own = us.yardstick(
-        "paper", seeds=1, methods=[Method("twice", ALL, twice)], recommenders=["popular"], truth_seeds=1, **SIZE
+    own = yardstick(
+        "paper", seeds=1, methods=[Estimator("twice", ALL, twice)], recommenders=["popular"], truth_seeds=1, **SIZE
     )
     row = pick_one(own.rows)
     assert row["truth"] == score(world.truth, "popular", weighted=True).value
@@ -145,7 +147,7 @@ def test_weights_may_answer_the_question_of_others(world: us.World) -> None:
 
 
 def test_weights_that_need_production_have_a_mean_truth_where_it_is_known() -> None:
-    own = us.yardstick(
+    own = yardstick(
         ["paper", "candidate", "closed-loop"],
         seeds=1,
         methods=["raw", "agreement weights"],
@@ -161,16 +163,14 @@ def test_weights_that_need_production_have_a_mean_truth_where_it_is_known() -> N
     assert means["paper", "agreement weights"] != means["candidate", "agreement weights"]
 
 
-def test_a_model_that_keeps_the_pair_is_cross_fitted(world: us.World) -> None:
-    own = us.yardstick(
-        "paper", seeds=1, methods="raw", recommenders=[CROSS_FITTED], folds=3, truth_seeds=0, **SIZE
-    )
+def test_a_model_that_keeps_the_pair_is_cross_fitted(world: us.worlds.World) -> None:
+    own = yardstick("paper", seeds=1, methods="raw", recommenders=[CROSS_FITTED], folds=3, truth_seeds=0, **SIZE)
     row = pick_one(own.rows)
     assert row["estimate"] == score(world.log, CROSS_FITTED, weighted=False, folds=3, seed=1).value
     assert row["truth"] == score(world.truth, CROSS_FITTED, weighted=False, folds=3, seed=1).value
 
 
-def test_the_two_lists_are_the_most_and_the_least_recommended(found: us.Yardstick, world: us.World) -> None:
+def test_the_two_lists_are_the_most_and_the_least_recommended(found: Yardstick, world: us.worlds.World) -> None:
     times = Counter(world.exposures["item"].to_pylist())
     held = world.truth.at(300).marginal().to_dict()
     p = {item: held[item] for item in held if held[item] > 0}
@@ -181,7 +181,7 @@ def test_the_two_lists_are_the_most_and_the_least_recommended(found: us.Yardstic
         assert row["raw"] == us.evaluate(us.Constant(items), world.log.at(world.log.last)).value
 
 
-def test_nothing_was_removed_where_there_may_be_no_bias(found: us.Yardstick) -> None:
+def test_nothing_was_removed_where_there_may_be_no_bias(found: Yardstick) -> None:
     rows = pick(found.rows, world="quiet")
     assert rows
     for row in rows:
@@ -197,7 +197,7 @@ def make_people(seed: int, count: int) -> list[us.Log]:
 
 
 def test_intervals_are_compared_with_the_mean_truth_of_other_people_with_the_same_items(
-    found: us.Yardstick,
+    found: Yardstick,
 ) -> None:
     for seed in SEEDS:
         people = make_people(seed, TRUTHS)
@@ -208,7 +208,7 @@ def test_intervals_are_compared_with_the_mean_truth_of_other_people_with_the_sam
                 assert row["covered"] == (row["low"] <= mean <= row["high"])
 
 
-def test_constant_lists_of_a_case_have_a_mean_truth_too(found: us.Yardstick, world: us.World) -> None:
+def test_constant_lists_of_a_case_have_a_mean_truth_too(found: Yardstick, world: us.worlds.World) -> None:
     most = Counter(world.exposures["item"].to_pylist())
     p = world.truth.at(300).marginal().to_dict()
     pushed = sorted(p, key=lambda item: (-most[item], -p[item], str(item)))[:5]
@@ -220,7 +220,7 @@ def test_constant_lists_of_a_case_have_a_mean_truth_too(found: us.Yardstick, wor
 
 
 def test_raw_scores_cover_the_mean_truth_if_nothing_is_recommended() -> None:
-    own = us.yardstick(
+    own = yardstick(
         "quiet", seeds=range(5), methods="raw", recommenders=["g2", "popular", COSINE], truth_seeds=4, **SIZE
     )
     covered = [row["covered"] for row in pick(own.rows)]
@@ -228,7 +228,7 @@ def test_raw_scores_cover_the_mean_truth_if_nothing_is_recommended() -> None:
 
 
 def test_twins_are_scored_in_worlds_that_have_one_in_production() -> None:
-    own = us.yardstick(
+    own = yardstick(
         ["twins", "steady"],
         seeds=[1],
         methods=["raw", "thinned by dates"],
@@ -243,11 +243,11 @@ def test_twins_are_scored_in_worlds_that_have_one_in_production() -> None:
     assert row["truth"] == us.evaluate(made.content_model(twin=1), made.truth.at(made.truth.last)).value
     assert row["mean_truth"] is not None
     with pytest.raises(us.InputError, match="no content model is in production in the world 'steady'"):
-        us.yardstick("steady", seeds=1, methods="raw", recommenders=["v1"], truth_seeds=0, **SIZE)
+        yardstick("steady", seeds=1, methods="raw", recommenders=["v1"], truth_seeds=0, **SIZE)
 
 
 def test_production_before_the_reference_date_has_the_truth_of_a_stop_at_that_date() -> None:
-    own = us.yardstick("on-before", seeds=[1], methods="raw", recommenders=["popular"], truth_seeds=1, **SIZE)
+    own = yardstick("on-before", seeds=[1], methods="raw", recommenders=["popular"], truth_seeds=1, **SIZE)
     made = us.simulate("on-before", **SIZE, seed=1)
     assert made.stopped is not None
     row = pick_one(own.rows)
@@ -264,15 +264,15 @@ def test_the_table_of_worlds_counts_what_the_tables_of_a_world_have() -> None:
     inside = log[log["time"] >= 320]
     pairs = set(zip(truth["user"], truth["item"], strict=True))
     induced = [pair not in pairs for pair in zip(inside["user"], inside["item"], strict=True)]
-    table = describe_worlds("steady", seeds=[1, 2], **SIZE).to_pylist()
-    one = describe_worlds("steady", seeds=[1], **SIZE).to_pylist()[0]
+    table = describe_worlds("steady", seeds=[1, 2], **SIZE)
+    one = describe_worlds("steady", seeds=[1], **SIZE)[0]
     assert one["organic_so_far"] == pytest.approx((truth["time"] <= 300).sum() / 300)
     assert one["organic_before"] == pytest.approx(truth["time"].between(241, 300).sum() / 60)
     assert one["organic_after"] == pytest.approx((truth["time"] > 300).sum() / (truth["time"].max() - 300))
     assert one["exposed_share"] == pytest.approx(inside["exposed"].mean())
     assert one["induced_share"] == pytest.approx(np.mean(induced))
     assert one["exposed_share_se"] is None
-    other = describe_worlds("steady", seeds=[2], **SIZE).to_pylist()[0]
+    other = describe_worlds("steady", seeds=[2], **SIZE)[0]
     both = [one["exposed_share"], other["exposed_share"]]
     assert table[0]["exposed_share"] == pytest.approx(np.mean(both))
     assert table[0]["exposed_share_se"] == pytest.approx(sem(both))
@@ -282,13 +282,13 @@ def test_parameters_may_be_chosen_on_some_worlds_only() -> None:
     assert set(TUNING_WORLDS) <= set(SUMMARIES)
     assert set(UNTOUCHED_WORLDS) <= set(SUMMARIES) - set(TUNING_WORLDS)
     assert len(UNTOUCHED_WORLDS) >= 3
-    rows = describe_worlds(["paper", "twins"], seeds=[1], **SIZE).to_pylist()
+    rows = describe_worlds(["paper", "twins"], seeds=[1], **SIZE)
     assert [row["used_for"] for row in rows] == ["tuning", "reporting"]
 
 
-def test_the_order_of_recommenders_is_judged_on_pairs_that_truly_differ(world: us.World) -> None:
+def test_the_order_of_recommenders_is_judged_on_pairs_that_truly_differ(world: us.worlds.World) -> None:
     names = ["popular", COSINE, "knn?neighbours=200&similarity=cooccurrence", "constant:1,2,3"]
-    own = us.yardstick("paper", seeds=1, methods="raw", recommenders=names, truth_seeds=0, **SIZE)
+    own = yardstick("paper", seeds=1, methods="raw", recommenders=names, truth_seeds=0, **SIZE)
     now = world.truth.at(world.truth.last)
     ranks = [us.rank_held_out(spec, now) for spec in names]
     differ = [(c.a, c.b) for c in us.compare(*ranks) if c.low > 0 or c.high < 0]
@@ -329,7 +329,7 @@ def test_equal_estimates_are_in_no_order_and_no_pairs_have_no_tau() -> None:
 
 
 def test_gains_are_counted_where_the_paired_interval_of_the_true_change_lies_above_zero(
-    found: us.Yardstick, world: us.World
+    found: Yardstick, world: us.worlds.World
 ) -> None:
     for row in pick(found.rows):
         assert row["gain_seen"] == (row["change_low"] > 0)
@@ -344,19 +344,18 @@ def test_gains_are_counted_where_the_paired_interval_of_the_true_change_lies_abo
     assert all(row["gain"] == row["gain_seen"] for row in quiet)
 
 
-def test_the_interval_of_a_change_is_that_of_explain_change(world: us.World, found: us.Yardstick) -> None:
+def test_the_interval_of_a_change_is_that_of_explain_change(world: us.worlds.World, found: Yardstick) -> None:
     now, before = (us.rank_held_out(COSINE, world.truth.at(day)) for day in (world.truth.last, 300))
-    mass, total = now.user_sums("hit@5", None)
-    mass0, total0 = before.user_sums("hit@5", None)
-    x, y = total / mass.sum(), total0 / mass0.sum()
-    influence = (x - mass / mass.sum() * x.sum()) - (y - mass0 / mass0.sum() * y.sum())
+    users, users0 = (ranks.units("hit@5", None) for ranks in (now, before))
+    x, y = users.total / users.mass.sum(), users0.total / users0.mass.sum()
+    influence = (x - users.mass / users.mass.sum() * x.sum()) - (y - users0.mass / users0.mass.sum() * y.sum())
     error = float(np.sqrt((influence**2).sum()))
     row = pick_one(found.rows, world="quiet", seed=1, method="raw", recommender=COSINE)
     half = (row["change_high"] - row["change_low"]) / 2
     assert half == pytest.approx(1.96 * error, rel=0.15)
 
 
-def test_seeds_are_summed_up_with_standard_errors(found: us.Yardstick) -> None:
+def test_seeds_are_summed_up_with_standard_errors(found: Yardstick) -> None:
     rows = pick(found.rows, world="paper", method="item weights", recommender=COSINE)
     told = pick_one(found.summary, world="paper", method="item weights", recommender=COSINE)
     errors = [row["error"] for row in rows]
@@ -381,14 +380,16 @@ def test_a_share_of_bias_is_about_biases_beyond_their_intervals_together() -> No
     assert mean_and_error([None]) == (None, None)
 
 
-def test_draws_of_a_view_are_averaged(world: us.World) -> None:
+def test_draws_of_a_view_are_averaged(world: us.worlds.World) -> None:
     def drop(log: us.Log, draw: int) -> us.Log:
         return log.keep_entries(np.random.default_rng(draw).random(len(log)) < 0.8)
 
-    own = us.yardstick(
+    own = yardstick(
         "paper",
         seeds=1,
-        methods=[Method("dropped", View("dropped", lambda case, _: [drop(case.log, k) for k in range(3)]), RAW)],
+        methods=[
+            Estimator("dropped", View("dropped", lambda case, _: [drop(case.log, k) for k in range(3)]), RAW)
+        ],
         recommenders=["popular"],
         truth_seeds=0,
         **SIZE,
@@ -431,25 +432,27 @@ def test_every_world_has_dates_before_its_campaigns_and_knows_what_it_should() -
 
 
 def test_methods_that_need_more_than_is_known_have_no_rows() -> None:
-    own = us.yardstick(["paper", "quiet"], seeds=1, recommenders=["popular"], truth_seeds=0, users=200, items=80)
+    own = yardstick(["paper", "quiet"], seeds=1, recommenders=["popular"], truth_seeds=0, users=200, items=80)
     names = {world: {row["method"] for row in pick(own.rows, world=world)} for world in ("paper", "quiet")}
-    able = {name for name, method in METHODS.items() if "hold-out" not in method.needs}
-    assert names == {"paper": able, "quiet": set(METHODS)}
+    able = {name for name, method in ESTIMATORS.items() if "hold-out" not in method.needs}
+    assert names == {"paper": able, "quiet": set(ESTIMATORS)}
     assert {row["knows"] for row in pick(own.rows, method="kept")} == {"production + hold-out + exposures"}
     assert {row["draws"] for row in pick(own.rows, method="kept")} == {3}
 
 
-def test_a_world_from_a_folder_is_the_world_itself(tmp_path: Path, found: us.Yardstick, world: us.World) -> None:
+def test_a_world_from_a_folder_is_the_world_itself(
+    tmp_path: Path, found: Yardstick, world: us.worlds.World
+) -> None:
     world.save(tmp_path / "w")
     options: dict[str, Any] = {"methods": SOME, "recommenders": ["g1", "g2", "popular", COSINE]}
-    own = us.yardstick(tmp_path / "w", truth_seeds=TRUTHS, **options)
+    own = yardstick(tmp_path / "w", truth_seeds=TRUTHS, **options)
     told, wanted = (
         own.rows.drop(["world", "seconds"]),
         found.rows.slice(0, len(own.rows)).drop(["world", "seconds"]),
     )
     assert told.equals(wanted)
     assert own.seeds == [1]
-    again = us.yardstick(world, truth_seeds=0, **options)
+    again = yardstick(world, truth_seeds=0, **options)
     assert again.rows["estimate"] == own.rows["estimate"]
     assert set(again.rows["covered"].to_pylist()) == {None}
 
@@ -473,7 +476,7 @@ def test_a_log_is_cut_to_some_users_and_their_most_frequent_items(users: int, it
 
 def test_campaigns_are_injected_into_a_real_log_that_stays_the_truth() -> None:
     base = us.read_log(us.simulate("quiet", users=400, items=150, seed=9).tables["truth"])
-    own = us.yardstick(
+    own = yardstick(
         "injected",
         base=base,
         seeds=1,
@@ -494,7 +497,7 @@ def test_campaigns_are_injected_into_a_real_log_that_stays_the_truth() -> None:
         assert row["mean_truth"] == pytest.approx(mean)
 
 
-def without_seconds(own: us.Yardstick) -> pa.Table:
+def without_seconds(own: Yardstick) -> pa.Table:
     return own.rows.drop(["seconds"])
 
 
@@ -510,7 +513,7 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
         "users": 150,
         "items": 60,
     }
-    whole = us.yardstick(**options)
+    whole = yardstick(**options)
     score, done = score_methods, list[int]()
 
     def stop(*given: Any) -> Any:
@@ -519,16 +522,16 @@ def test_a_run_that_was_stopped_goes_on_to_the_same_numbers(
         done.append(1)
         return score(*given)
 
-    monkeypatch.setattr(running, "score_methods", stop)
+    monkeypatch.setattr(yardstick_run, "score_methods", stop)
     with pytest.raises(KeyboardInterrupt, match=r"1 of 4 cases are in .*stopped; use resume=True to do the rest"):
-        us.yardstick(**options, output=tmp_path / "stopped")
+        yardstick(**options, output=tmp_path / "stopped")
     monkeypatch.undo()
     assert not (tmp_path / "stopped" / "index.html").exists()
-    resumed = us.yardstick(**options, output=tmp_path / "stopped", resume=True)
+    resumed = yardstick(**options, output=tmp_path / "stopped", resume=True)
     assert (whole.computed, resumed.computed) == (4, 3)
     assert without_seconds(resumed).equals(without_seconds(whole))
     assert resumed.ranking.equals(whole.ranking)
-    more = us.yardstick(**options | {"seeds": [1, 2, 3]}, output=tmp_path / "stopped", resume=True)
+    more = yardstick(**options | {"seeds": [1, 2, 3]}, output=tmp_path / "stopped", resume=True)
     assert more.computed == 2  # the case of the third seed, and other people for its items
     assert more.rows.slice(0, len(whole.rows)).equals(resumed.rows)  # from the folder, seconds included
 
@@ -544,8 +547,9 @@ def test_only_cases_of_the_same_key_are_taken_and_only_to_resume(tmp_path: Path)
 
 
 KILLED = """
-import sys, unskew as us
-us.yardstick("paper", seeds=range(50), methods="raw", recommenders=["popular"], users=150, items=60,
+import sys
+from unskew.known_truths import yardstick
+yardstick("paper", seeds=range(50), methods="raw", recommenders=["popular"], users=150, items=60,
              truth_seeds=0, output=sys.argv[1])
 """
 
@@ -562,7 +566,7 @@ def test_a_run_that_is_killed_leaves_no_half_file(tmp_path: Path) -> None:
     assert 3 <= len(files) < 50
     assert all(json.loads(path.read_text())["found"]["rows"] for path in files)
     rest: Any = {"methods": "raw", "recommenders": ["popular"], "users": 150, "items": 60, "truth_seeds": 0}
-    found = us.yardstick("paper", seeds=range(len(files)), **rest, output=tmp_path / "y", resume=True)
+    found = yardstick("paper", seeds=range(len(files)), **rest, output=tmp_path / "y", resume=True)
     assert found.computed == 0
 
 
@@ -574,7 +578,7 @@ def test_a_damaged_case_is_named(tmp_path: Path) -> None:
         "items": 50,
         "seeds": 1,
     }
-    us.yardstick("paper", **options, truth_seeds=0, output=tmp_path)
+    yardstick("paper", **options, truth_seeds=0, output=tmp_path)
     [path] = (tmp_path / "cases").iterdir()
     told = json.loads(path.read_text())
     told["found"]["rows"][0]["estimate"] += 0.1
@@ -583,14 +587,14 @@ def test_a_damaged_case_is_named(tmp_path: Path) -> None:
     for text in texts:
         path.write_text(text)
         with pytest.raises(us.FileError, match=rf"{path.name} is damaged .*: remove it"):
-            us.yardstick("paper", **options, truth_seeds=0, output=tmp_path, resume=True)
+            yardstick("paper", **options, truth_seeds=0, output=tmp_path, resume=True)
 
 
-def test_names_on_the_page_are_text(tmp_path: Path, world: us.World) -> None:
+def test_names_on_the_page_are_text(tmp_path: Path, world: us.worlds.World) -> None:
     hostile = "<script>alert(1)</script>"
     folder = tmp_path / "<b>w"
     world.save(folder)
-    us.yardstick(folder, methods="raw", recommenders={hostile: "popular"}, truth_seeds=0, output=tmp_path / "y")
+    yardstick(folder, methods="raw", recommenders={hostile: "popular"}, truth_seeds=0, output=tmp_path / "y")
     page = (tmp_path / "y" / "index.html").read_text()
     assert hostile not in page
     assert "&lt;script&gt;alert(1)" in page
@@ -625,17 +629,17 @@ def test_names_on_the_page_are_text(tmp_path: Path, world: us.World) -> None:
 )
 def test_wrong_options_are_refused(given: dict[str, Any], told: str) -> None:
     with pytest.raises(us.UnskewError, match=told):
-        us.yardstick(**{"worlds": "paper", "seeds": 1, "truth_seeds": 0, **SIZE, **given})
+        yardstick(**{"worlds": "paper", "seeds": 1, "truth_seeds": 0, **SIZE, **given})
 
 
 def test_worlds_that_cannot_be_judged_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(us.FileError, match=r"there is no file .*world\.json"):
-        us.yardstick(tmp_path / "empty")
+        yardstick(tmp_path / "empty")
     us.simulate("quiet", users=50, items=30).save(tmp_path / "quiet")
     with pytest.raises(us.InputError, match=r"nothing is recommended in the world .*take the world 'quiet'"):
-        us.yardstick(tmp_path / "quiet")
-    early = us.simulate(**SIZE, seed=1, campaigns=[us.Campaign(0, recommender="popular")])
+        yardstick(tmp_path / "quiet")
+    early = us.simulate(**SIZE, seed=1, campaigns=[us.worlds.Campaign(0, recommender="popular")])
     assert early.campaigns == [0]
     with pytest.raises(us.InputError, match="nothing had happened before the first campaign at 0"):
-        us.yardstick(early, truth_seeds=0)
+        yardstick(early, truth_seeds=0)

@@ -21,7 +21,7 @@ SMALL: dict[str, Any] = {"users": 600, "items": 300}
 
 
 @functools.cache
-def small(world: str = "paper", **given: Any) -> us.World:
+def small(world: str = "paper", **given: Any) -> us.worlds.World:
     """A named world of few users; made once."""
     size = {"users": 600} if world == "few-items" else SMALL
     return us.simulate(world, **{**size, "seed": 3, **given})
@@ -45,7 +45,7 @@ def taken(table: pa.Table) -> dict[Pair, Any]:
     return found
 
 
-def first_shown(world: us.World) -> dict[Pair, Any]:
+def first_shown(world: us.worlds.World) -> dict[Pair, Any]:
     """When each user was first shown each item."""
     first: dict[Pair, Any] = {}
     for user, item, time, *_ in rows(world.exposures):
@@ -53,7 +53,7 @@ def first_shown(world: us.World) -> dict[Pair, Any]:
     return first
 
 
-def check_history(world: us.World) -> None:
+def check_history(world: us.worlds.World) -> None:
     """Whatever was recommended: what may be in the log, and what must be."""
     log, truth, first = taken(world.tables["log"]), taken(world.tables["truth"]), first_shown(world)
     campaigns = [] if "base" in world.about else world.recipe.campaigns
@@ -75,7 +75,7 @@ def check_history(world: us.World) -> None:
     _check_holdout(world)
 
 
-def _check_lists(world: us.World) -> None:
+def _check_lists(world: us.worlds.World) -> None:
     lists, times = defaultdict(list), defaultdict(set)
     for user, item, time, campaign, position in rows(world.exposures):
         lists[campaign, user].append((position, item))
@@ -89,7 +89,7 @@ def _check_lists(world: us.World) -> None:
     assert world.campaigns == sorted(set(days))
 
 
-def _check_holdout(world: us.World) -> None:
+def _check_holdout(world: us.worlds.World) -> None:
     column = world.columns[0]
     held = set(world.holdout[column].to_pylist())
     assert len(held) == len(world.holdout)

@@ -1,10 +1,11 @@
 """The tables of evidence in the documentation, generated from results files.
 
 ``python -m tools.evidence collect DIR...`` adds folders of ``unskew yardstick -o`` to
-benchmarks/results/yardstick.json, in place of what it has of the same worlds, seeds and methods; ``python -m
-benchmarks.verdicts`` makes verdicts.json beside it. ``python -m tools.evidence write`` puts the tables into the
-documentation, between their markers; ``python -m tools.evidence coverage`` prints the table of
-``benchmarks.coverage_of_views``.
+benchmarks/results/yardstick.json, in place of what it has of the same worlds, seeds and methods. Means over seeds
+(tau, regret) are pooled if these seeds are new, and stay as they are if only a part of the seeds was run again.
+``python -m benchmarks.verdicts`` makes verdicts.json beside it. ``python -m tools.evidence write`` puts the tables
+into the documentation, between their markers; ``python -m tools.evidence coverage`` prints the tables of
+``benchmarks.coverage_of_views`` alone.
 """
 
 from __future__ import annotations
@@ -13,15 +14,15 @@ import json
 import math
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from benchmarks.coverage_of_views import COLUMNS, VIEWS, WORLDS
+from benchmarks.coverage_of_views import COLUMNS, LOGGED, QUIET, TRUTH, VIEWS, WORLDS
 
 from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS
-from unskew.known_truths.method_table import METHODS
+from unskew.known_truths.estimators import ESTIMATORS
 
 Row = dict[str, Any]
 
@@ -31,6 +32,7 @@ PAGE = ROOT / "docs" / "which-method.md"
 VERDICTS = ROOT / "benchmarks" / "results" / "verdicts.json"
 VERDICTS_PAGE = ROOT / "docs" / "conclude.md"
 COVERAGE = ROOT / "benchmarks" / "results" / "coverage.json"
+COVERAGE_PAGE = ROOT / "docs" / "uncertainty.md"
 LISTS = ("g1", "g2")
 NEAR = 0.05
 """An error, as a share of the truth, below which a view ought to be trusted."""
@@ -47,22 +49,73 @@ def collect(folders: Iterable[str]) -> None:
 
     results: dict[str, list[Row]] = json.loads(RESULTS.read_text())
     for folder in map(Path, folders):
-        for name, columns in (("rows", _ROWS), ("ranking", _RANKING)):
-            table = pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist()
-            rows = [{key: _round(value) for key, value in row.items()} for row in table]
-            results[name] = merge(results[name], rows)
+        rows, ranking = (
+            [
+                {key: _round(value) for key, value in row.items()}
+                for row in pq.read_table(folder / f"{name}.parquet", columns=list(columns)).to_pylist()
+            ]
+            for name, columns in (("rows", _ROWS), ("ranking", _RANKING))
+        )
+        results["ranking"] = merge(results["ranking"], pool_ranking(results, rows, ranking))
+        results["rows"] = merge(results["rows"], rows)
     RESULTS.write_text("{\n" + ",\n".join(f'"{name}": {_dump(rows)}' for name, rows in results.items()) + "\n}\n")
 
 
 def merge(rows: list[Row], others: list[Row]) -> list[Row]:
     """All rows in the order of worlds, seeds and methods; others replace what there is of the same of these."""
-    worlds, methods = list(SUMMARIES), list(METHODS)
+    worlds, methods = list(SUMMARIES), list(ESTIMATORS)
 
     def place(row: Row) -> tuple[int, int, int]:
         return worlds.index(row["world"]), row.get("seed", 0), methods.index(row["method"])
 
     replaced = set(map(place, others))
     return sorted([*(row for row in rows if place(row) not in replaced), *others], key=place)
+
+
+def pool_ranking(results: dict[str, list[Row]], rows: list[Row], ranking: list[Row]) -> list[Row]:
+    """What becomes of means over seeds: those of other seeds are pooled, those of all seeds replace what there is.
+
+    If only a part of the seeds was run again, what there is stays: it does not say what each seed contributed.
+    """
+    before, now = _list_seeds(results["rows"]), _list_seeds(rows)
+    existing = {(row["world"], row["method"]): row for row in results["ranking"]}
+    pooled = []
+    for row in ranking:
+        key = (row["world"], row["method"])
+        if now[key] >= before.get(key, set()):
+            pooled.append(row)
+        elif not now[key] & before[key]:
+            pooled.append(_pool(existing[key], row))
+    return pooled
+
+
+def _list_seeds(rows: list[Row]) -> dict[tuple[str, str], set[int]]:
+    seeds: dict[tuple[str, str], set[int]] = {}
+    for row in rows:
+        seeds.setdefault((row["world"], row["method"]), set()).add(row["seed"])
+    return seeds
+
+
+def _pool(first: Row, second: Row) -> Row:
+    """Means and standard errors over the seeds of both."""
+    sizes = (first["seeds"], second["seeds"])
+    total = sum(sizes)
+    pooled = {**first, "seeds": total}
+    for name in ("tau", "regret_share", "trusted", "placebo"):
+        means = [row[name] for row in (first, second)]
+        if None in means:  # as for trust before it was tested
+            known = second if means[0] is None else first
+            pooled |= {key: known[key] for key in (name, f"{name}_se") if key in known}
+            continue
+        pooled[name] = _round(sum(n * mean for n, mean in zip(sizes, means, strict=True)) / total)
+        if f"{name}_se" in first:
+            within = sum(
+                n * (n - 1) * (row[f"{name}_se"] or 0.0) ** 2
+                for n, row in zip(sizes, (first, second), strict=True)
+            )
+            between = sizes[0] * sizes[1] / total * (means[0] - means[1]) ** 2
+            pooled[f"{name}_se"] = _round(math.sqrt((within + between) / (total * (total - 1))))
+    return pooled
 
 
 def _round(value: Any) -> Any:
@@ -187,51 +240,102 @@ def _show_share(count: int | None, whole: int | None) -> str:
     return f"{100 * (count or 0) / whole:.0f} % of {whole}" if whole else ""
 
 
-def make_coverage_table(rows: list[list[Any]]) -> str:
-    """How often intervals of views hold the truth, a line for each world and view."""
-    columns = ("bias", "standard error / spread", "coverage", "trusted", "coverage if trusted", "trusted if near")
-    lines = [f"| world | view | logs | {' | '.join(columns)} |", f"|{'---|' * (len(columns) + 3)}"]
-    groups: dict[tuple[str, str], list[list[Any]]] = {}
-    for row in rows:
-        groups.setdefault((row[0], row[2]), []).append(row)
-    for (world, view), group in sorted(groups.items(), key=lambda group: _order_views(*group[0])):
-        cells = [f"`{world}`", view, str(len({row[1] for row in group})), *find_coverage(group)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-def _order_views(world: str, view: str) -> tuple[int, int]:
-    return WORLDS.index(world), VIEWS.index(view)
-
-
-def find_coverage(rows: list[list[Any]]) -> list[str]:
-    """The figures of one world and view; the truth is the mean over its logs."""
+def make_coverage_tables(rows: list[list[Any]]) -> dict[str, str]:
+    """How often intervals hold the truth: of views, for each world, and of scores if nothing is recommended."""
     scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
-    by_model: dict[str, list[Row]] = {}
+    views: dict[tuple[str, ...], list[Row]] = {}
+    recommenders: dict[tuple[str, ...], list[Row]] = {}
     for score in scores:
-        by_model.setdefault(score["recommender"], []).append(score)
-    biases, ratios = [], []
-    for several in by_model.values():
-        truth = fmean(score["truth"] for score in several)
-        values = [score["value"] for score in several]
-        for score in several:
-            score["covered"] = score["low"] <= truth <= score["high"]
-            score["near"] = abs(score["value"] / score["truth"] - 1) < NEAR
-        biases.append(fmean(values) / truth - 1)
-        error = fmean((score["high"] - score["low"]) / (2 * 1.96) for score in several)
-        ratios.append(error / stdev(values) if len(values) > 1 else math.nan)
-    by_log: dict[int, list[bool]] = {}
-    for score in scores:
-        by_log.setdefault(score["replicate"], []).append(score["covered"])
-    trusted = [score for score in scores if score["trusted"]]
-    return [
-        _show_between([100 * bias for bias in biases], "+.0f", " %"),
-        _show_between(ratios, ".2f", ""),
-        _show_percent(*mean_with_error([fmean(several) for several in by_log.values()])),
-        _show_share(len(trusted), len(scores)),
-        _show_share(sum(score["covered"] for score in trusted), len(trusted)),
-        _show_share(sum(score["near"] for score in trusted), sum(score["near"] for score in scores)),
+        if score["world"] == QUIET:
+            recommenders.setdefault((score["recommender"],), []).append(score)
+        elif score["view"] != TRUTH:
+            views.setdefault((score["world"], score["view"]), []).append(score)
+    truths = {world: [row for row in scores if (row["world"], row["view"]) == (world, TRUTH)] for world in WORLDS}
+    lines = [
+        [
+            f"`{world}`",
+            view,
+            *find_coverage(views[world, view], truths[world]),
+            *find_trust(views[world, view], truths[world]),
+        ]
+        for world, view in sorted(views, key=_order_views)
     ]
+    quiet = [[name, *find_coverage(several, truths[QUIET])] for (name,), several in recommenders.items()]
+    return {
+        "coverage of views": _join_lines(["world", "view", *_COVERAGE, *_TRUST], lines),
+        "coverage without recommendations": _join_lines(["recommender", *_COVERAGE], quiet),
+    }
+
+
+_COVERAGE = ("logs", "bias", "printed: width / needed", "coverage", "logs refitted", "width / needed", "coverage")
+_TRUST = ("trusted", "coverage if trusted", "trusted if near")
+
+
+def _join_lines(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    several = [" | ".join(head), "|".join(["---"] * len(head)), *(" | ".join(line) for line in lines)]
+    return "\n".join(f"|{line}|" if line.startswith("---") else f"| {line} |" for line in several)
+
+
+def count_logs(scores: list[Row]) -> int:
+    """How many logs these are scores of."""
+    return len({score["replicate"] for score in scores})
+
+
+def _order_views(key: tuple[str, ...]) -> tuple[int, int]:
+    world, view = key
+    return WORLDS.index(world), [LOGGED, *VIEWS].index(view)
+
+
+def find_coverage(scores: list[Row], truths: list[Row]) -> list[str]:
+    """How far scores of a world and view are from the truth, which is the mean over its logs, and how often both
+    kinds of intervals hold it.
+    """
+    by_name = _group_by_recommender(scores)
+    truth = {name: fmean(row["value"] for row in rows) for name, rows in _group_by_recommender(truths).items()}
+    biases = [100 * (fmean(row["value"] for row in rows) / truth[name] - 1) for name, rows in by_name.items()]
+    cells = [str(count_logs(scores)), _show_between(biases, "+.0f", " %")]
+    for low, high in (("low", "high"), ("refitted_low", "refitted_high")):
+        measured = [row for row in scores if row[low] is not None]  # refitted ones of the first logs at least
+        if not measured:
+            return [*cells, *([""] * (len(_COVERAGE) - len(cells)))]
+        ratios = [_compare_with_spread(rows, low, high) for rows in by_name.values()]
+        by_log: dict[int, list[bool]] = {}
+        for row in measured:
+            by_log.setdefault(row["replicate"], []).append(row[low] <= truth[row["recommender"]] <= row[high])
+        coverage = _show_percent(*mean_with_error([fmean(several) for several in by_log.values()]))
+        logs = [str(len(by_log))] if low != "low" else []
+        cells += [*logs, _show_between(ratios, ".2f", ""), coverage]
+    return cells
+
+
+def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
+    """How many scores of a world and view are trusted, how often their intervals hold the truth, and how many are
+    trusted of those that are near what the same log would have given had nothing been recommended.
+    """
+    if scores[0]["view"] == LOGGED:
+        return [""] * len(_TRUST)
+    truth = {name: fmean(row["value"] for row in rows) for name, rows in _group_by_recommender(truths).items()}
+    here = {(row["replicate"], row["recommender"]): row["value"] for row in truths}
+    trusted = [row for row in scores if row["trusted"]]
+    near = [row for row in scores if abs(row["value"] / here[row["replicate"], row["recommender"]] - 1) < NEAR]
+    return [
+        _show_share(len(trusted), len(scores)),
+        _show_share(sum(row["low"] <= truth[row["recommender"]] <= row["high"] for row in trusted), len(trusted)),
+        _show_share(sum(row["trusted"] for row in near), len(near)),
+    ]
+
+
+def _group_by_recommender(scores: list[Row]) -> dict[str, list[Row]]:
+    groups: dict[str, list[Row]] = {}
+    for score in scores:
+        groups.setdefault(score["recommender"], []).append(score)
+    return groups
+
+
+def _compare_with_spread(scores: list[Row], low: str, high: str) -> float:
+    """How wide intervals are, as a share of what the spread of the scores over logs asks for."""
+    width = math.sqrt(fmean((row[high] - row[low]) ** 2 for row in scores if row[low] is not None))
+    return width / (2 * 1.96 * stdev(row["value"] for row in scores)) if len(scores) > 1 else math.nan
 
 
 def _show_between(values: list[float], form: str, unit: str) -> str:
@@ -286,6 +390,8 @@ def write() -> None:
     PAGE.write_text(fill(PAGE.read_text(), make_tables(json.loads(RESULTS.read_text()))))
     decisions = make_decision_tables(json.loads(VERDICTS.read_text()))
     VERDICTS_PAGE.write_text(fill(VERDICTS_PAGE.read_text(), decisions))
+    coverage = make_coverage_tables(json.loads(COVERAGE.read_text()))
+    COVERAGE_PAGE.write_text(fill(COVERAGE_PAGE.read_text(), coverage))
 
 
 if __name__ == "__main__":
@@ -294,6 +400,6 @@ if __name__ == "__main__":
     elif sys.argv[1:] == ["write"]:
         write()
     elif sys.argv[1:] == ["coverage"]:
-        print(make_coverage_table(json.loads(COVERAGE.read_text())))
+        print(*make_coverage_tables(json.loads(COVERAGE.read_text())).values(), sep="\n\n")
     else:
         sys.exit(__doc__)

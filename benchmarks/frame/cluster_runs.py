@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.frame.machine import Made
 from benchmarks.frame.result_files import FOLDER
-from unskew.files import replace_file
+from unskew.storage.files import replace_file
 from unskew.text import enumerate_words, thousands
 
 NAME = "cluster.json"

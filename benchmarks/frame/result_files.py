@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.frame.machine import Made
-from unskew.files import replace_file
+from unskew.storage.files import replace_file
 
 FOLDER = Path(__file__).parents[1] / "results"
 

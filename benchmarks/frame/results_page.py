@@ -8,7 +8,7 @@ from pathlib import Path
 from benchmarks.frame.cluster_runs import render_runs
 from benchmarks.frame.machine import ROOT
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
-from unskew.files import replace_file
+from unskew.storage.files import replace_file
 from unskew.text import thousands
 
 PAGE = ROOT / "docs" / "benchmarks.md"

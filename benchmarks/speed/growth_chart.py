@@ -9,14 +9,18 @@ import altair as alt
 
 from benchmarks.frame.machine import ROOT
 from benchmarks.frame.result_files import FOLDER, Results
-from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
 from unskew.drawing.theme import (
     GREY,
+    Label,
+    Span,
     Stroke,
     apply_theme,
     assign_strokes,
     colour_by,
+    end_labels,
+    fit_span,
     inline_data,
+    log_ticks,
     number_axis,
     save_svg,
     shape_by,

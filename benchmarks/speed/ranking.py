@@ -25,8 +25,7 @@ from benchmarks.frame.workers import Worker, in_worker
 from benchmarks.worlds import movietweetings, world_to_rank
 from unskew.arrays.blocks import over_blocks, threads
 from unskew.arrays.types import Codes
-from unskew.evaluation.folds import take_pairs
-from unskew.evaluation.pairs import all_pairs
+from unskew.evaluation.pairs import all_pairs, take_pairs
 from unskew.recommend.contract import HeldOutPairs
 from unskew.text import thousands
 
@@ -140,7 +139,7 @@ def _implicit_cosine(work: RankingWork) -> Contender | Absent:
     def make(module: Any) -> Contender:
         model = module.CosineRecommender(K=NEIGHBOURS + 1, num_threads=threads())
         with _quiet():
-            model.fit(us.Batch.of(work.snapshot).matrix(), show_progress=False)
+            model.fit(us.recommend.Batch.of(work.snapshot).matrix(), show_progress=False)
         return _recommend("implicit, recommend", model, work)
 
     return with_library("implicit, recommend", "implicit.nearest_neighbours", make)
@@ -182,7 +181,7 @@ def _start_lenskit(work: RankingWork, folder: Path) -> Worker | None:
     """A process of LensKit that knows the profiles and the few pairs."""
     if not LENSKIT.exists():
         return None
-    whole, pairs = us.Batch.of(work.snapshot), work.some_pairs(FEW)
+    whole, pairs = us.recommend.Batch.of(work.snapshot), work.some_pairs(FEW)
     left = pairs.remaining(0, len(pairs))
     np.savez(
         folder / "pairs.npz",

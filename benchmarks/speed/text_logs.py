@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from benchmarks.frame.machine import ROOT
 from benchmarks.worlds import ENTRIES, ITEMS, MOST_ITEMS, USERS, quick_world
-from unskew.files import replace_file
+from unskew.storage.files import replace_file
 
 FOLDER = ROOT / "bench"
 FORMATS = ("parquet", "csv")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import NoReturn
 
+_COLLECT_AFTER = 100_000  # new objects; imports make many that stay, and searching them costs an eighth
 _LEAST_ADDRESSES = 2 * 10**9  # bytes that libraries map at least; with less some of them hang
 
 
 def run() -> None:
     """Import the command line and run it; an interrupt of the imports is told in one line."""
+    gc.set_threshold(_COLLECT_AFTER)
     try:
         _require_addresses()
         from unskew.cli import main

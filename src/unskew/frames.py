@@ -103,8 +103,8 @@ def from_columns(columns: Mapping[Any, Any]) -> pa.Table:
             raise ColumnError(f"column {name!r} cannot be read: {_explain(error)}") from None
     lengths = {len(values) for values in arrays.values()}
     if len(lengths) > 1:
-        told = ", ".join(f"{name!r} {len(values)}" for name, values in arrays.items())
-        raise InputError(f"the columns must be equally long, but have these numbers of rows: {told}")
+        lengths_by_name = ", ".join(f"{name!r} {len(values)}" for name, values in arrays.items())
+        raise InputError(f"the columns must be equally long, but have these numbers of rows: {lengths_by_name}")
     return pa.table(arrays)
 
 
@@ -174,9 +174,9 @@ def _translate_errors() -> Iterator[None]:
     except UnskewError:
         raise
     except Exception as error:
-        said = " ".join(str(error).split("\n")[:2]).strip()
+        message = " ".join(str(error).split("\n")[:2]).strip()
         raise InputError(
-            f"the table cannot be read: {said}", remedy="give one that PyArrow can convert"
+            f"the table cannot be read: {message}", remedy="give one that PyArrow can convert"
         ) from error
 
 
@@ -184,6 +184,6 @@ def _explain(error: BaseException) -> str:
     """Why Arrow does not take a column."""
     if isinstance(error, OverflowError):
         return "it holds an integer beyond 64 bits; make such numbers text"
-    told = error.args[0] if error.args and isinstance(error.args[0], str) else first_line(error)
-    several = "tried to convert to" in told or "Expected bytes" in told
-    return f"it holds values of several types; make them one ({told})" if several else told
+    reason = error.args[0] if error.args and isinstance(error.args[0], str) else first_line(error)
+    several = "tried to convert to" in reason or "Expected bytes" in reason
+    return f"it holds values of several types; make them one ({reason})" if several else reason

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, all_users
+from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Codes, Mask
 from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot
@@ -113,8 +113,8 @@ class RecommenderConformance:
     def test_nothing_comes_twice(self) -> None:
         for case, snapshot, model in self._fit_each():
             for row, codes in enumerate(_recommend(model, leave_one_out(snapshot), 10)):
-                found = codes[codes >= 0]
-                assert len(set(found.tolist())) == len(found), f"{case}, row {row}: repeats in {codes}"
+                items = codes[codes >= 0]
+                assert len(set(items.tolist())) == len(items), f"{case}, row {row}: repeats in {codes}"
 
     def test_nothing_that_the_profile_holds(self) -> None:
         for case, snapshot, model in self._fit_each():
@@ -123,7 +123,7 @@ class RecommenderConformance:
             batch = leave_one_out(snapshot)
             for row, codes in enumerate(_recommend(model, batch, len(ITEMS))):
                 held = np.intersect1d(codes, batch.profile(row))
-                assert not len(held), f"{case}, row {row}: recommends {held}, which the profile holds"
+                assert not len(held), f"{case}, row {row}: recommends {held}, which is in the profile"
 
     def test_only_what_someone_holds_at_the_date(self) -> None:
         if self.exempt_from_date:
@@ -144,11 +144,11 @@ class RecommenderConformance:
             )
 
     def test_fitting_again_forgets_what_was_before(self) -> None:
-        (_, one), (case, other) = _snapshots()
+        (_, first), (case, other) = _snapshots()
         batch = leave_one_out(other)
         fresh = _recommend(self.make().fit(other), batch, 5)
         _compare(
-            fresh, _recommend(self.make().fit(one).fit(other), batch, 5), f"{case}: fitted to another log before"
+            fresh, _recommend(self.make().fit(first).fit(other), batch, 5), f"{case}: fitted to another log before"
         )
 
     def test_a_list_may_be_longer_than_the_catalogue(self) -> None:
@@ -176,8 +176,8 @@ class RecommenderConformance:
             none = _recommend(model, part_of(batch, 0, 0), 5)
             assert none.shape == (0, 5), f"{case}: shape {none.shape} for no profile at all"
             for row in range(len(batch)):
-                one = _recommend(model, part_of(batch, row, row + 1), 5)
-                _compare(whole[row : row + 1], one, f"{case}: row {row} alone")
+                alone = _recommend(model, part_of(batch, row, row + 1), 5)
+                _compare(whole[row : row + 1], alone, f"{case}: row {row} alone")
             half = len(batch) // 2
             two = [_recommend(model, part_of(batch, a, b), 5) for a, b in ((0, half), (half, len(batch)))]
             _compare(whole, np.concatenate(two), f"{case}: in two parts")
@@ -194,8 +194,8 @@ class RecommenderConformance:
             full = p.item[int(p.start[0]) : int(p.stop[0])].astype(np.int64)
             profiles = [full[:1], full, full[:0], full[1:], full[:1]]
             together = _recommend(model, batch_of(snapshot, [0] * 5, profiles), 5)
-            for row, own in enumerate(profiles):
-                alone = _recommend(model, batch_of(snapshot, [0], [own]), 5)
+            for row, profile in enumerate(profiles):
+                alone = _recommend(model, batch_of(snapshot, [0], [profile]), 5)
                 _compare(together[row : row + 1], alone, f"{case}: profile {row} of one user")
 
     def test_the_order_of_the_rows_of_the_log_does_not_matter(self) -> None:
@@ -279,7 +279,7 @@ class RecommenderConformance:
 
 def batch_of(snapshot: Slice, users: Sequence[int], profiles: Sequence[Codes]) -> Batch:
     """A batch from codes of users and a profile for each."""
-    start = np.concatenate([[0], np.cumsum([len(own) for own in profiles])]).astype(np.int64)
+    start = np.concatenate([[0], np.cumsum([len(profile) for profile in profiles])]).astype(np.int64)
     item = np.concatenate([np.empty(0, dtype=np.int64), *profiles]).astype(np.int64)
     return Batch(np.array(users, dtype=np.int64), start, item, len(snapshot.log.items))
 
@@ -302,8 +302,8 @@ def without_each(pairs: HeldOutPairs) -> Batch:
     p = pairs.snapshot.profiles
     profiles = []
     for user, item in zip(pairs.user, pairs.item, strict=True):
-        own = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)
-        profiles.append(own[own != item])
+        profile = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)
+        profiles.append(profile[profile != item])
     return batch_of(pairs.snapshot, pairs.user.tolist(), profiles)
 
 
@@ -324,12 +324,14 @@ def _to_ids(snapshot: Snapshot, lists: Codes) -> list[list[Any]]:
     return [[snapshot.log.items[code] if code >= 0 else None for code in row] for row in lists]
 
 
-def _compare(one: Codes, other: Codes, what: str) -> None:
-    assert one.shape == other.shape, f"{what}: shape {other.shape} instead of {one.shape}"
-    differ = np.flatnonzero((one != other).reshape(len(one), -1).any(axis=1))
+def _compare(expected: Codes, lists: Codes, case: str) -> None:
+    assert expected.shape == lists.shape, f"{case}: shape {lists.shape} instead of {expected.shape}"
+    differ = np.flatnonzero((expected != lists).reshape(len(expected), -1).any(axis=1))
     if len(differ):
         row = int(differ[0])
-        raise AssertionError(f"{what}: {other[row]} instead of {one[row]} in row {row}, {len(differ)} such rows")
+        raise AssertionError(
+            f"{case}: {lists[row]} instead of {expected[row]} in row {row}, {len(differ)} such rows"
+        )
 
 
 def _snapshots() -> tuple[tuple[str, Snapshot], ...]:
@@ -349,9 +351,9 @@ def _make_log(case: str, *, until: int | None = None, shuffled: bool = False) ->
 def _checkerboard_rows() -> list[_Row]:
     rows = []
     for u, user in enumerate(USERS):
-        own = [i for i in range(len(ITEMS)) if (u + i) % 2 == 0]
+        liked = [i for i in range(len(ITEMS)) if (u + i) % 2 == 0]
         lacks = u % len(ITEMS)
-        rows += [(user, ITEMS[i], AT + 1 if i == lacks else AT - i) for i in own]
+        rows += [(user, ITEMS[i], AT + 1 if i == lacks else AT - i) for i in liked]
         rows += [(user, LATE, AT + 2)] * (u % 3 > 0)
     return rows
 

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LONG_QUOTE = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.){201,}'|\"(?:[^\"\\]|\\.){201,}\")(?!\w)")
@@ -159,3 +160,26 @@ def first_line(error: BaseException) -> str:
 def tell_damage(error: BaseException) -> str:
     """The same of a library that could not read some bytes, and may say nothing about it."""
     return first_line(error) or "it is damaged"
+
+
+SECRETS = re.compile(
+    r"(?i)((?:[a-z-]*password|passwd|pwd|[a-z-]*token|[a-z-]*secret[a-z_-]*|sig(?:nature)?|x-amz-\w+)=)[^&\s]*"
+)
+"""Parts of an address that nobody should see."""
+
+
+def hide_secrets(uri: str) -> str:
+    """An address without its password and tokens, for messages, reports and commands.
+
+    >>> hide_secrets("postgresql://ann:s3cret@localhost/shop?sslmode=disable")
+    'postgresql://ann@localhost/shop?sslmode=disable'
+    """
+    if not uri.partition("://")[2]:
+        return uri
+    try:
+        parts = urlsplit(uri)
+    except ValueError:  # brackets that are not closed
+        return re.sub(r"://[^/]*@", "://", uri)
+    user, at, host = parts.netloc.rpartition("@")
+    place = f"{user.partition(':')[0]}{at}{host}"
+    return urlunsplit((parts.scheme, place, parts.path, SECRETS.sub(r"\1...", parts.query), parts.fragment))

@@ -73,8 +73,3 @@ def over_items(n: int, work: Callable[[int, int, int], Any]) -> list[Any]:
 def _even(n: int) -> Codes:
     """Where to cut n items: parts of about 16 000, at most 16."""
     return np.linspace(0, n, max(1, min(16, n // 16_384)) + 1).astype(np.int64)
-
-
-"""How many entries ahead a loop asks: further than a processor looks by itself."""
-
-"""From so many on, weights and sums leave the cache of a core, and asking ahead is worth what it costs."""

@@ -1,4 +1,8 @@
-"""Rows of users, items and times, gathered into profiles: each item of a user once, at its earliest time."""
+"""Rows of users, items and times, gathered into profiles: each item of a user once, at its earliest time.
+
+Rows come in any order as codes of users, codes of items and ticks. The loops come first, compiled with numba.
+"""
+# mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
@@ -8,8 +12,82 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.arrays.folding_kernels import count_rows, fold_rows, gather_rows, order_rows
+from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Codes, Times
+
+_SHORT = 24  # up to so many entries inserting each in its place is the fastest way to sort
+
+
+@compiled
+def count_rows(user, counts):
+    """Add to `counts` how many rows each user has."""
+    for row in range(len(user)):
+        counts[user[row]] += 1
+
+
+@compiled
+def gather_rows(user, item, time, place, items, times):
+    """Copy rows to where `place` says that the next one of their user belongs."""
+    for row in range(len(user)):
+        u = user[row]
+        k = place[u]
+        items[k] = item[row]
+        times[k] = time[row]
+        place[u] = k + 1
+
+
+@compiled
+def fold_rows(start, items, times, last, sizes, counts):
+    """Keep each item of a user once, at its earliest time, at the front of the user's rows.
+
+    `sizes` tells how many are left, `counts` how many users hold each item. `last` is where an item was last put:
+    that this is one of the user's own rows says that the user has it already.
+    """
+    for u in range(len(sizes)):
+        first = start[u]
+        end = first
+        for row in range(first, start[u + 1]):
+            i = items[row]
+            k = last[i]
+            if first <= k < end:
+                times[k] = min(times[k], times[row])
+            else:
+                items[end] = i
+                times[end] = times[row]
+                last[i] = end
+                counts[i] += 1
+                end += 1
+        sizes[u] = end - first
+
+
+@compiled
+def order_rows(order, start, sizes, items, times, rank, begin, new_items, new_times):
+    """Write profiles in a new order of users, items as their ranks, each profile by time and then by rank.
+
+    The profile of ``order[u]`` is written from ``begin[u]`` on.
+    """
+    for u in range(len(order)):
+        first = start[order[u]]
+        n = sizes[order[u]]
+        to = begin[u]
+        if n > _SHORT:
+            ranks = rank[items[first : first + n]]
+            by_rank = np.argsort(ranks)
+            by_time = np.argsort(times[first : first + n][by_rank], kind="mergesort")
+            for k in range(n):
+                entry = by_rank[by_time[k]]
+                new_items[to + k] = ranks[entry]
+                new_times[to + k] = times[first + entry]
+            continue
+        for k in range(n):
+            i, t = rank[items[first + k]], times[first + k]
+            at = to + k
+            while at > to and (new_times[at - 1] > t or (new_times[at - 1] == t and new_items[at - 1] > i)):
+                new_items[at] = new_items[at - 1]
+                new_times[at] = new_times[at - 1]
+                at -= 1
+            new_items[at] = i
+            new_times[at] = t
 
 
 class Rows(NamedTuple):
@@ -97,25 +175,18 @@ class ProfileWriter:
 
     def write(self, folded: Folded, group: int = 0) -> None:
         """Put the profiles of a group in their place; `folded` has the code ``group + groups * u`` as user u."""
-        mine = slice(self._edges[group], self._edges[group + 1])
+        places = slice(self._edges[group], self._edges[group + 1])
         order_rows(
-            self._order[mine],
+            self._order[places],
             folded.start,
             folded.sizes,
             folded.item,
             folded.time,
             self._rank,
-            self._begin[mine],
+            self._begin[places],
             self._item,
             self._time,
         )
 
     def finish(self) -> Ordered:
         return Ordered(self._start, self._item, self._time)
-
-
-def order(folded: Folded, users: Codes, items: Codes) -> Ordered:
-    """Profiles in a new order of users and items: `users[k]` and `items[k]` are the codes that become k."""
-    writer = ProfileWriter(users, items, folded.sizes, len(folded.counts), folded.time.dtype)
-    writer.write(folded)
-    return writer.finish()

@@ -56,9 +56,9 @@ def compare(lo, hi, target, q, f):
     for i in range(len(f)):
         x = (target[i] - q[i]) / q[i]
         near = x * (1 - x * (1 / 2 - x * (1 / 3 - x * (1 / 4 - x * (1 / 5 - x * (1 / 6 - x * (1 / 7 - x / 8)))))))
-        found = near if abs(x) < 0.01 else f[i]  # log(1 + x) to the last digit
-        found = np.inf if q[i] == 0.0 else found
-        f[i] = found if target[i] > 0.0 else 0.0
+        logarithm = near if abs(x) < 0.01 else f[i]  # log(1 + x) to the last digit
+        logarithm = np.inf if q[i] == 0.0 else logarithm
+        f[i] = logarithm if target[i] > 0.0 else 0.0
     divergence = 0.0
     distance = 0.0
     for i in range(len(f)):

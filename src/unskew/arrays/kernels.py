@@ -14,8 +14,7 @@ from __future__ import annotations
 # mypy: disallow-untyped-defs=False
 import numpy as np
 
-from unskew.arrays.compiling import compiled
-from unskew.arrays.prefetch import prefetch
+from unskew.arrays.compiling import compiled, prefetch
 
 UNDERFLOW = 1e-250
 OVERFLOW = 1e250
@@ -121,35 +120,6 @@ def add_block(lo, hi, rows, a, b, w, theta, ratio, level, sums, shifted, levels,
         for e in range(first, last):
             sums[item[e]] += share if b is None else share * b[e]
     return n_shifted
-
-
-@compiled
-def add_joint(lo, hi, rows, a, b, theta, place, held, sums):
-    """Add ``a_u pi_ui pi_uk`` for the chosen items; ``place[i]`` is a row of `sums` or -1.
-
-    `held` is scratch: two rows as long as the number of chosen items.
-    """
-    start, stop, item = rows.start, rows.stop, rows.item
-    for u in range(lo, hi):
-        first = start[u]
-        last = stop[u]
-        shift = highest_log_weight(rows, b, u, theta)
-        if shift == -np.inf:
-            continue
-        total = 0.0
-        n = 0
-        for e in range(first, last):
-            i = item[e]
-            x = np.exp(log_weight(theta, i, b, e) - shift)
-            total += x
-            if place[i] >= 0:
-                held[0, n] = place[i]
-                held[1, n] = x
-                n += 1
-        share = (1.0 if a is None else a[u]) / (total * total)
-        for j in range(n):
-            for k in range(n):
-                sums[int(held[0, j]), int(held[0, k])] += share * held[1, j] * held[1, k]
 
 
 @compiled
@@ -262,14 +232,14 @@ def pick_entries(rows, shares, users, at, out):
             total += shares[e]
         sought = at[k] * total
         reached = 0.0
-        found = np.int64(start[u])
+        entry = np.int64(start[u])
         for e in range(start[u], stop[u]):
             if shares[e] > 0.0:
-                found = np.int64(e)
+                entry = np.int64(e)
                 reached += shares[e]
                 if reached > sought:
                     break
-        out[k] = found
+        out[k] = entry
 
 
 @compiled

@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_blocks, over_items
+from unskew.arrays.compiling import look_ahead
 from unskew.arrays.marked_rows import MarkedBlock, is_worth_marking, mark_blocks
-from unskew.arrays.prefetch import look_ahead
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 
@@ -39,8 +39,10 @@ class Sweep:
         p = self.profiles
         self._edges = p.edges()
         self._entries = int(p.sizes().sum())
-        some = p.stop != p.start
-        self._total = float(np.count_nonzero(some)) if p.a is None else float(np.where(some, p.a, 0.0).sum())
+        holds_any = p.stop != p.start
+        self._total = (
+            float(np.count_nonzero(holds_any)) if p.a is None else float(np.where(holds_any, p.a, 0.0).sum())
+        )
         blocks = len(self._edges) - 1
         self._sums = np.empty((blocks, p.n_items))
         self._shifted = np.empty((blocks, p.n_items))  # takes no memory until a row has to be shifted
@@ -79,25 +81,6 @@ class Sweep:
         if self.profiles.a is None:
             return int(np.count_nonzero(held)) / self._total
         return float(self.profiles.shares()[held].sum())
-
-    def joint(self, theta: Floats, items: Codes) -> Floats:
-        """``P(i,k|w) = sum_u a_u pi_ui pi_uk`` for the chosen `items`. One pass."""
-        p = self.profiles
-        rows, n = p.rows, len(items)
-        place = np.full(p.n_items, -1, dtype=np.int64)
-        place[items] = np.arange(n)
-        self.count += 1
-
-        def block(k: int, lo: int, hi: int) -> Floats:
-            sums = np.zeros((n, n))
-            held = np.empty((2, n))
-            kernels.add_joint(lo, hi, rows, p.a, p.b, theta, place, held, sums)
-            return sums
-
-        total = np.zeros((n, n))
-        for sums in over_blocks(self._edges, self._entries, block):
-            total += sums
-        return total / self._total
 
     def _pass(self, theta: Floats, ratio: Floats | None, level: Levels | None) -> Floats:
         p, w = self.profiles, self._w

@@ -16,10 +16,10 @@ from typing import Any, TextIO
 
 import click
 
-from unskew.cli.option_groups import Group, grouped_option
-from unskew.cli.streams import discard_output, prepare_streams, tell
-from unskew.cli.terminal_progress import CountingProgress, TerminalProgress
+from unskew.cli.option_groups import own_option
+from unskew.cli.terminal import CountingProgress, TerminalProgress, discard_output, prepare_streams, tell
 from unskew.errors import Interruption, Notice, UnskewError, UnskewWarning, render
+from unskew.options import Group
 from unskew.progress import Progress, progress, reporting
 
 _DEBUG = "unskew.debug"
@@ -46,14 +46,14 @@ def _set_debug(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     ctx.meta[_DEBUG] = value or ctx.meta.get(_DEBUG, False)
 
 
-debug_option = grouped_option(
+debug_option = own_option(
     "--debug",
-    group=Group.GENERAL,
-    is_flag=True,
+    "Show the traceback of an error.",
+    Group.GENERAL,
+    kind=bool,
     is_eager=True,
     expose_value=False,
     callback=_set_debug,
-    help="Show the traceback of an error.",
 )
 
 

@@ -1,4 +1,4 @@
-"""The configuration file: ``unskew.toml``, or ``[tool.unskew]`` of ``pyproject.toml``, found, read and checked.
+"""The configuration file, ``unskew.toml`` or ``[tool.unskew]`` of ``pyproject.toml``: its keys, read and checked.
 
 Every key and value is checked whichever command runs, so that a slip is found at once and not by next month's job.
 Nothing in the file is run: a spec of a recommender that would import code is refused when a command takes it,
@@ -13,14 +13,87 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
 
-from unskew.cli.configuration_keys import OUTPUTS, SHARED_KEYS, SPECS, displace, own_keys, shared_option
-from unskew.cli.configuration_values import WrongValue, convert_value, describe
+from unskew.cli.configuration_values import OUTPUTS, SPECS, WrongValue, convert_value, describe
 from unskew.errors import FileError, InputError
+from unskew.options import OPTIONS
 from unskew.text import did_you_mean, first_line
+
+
+class SharedKey(NamedTuple):
+    """The option that a key is: its name in Python, and the commands of which it is not meant.
+
+    Those have an option of that name that is another thing, or refuse it.
+    """
+
+    option: str
+    but_not: tuple[str, ...] = ()
+
+
+SHARED_KEYS = {"log": SharedKey("log")} | {
+    f"{declared.table}.{declared.key or name.replace('_', '-')}".lstrip("."): SharedKey(name, declared.not_for)
+    for name, declared in OPTIONS.items()
+    if declared.table is not None
+}
+"""By their path in the file."""
+
+COMMAND_LINE_ONLY = (
+    *("as_json", "debug", "config", "no_config", "allow_code", "help", "help_all"),
+    *("engine", "master", "spark_conf", "write"),
+)
+"""Options that no file may set: how this run shows what it finds, what it trusts, where it runs, and whether it
+writes such a file.
+
+Settings of Spark can name code, and a cluster runs it.
+"""
+
+_DISPLACED = {
+    "weights": ("reference", "baseline", "refit", "new_items", "users"),
+    "reference": ("weights",),
+    "exposures": ("exposed",),
+    "exposed": ("exposures", "within"),
+    "after": ("leave_last_out", "leave_out", "folds"),
+    "leave_last_out": ("after", "leave_out", "folds"),
+    "leave_out": ("after", "leave_last_out", "folds"),
+    "folds": ("after", "leave_last_out", "leave_out"),
+}
+"""Options that cannot stand beside another: whoever gives the first has chosen against the others."""
+
+
+def displace(values: Mapping[str, Any], given: Iterable[str]) -> dict[str, Any]:
+    """The values without those that are given anew, and without what cannot stand beside these.
+
+    >>> displace({"reference": "2024-03-01", "users": "both", "at": "last"}, ["weights"])
+    {'at': 'last'}
+    """
+    gone = {name for new in given for name in (new, *_DISPLACED.get(new, ()))}
+    return {name: value for name, value in values.items() if name not in gone}
+
+
+def shared_option(path: str, command: str, options: Mapping[str, click.Parameter]) -> click.Parameter | None:
+    """The option of a command that a shared key is; None if it has none."""
+    key = SHARED_KEYS[path]
+    return None if command in key.but_not else options.get(key.option)
+
+
+def own_keys(command: click.Command) -> dict[str, click.Parameter]:
+    """The options of a command by the keys that they have in its own table: their flags or, of shared ones, the
+    last part of the shared key.
+    """
+    shared = {
+        key.option: path.rpartition(".")[2] for path, key in SHARED_KEYS.items() if command.name not in key.but_not
+    }
+    found: dict[str, click.Parameter] = {}
+    for param in command.params:
+        if param.name is None or param.name in COMMAND_LINE_ONLY or not isinstance(param, click.Option):
+            continue
+        flag = next((flag for flag in param.opts if flag.startswith("--")), param.opts[0])
+        found[shared.get(param.name, flag.lstrip("-"))] = param
+    return found
+
 
 NAME = "unskew.toml"
 _PROJECT = "pyproject.toml"
@@ -79,7 +152,7 @@ def _check_spec(spec: str, name: str, allow_code: bool, where: str) -> None:
 def _refuse_foreign(output: Path, where: str) -> None:
     """Refuse to replace a file unless it says that unskew wrote it."""
     from unskew.drawing.page import is_page
-    from unskew.table_files import is_table
+    from unskew.storage.tables import is_table
 
     if os.path.lexists(output) and not (is_page(output) or is_table(output)):
         raise InputError(
@@ -218,5 +291,5 @@ class _Reader:
             table = elsewhere[0].rpartition(".")[0]
             meant = f"; it belongs in [{self.prefix}{table}]" if table else "; it belongs at the top of the file"
         raise InputError(
-            f"{self.file}: there is no key {name!r}{where}{meant or '.'} The keys there are {', '.join(known)}",
+            f"{self.file}: there is no key {name!r}{where}{meant or '.'} The keys there are {', '.join(known)}"
         )

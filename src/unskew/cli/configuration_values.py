@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 import sys
+from collections.abc import Iterator
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import click
 
-from unskew.cli.configuration_keys import SPECS
 from unskew.errors import InputError
 from unskew.text import one_line
+
+SPECS = ("recommenders", "baseline", "production", "margins")
+"""Options that name recommenders, and so could run code."""
+
+OUTPUTS = ("output", "probabilities")
+"""Options that name files to write."""
 
 
 class WrongValue(Exception):
@@ -46,24 +53,27 @@ def _convert_one(param: click.Parameter, value: Any, folder: Path, confined: boo
         if value not in kind.choices:
             raise WrongValue(f"one of {', '.join(map(repr, kind.choices))}")
         return value
-    if isinstance(kind, click.types.IntParamType):
+    if kind.name == "integer":
         if isinstance(value, bool) or not isinstance(value, int) or value.bit_length() > 63:
             raise WrongValue("a whole number")
-    elif isinstance(kind, click.types.FloatParamType):
+    elif kind.name == "float":
         if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= sys.float_info.max:
             raise WrongValue("a number")
+    elif param.name == "query" and confined:
+        raise WrongValue("left out, unless --config names the file")
     elif param.name in SPECS:
         return _place_spec(_require_text(value, "a text such as 'popular'"), folder, confined)
     elif isinstance(kind, click.Path):
         if param.name == "reference":
             return _place_reference(_write(value), folder, confined)
-        return place(_require_text(value, "the path of a file, as a text"), folder, confined)
+        path = _require_text(value, "the path of a file, as a text")
+        return place(path, folder, confined, is_output=param.name in OUTPUTS)
     else:
         return _write(value)
     try:
         return kind.convert(value, param, None)
-    except click.BadParameter as error:
-        raise WrongValue(f"a number in its range ({error.message.rstrip('.')})") from None
+    except InputError as error:
+        raise WrongValue(error.message.partition("but must be ")[2]) from None
 
 
 def _require_text(value: Any, wanted: str) -> str:
@@ -83,22 +93,48 @@ def _write(value: Any) -> str:
     raise WrongValue("a text, a date or a number")
 
 
-def is_below(path: str, folder: Path) -> bool:
-    """Whether a path is relative and leads below a folder, through links too."""
+def is_below(path: str, folder: Path, *, deep: bool = False) -> bool:
+    """Whether a path is relative and leads below a folder, through links too.
+
+    If `deep`, so does every link in what it stands for: in folders, and in those that match a pattern.
+    """
     if path.startswith("~") or "://" in path or Path(path).is_absolute():
         return False
+    root = folder.resolve()
     try:
-        return (folder / path).resolve().is_relative_to(folder.resolve())
+        return all(Path(one).resolve().is_relative_to(root) for one in _list_places(folder / path, deep))
     except (OSError, RuntimeError):  # a link that leads to itself
         return False
 
 
-def place(path: str, folder: Path, confined: bool = False) -> str:
+def _list_places(path: Path, deep: bool) -> Iterator[str | Path]:
+    """What a path may stand for: itself, without its parameters too, what matches it, and the links in these."""
+    for text in {str(path), str(path).rpartition("?")[0] or str(path)}:
+        for place in {text, *glob.glob(text, recursive=True)}:
+            yield place
+            yield from _list_links(place, set(), deep)
+
+
+def _list_links(folder: str, seen: set[str], deep: bool) -> Iterator[str]:
+    """The links in a folder; if `deep`, in the folders in it too, each once."""
+    if not Path(folder).is_dir():
+        return
+    for entry in os.scandir(folder):
+        if entry.is_symlink():
+            yield entry.path
+        if deep and entry.is_dir() and (real := os.path.realpath(entry.path)) not in seen:
+            seen.add(real)
+            yield from _list_links(entry.path, seen, deep)
+
+
+def place(path: str, folder: Path, confined: bool = False, *, is_output: bool = False) -> str:
     """A path that is given relative to a folder, as seen from here."""
     if path == "-":  # standard input
         return path
-    if confined and not is_below(path, folder):
+    if confined and not is_below(path, folder, deep=not is_output):
         raise WrongValue("a relative path below the folder of the file, unless --config names the file")
+    if "://" in path:  # an address
+        return path
     own = str(Path(path).expanduser()) if path.startswith("~") else path
     placed = own if folder == Path() else os.path.join(folder, own)  # noqa: PTH118 (which keeps a slash at the end)
     return f"./{placed}" if placed.startswith(("-", "~")) else placed  # and no option, and no home
@@ -106,8 +142,8 @@ def place(path: str, folder: Path, confined: bool = False) -> str:
 
 def _place_reference(given: str, folder: Path, confined: bool) -> str:
     """A date stays as it is, a file is where the configuration is."""
-    from unskew.files import is_file
     from unskew.reading.formats import PARQUET, find_ending
+    from unskew.storage.files import is_file
 
     if find_ending(Path(given)) in PARQUET.endings or is_file(place(given, folder)):
         return place(given, folder, confined)

@@ -13,11 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from unskew.cli.configuration import NAME, find_configuration
-from unskew.cli.configuration_keys import SHARED_KEYS
+from unskew.cli.configuration import NAME, SHARED_KEYS, find_configuration
 from unskew.cli.configuration_values import is_below
 from unskew.errors import FileError, InputError
-from unskew.files import check_writable, replace_file
+from unskew.storage.files import check_writable, replace_file
 
 _HEAD = "# Written by unskew doctor --write ({:08x}); the next --write replaces this file unless it was edited."
 _CONTROL = re.compile("[\x7f-\x9f\u2028\u2029]")
@@ -45,11 +44,12 @@ def check_configuration(folder: Path) -> None:
 def write_configuration(folder: Path, logs: Sequence[str], options: Mapping[str, Any]) -> Path:
     """Write where a log is, and the options with which it is read, by Python name.
 
-    Standard input and a log outside the folder are not named: a file that nobody names may not lead there.
+    Standard input, a query and a log outside the folder are not named: such a file may not lead there.
     """
     file = folder / NAME
     check_configuration(folder)
     below = [_seek_below(log, folder) for log in logs]
+    options = {name: value for name, value in options.items() if name != "query"}
     text = format_configuration(["-"] if None in below else [log for log in below if log is not None], options)
     try:
         content = f"{_HEAD.format(zlib.crc32(text.encode()))}\n{text}".encode()

@@ -1,19 +1,21 @@
-"""A command that takes what is not given on the command line from a configuration file."""
+"""A command that takes what the command line does not set from a configuration file, and how it was given."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from unskew.cli.configuration import Configuration, find_configuration, read_configuration
-from unskew.cli.file_name import FILE
-from unskew.cli.option_groups import Group, GroupedCommand, GroupedOption
-from unskew.cli.streams import tell
+from unskew.cli.option_groups import FILE, GroupedCommand, GroupedOption
+from unskew.cli.terminal import tell
 from unskew.errors import InputError, option
+from unskew.options import Group
+from unskew.text import hide_secrets
 
 ARGUMENTS = "unskew.arguments"
 """Under this name a context keeps the command and its arguments, as they were given."""
@@ -94,6 +96,37 @@ def _configured(ctx: click.Context, command: click.Command) -> dict[str, click.C
 
 
 def quote_command(*, without: Sequence[str] = ()) -> str:
-    """The command under way as it was given, ready to be typed again, without some flags."""
+    """The command under way as it was given, ready to be typed again, without some flags and passwords."""
     context = click.get_current_context()
-    return shlex.join(["unskew", *(word for word in context.meta[ARGUMENTS] if word not in without)])
+    words = (hide_secrets(word) for word in context.meta[ARGUMENTS] if word not in without)
+    return shlex.join(["unskew", *words])
+
+
+_GIVEN = (ParameterSource.COMMANDLINE, ParameterSource.DEFAULT_MAP)
+"""Where what was given comes from: the command itself, or a configuration file."""
+
+
+def write_command(context: click.Context, leave_out: Iterable[str] = ()) -> str:
+    """The command with what was given to it, in the order of its help; neither defaults nor passwords are written.
+
+    `leave_out` names parameters that are not to be written.
+    """
+    words, last = [context.command_path], []
+    for param in context.command.params:
+        name = param.name or ""
+        if name in leave_out or name not in context.params or context.get_parameter_source(name) not in _GIVEN:
+            continue
+        value = context.params.get(name)
+        if isinstance(param, click.Argument):
+            last += [hide_secrets(str(one)) for one in _as_list(value)]
+        elif isinstance(param, click.Option) and param.is_flag and value is True:
+            words.append(param.opts[0])
+        elif isinstance(param, click.Option):
+            for one in _as_list(value):
+                flag, text = param.opts[0], str(one)
+                words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
+    return shlex.join([*words[0].split(), *last, *words[1:]])
+
+
+def _as_list(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, tuple | list) else [value]

@@ -13,9 +13,10 @@ from unskew.cli.command_group import write_flag
 from unskew.cli.configuration import NAME, Configuration
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogFiles
-from unskew.cli.option_groups import Group, grouped_option
-from unskew.cli.printing import CAUSES, print_figures, print_json, print_line
+from unskew.cli.option_groups import own_option
 from unskew.cli.shared_options import file_options, show_options
+from unskew.cli.terminal import CAUSES, print_figures, print_json, print_line
+from unskew.options import Group
 from unskew.text import enumerate_words, percent, thousands
 
 if TYPE_CHECKING:
@@ -32,12 +33,12 @@ class _DoctorCommand(ConfiguredCommand):
 
 @click.command(cls=_DoctorCommand)
 @file_options
-@grouped_option(
+@own_option(
     "--write",
-    is_flag=True,
-    group=Group.OUTPUT,
+    f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
+    Group.OUTPUT,
+    kind=bool,
     everyday=True,
-    help=f"Save the detected columns and options to {NAME} in the working directory, so that commands need none.",
 )
 @show_options
 def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
@@ -54,7 +55,7 @@ def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
     """
     from unskew.cli.configuration_writing import check_configuration, write_configuration
     from unskew.errors import InputError
-    from unskew.examining.examine import examine_source
+    from unskew.examining.examination import examine_source
 
     given = {"user": source.user, "item": source.item, "time": source.time}
     how = {**source.file, **({} if source.time_format is None else {"time_format": source.time_format})}

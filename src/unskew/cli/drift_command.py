@@ -9,54 +9,47 @@ import click
 from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.detect_output import draw_bursts_to, print_bursts
 from unskew.cli.item_names import read_names
 from unskew.cli.known_options import KnownOptions
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
-from unskew.cli.printing import CAUSES, points, print_figures, print_json, print_line, print_table, times
-from unskew.cli.shared_options import (
-    at_option,
-    log_options,
-    names_option,
-    optional_reference_option,
-    output_option,
-    show_options,
-)
+from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.shared_options import log_options, show_options
+from unskew.cli.terminal import CAUSES, points, print_figures, print_json, print_line, print_table, times
 from unskew.errors import InputError, option
+from unskew.options import Group
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
     from unskew.data.slice import Snapshot
     from unskew.weights.alignment import Reference
+    from unskew.weights.bursts import Bursts
     from unskew.weights.drift import Drift
 
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@optional_reference_option
-@at_option
-@grouped_option(
+@use_options("reference", "at")
+@own_option(
     "--detect",
-    is_flag=True,
-    group=Group.COMPARE,
+    "Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
+    Group.COMPARE,
+    kind=bool,
     everyday=True,
-    help="Detect bursts in the interactions of known users, which are likely campaigns; needs no dates.",
 )
-@output_option(help="Chart of the bursts that --detect detects: .html, .svg or .png.")
-@grouped_option(
-    "--show",
-    "listed",
+@use_options("output", help="Chart of the bursts that --detect detects: .html, .svg or .png.")
+@own_option(
+    "--show N",
+    "Number of items to list.",
+    Group.OUTPUT,
+    name="listed",
     default=20,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    group=Group.OUTPUT,
+    kind=int,
+    least=1,
+    meaning="how many items to list",
     everyday=True,
-    help="Number of items to list.",
 )
-@names_option
+@use_options("names")
 @show_options
 def drift(
     source: LogOptions,
@@ -165,11 +158,7 @@ def _show(moved: Drift, now: Snapshot, before: Reference, top: int, item_names: 
     figures += [
         ("new items", thousands(fresh.count), f"{percent(fresh.mass)} of the mass now"),
         ("vanished items", thousands(gone.count), f"{percent(gone.mass)} of the mass then"),
-        (
-            "total variation",
-            f"{moved.bound:.4f}",
-            "no score in [0, 1] of a fixed list can have moved by more",
-        ),
+        ("total variation", f"{moved.bound:.4f}", "no score in [0, 1] of a fixed list can have moved by more"),
         *_describe_chance(moved),
         ("worst@5", f"{moved.worst(5):.4f}", "nor hit@5 of a fixed list of 5 items by more than this"),
         ("divergence", f"{moved.divergence:.4f}", "nats"),
@@ -198,3 +187,45 @@ def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
         return []
     users = f"{thousands(moved.reference_users or 0)} random users of {moved.at}"
     return [("by chance alone", f"{moved.chance.value:.4f}", f"{users}, each with as many items as then")]
+
+
+_BEWARE = "Seasons, holidays and news look the same: check them against what you know."
+
+
+def print_bursts(found: Bursts, log: Log, names: str | None) -> None:
+    """The bursts, what they may be instead, and how to drop the interactions in them."""
+    if not found.bursts:
+        print_line(_describe_none(found))
+        return
+    rows = []
+    for burst in found.bursts:
+        codes = log.items.codes(list(burst.items))
+        called = read_names(names, log.items.take(codes)) or [str(item) for item in burst.items]
+        shown = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
+        rows.append([*shown, ", ".join(called[:3])])
+    print_line("Likely campaigns: known users interacted more than usual, and with other items than usual")
+    print_table(["window", "interactions", "activity", "above usual", "above all"], rows)
+    flags = " ".join(f"--campaign {window}" for window in found.windows)
+    print_line(f"{_BEWARE} How much of them recommendations caused: unskew excess ... {flags} --production auto")
+    print_line(f"To drop the interactions in them: {flags}")
+
+
+def draw_bursts_to(found: Bursts, log: Log, path: str) -> None:
+    """Write the chart of the cells of time."""
+    from unskew.drawing.charts import draw_bursts
+    from unskew.drawing.page import save_chart
+
+    windows = [{"start": burst.window.first, "end": burst.window.last} for burst in found.bursts]
+    chart = draw_bursts(found.cells.to_pylist(), windows, dates=log.axis.is_calendar)
+    listed = ", ".join(map(str, found.windows))
+    lead = f"{listed}. {_BEWARE}" if found.bursts else _describe_none(found)
+    save_chart(chart, Path(path), "Bursts in the log", lead)
+
+
+def _describe_none(found: Bursts) -> str:
+    if found.since is None:
+        return "No burst was looked for: too few interactions to tell what is usual."
+    return (
+        f"No burst was detected since {found.since}. Recommendations that came little by little, or all the time, "
+        "make none."
+    )

@@ -8,9 +8,10 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option, place
-from unskew.cli.printing import print_figures, print_json, print_line, print_table
-from unskew.cli.shared_options import level_option, log_options, seed_option, show_options
+from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.shared_options import log_options, show_options
+from unskew.cli.terminal import print_figures, print_json, print_line, print_table
+from unskew.options import Group
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -20,26 +21,12 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @place("exposures", everyday=False)
 @log_options
-@grouped_option(
-    "--since", metavar="T", group=Group.KNOWN, everyday=True, help="With --holdout: when recommendations started."
-)
-@grouped_option(
-    "--until",
-    metavar="T",
-    group=Group.KNOWN,
-    everyday=True,
-    help="Ignore interactions after T.  [default: the end of the log]",
-)
-@level_option
-@seed_option
+@own_option("--since T", "With --holdout: when recommendations started.", Group.KNOWN, everyday=True)
+@own_option("--until T", "Ignore interactions after T.  [default: the end of the log]", Group.KNOWN, everyday=True)
+@use_options("level", "seed")
 @show_options
 def excess(
-    source: LogOptions,
-    since: str | None,
-    until: str | None,
-    level: float,
-    seed: int,
-    as_json: bool,
+    source: LogOptions, since: str | None, until: str | None, level: float, seed: int, as_json: bool
 ) -> None:
     """Estimate the share of interactions caused by recommendations.
 
@@ -58,12 +45,7 @@ def excess(
     source.refuse_spark("'unskew excess'")
     log = source.read()
     found = find_excess(
-        log,
-        knowledge=source.known.to_knowledge(log),
-        since=since,
-        until=until,
-        level=level,
-        seed=seed,
+        log, knowledge=source.known.to_knowledge(log), since=since, until=until, level=level, seed=seed
     )
     if as_json:
         print_json(found.to_dict())

@@ -29,7 +29,7 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
         return None
     from unskew.data.ids import Ids
     from unskew.frames import join_chunks
-    from unskew.reading.file_options import split_roles
+    from unskew.reading.input_files import split_roles
     from unskew.reading.reader import give_notice
     from unskew.reading.sources import open_source
 

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
-from unskew.cli.file_name import FILE
-from unskew.cli.option_groups import Group, option_field
-from unskew.cli.printing import print_line, print_table
+from unskew.cli.terminal import print_line, print_table
 from unskew.errors import PolicyError, option
 from unskew.text import percent, thousands
 
@@ -20,56 +15,19 @@ if TYPE_CHECKING:
     from unskew.data.view_report import ViewReport
     from unskew.views.knowledge import Knowledge
 
-_known_field = functools.partial(option_field, group=Group.KNOWN)
-
 
 @dataclass(frozen=True)
 class KnownOptions:
     """What is known about what was recommended; the same for every command that reads a log."""
 
-    exposures: str | None = _known_field(
-        "--exposures",
-        "--impressions",
-        type=FILE,
-        metavar="FILE",
-        everyday=True,
-        help="Exposure log (impressions): user, item and time of each recommendation shown. "
-        "FILE?user=A&item=B&time=C names its columns.",
-    )
-    exposed: str | None = _known_field(
-        metavar="COLUMN",
-        help="Column of LOG that is true if the interaction followed a recommendation or a promotion.",
-    )
-    within: str | None = _known_field(
-        metavar="T",
-        help="How long after an exposure an interaction counts as exposed, such as 30d.  [default: for ever]",
-    )
-    campaigns: tuple[str, ...] = _known_field(
-        "--campaign",
-        default=(),
-        metavar="START:END",
-        everyday=True,
-        help="Campaign window [START, END): when something was recommended; a bare date is the start of that "
-        "day. 'START:' is still running; START/END if times contain colons. Repeatable.",
-    )
-    holdout: str | None = _known_field(
-        type=FILE, metavar="FILE", everyday=True, help="Holdout group: users who never see recommendations."
-    )
-    production: str | None = _known_field(
-        metavar="[NAME=]SPEC",
-        everyday=True,
-        help="Recommender in production (table:FILE for the lists that it showed), or 'auto' to choose a "
-        "stand-in.",
-    )
-    induced_share: str | None = _known_field(
-        metavar="X|A:B",
-        help="Share of the interactions since --reference that recommendations caused, or a range: 0.3, 30%, "
-        "0.2:0.4. Verdicts use it.",
-    )
-    view: str | None = _known_field(
-        type=click.Choice(["auto", "all", "organic", "adjusted", "outside", "thinned", "kept"]),
-        help="View of the log to evaluate on.  [default: auto, the best that the options above allow]",
-    )
+    exposures: str | None = None
+    exposed: str | None = None
+    within: str | None = None
+    campaigns: tuple[str, ...] = ()
+    holdout: str | None = None
+    production: str | None = None
+    induced_share: str | None = None
+    view: str | None = None
 
     @property
     def is_given(self) -> bool:
@@ -79,7 +37,7 @@ class KnownOptions:
     @property
     def files(self) -> list[str]:
         """The files that are read for it."""
-        from unskew.reading.file_options import split_parameters
+        from unskew.reading.input_files import split_parameters
 
         lists = [] if self.production is None else _files_of(self.production)
         given = [name for name in (self.exposures, self.holdout) if name is not None]
@@ -160,13 +118,15 @@ class KnownOptions:
             return None
         from unskew.engines.population import is_on_spark
         from unskew.errors import MissingColumnError
-        from unskew.reading.exposures import open_exposures
-        from unskew.reading.file_options import split_roles
-        from unskew.reading.reader import find_columns, read_log
+        from unskew.reading.column_guesses import find_columns
+        from unskew.reading.input_files import split_roles
+        from unskew.reading.reader import read_log
 
         path, names = split_roles(self.exposures, ("user", "item", "time"))
         try:
             if is_on_spark(log):
+                from unskew.engines.spark.layout import open_exposures
+
                 return open_exposures(log, [path], names, drop_nulls=drop_nulls)
             if not names:
                 names = asdict(find_columns(path, log.columns, "exposures"))

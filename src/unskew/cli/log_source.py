@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,26 +11,21 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.known_options import KnownOptions, print_view
-from unskew.cli.option_groups import Group, option_field
-from unskew.cli.streams import tell
+from unskew.cli.terminal import tell
 from unskew.data.date_grammar import parse_month, parse_time
 from unskew.errors import EngineError, InputError, TimeError
-from unskew.files import check_writable, is_file
 from unskew.progress import progress
-from unskew.reading.file_options import FORMAT_NAMES, split_parameters
+from unskew.reading.input_files import split_parameters
+from unskew.storage.files import check_writable, is_file
 
 if TYPE_CHECKING:
     from unskew.data.log import Log
-    from unskew.data.priors import ItemPrior
+    from unskew.data.policy import ItemPrior
     from unskew.data.slice import Snapshot
     from unskew.weights.alignment import Reference
 
 _STEP = re.compile(r"-\s*[0-9.]+\s*[a-z]+")  # -30d: 30 days before the end
-TIME_UNIT = click.Choice(["s", "ms", "us", "ns", "day"])
-_FILE_FIELDS = ("format", "sep", "header", "column_names", "encoding", "quote", "table")
-
-_reading_field = functools.partial(option_field, group=Group.READING)
-_work_field = functools.partial(option_field, group=Group.WORK)
+_FILE_FIELDS = ("format", "sep", "header", "column_names", "encoding", "quote", "table", "query")
 
 
 @dataclass(frozen=True)
@@ -39,38 +33,19 @@ class LogFiles:
     """Where the log is, and how its files and columns are read."""
 
     log: tuple[str, ...]
-    user: str | None = _reading_field(
-        metavar="COLUMN", everyday=True, help="Column of users, by name or number.  [default: user]"
-    )
-    item: str | None = _reading_field(metavar="COLUMN", everyday=True, help="Column of items.  [default: item]")
-    time: str | None = _reading_field(
-        metavar="COLUMN", everyday=True, help="Column of times.  [default: time or timestamp]"
-    )
-    time_unit: str | None = _reading_field(
-        type=TIME_UNIT, help="Unit of integer times that count since 1970; dates can then be used."
-    )
-    time_format: str | None = _reading_field(metavar="FORMAT", help="Format of times, such as '%d/%m/%Y %H:%M'.")
-    format: str | None = _reading_field(
-        type=click.Choice([name for name in FORMAT_NAMES if name != "text"]),
-        help="Format of LOG.  [default: detected]",
-    )
-    sep: str | None = _reading_field(
-        metavar="TEXT", help="Separator of values: ';', '::', tab, space.  [default: detected]"
-    )
-    header: bool | None = _reading_field(
-        "--header/--no-header",
-        help="Whether the first line names the columns; if not, columns are numbered from 1.  [default: detected]",
-    )
-    column_names: str | None = _reading_field(
-        "--columns", metavar="A,B,...", help="Column names of a file without a header."
-    )
-    encoding: str | None = _reading_field(
-        metavar="NAME", help="Text encoding, such as latin-1.  [default: detected]"
-    )
-    quote: str | None = _reading_field(metavar="CHAR", help="Quote around values, or 'none'.  [default: detected]")
-    table: str | None = _reading_field(
-        metavar="NAME", help="Table of a database, sheet of a workbook, or file in an archive."
-    )
+    user: str | None = None
+    item: str | None = None
+    time: str | None = None
+    time_unit: str | None = None
+    time_format: str | None = None
+    format: str | None = None
+    sep: str | None = None
+    header: bool | None = None
+    column_names: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    table: str | None = None
+    query: str | None = None
 
     @property
     def path(self) -> str | list[str]:
@@ -87,31 +62,13 @@ class LogFiles:
 class LogOptions(LogFiles):
     """The log of a command: its files, who and what counts for how much, what is known, and where it is read."""
 
-    removed: str | None = _reading_field(
-        metavar="COLUMN", help="Column with the time at which the user removed the item."
-    )
-    drop_nulls: bool = _reading_field(
-        default=False, help="Drop rows without user, item or time instead of refusing the file."
-    )
-    p_user: str | None = option_field(
-        metavar="COLUMN",
-        group=Group.PROTOCOL,
-        help="Column with P(u), the importance of the user.  [default: uniform]",
-    )
-    p_item: str | None = option_field(
-        metavar="HOW",
-        group=Group.PROTOCOL,
-        help="P(i|u): a column, or 'recency:30' to halve it every 30 days (or units of time).  [default: uniform]",
-    )
-    engine: str = _work_field(
-        default="local", type=click.Choice(["local", "spark"]), help="On this machine, or on a Spark cluster."
-    )
-    master: str | None = _work_field(
-        metavar="URL", help="URL of the Spark cluster: spark://HOST:PORT, yarn, ...  [default: local[*]]"
-    )
-    spark_conf: tuple[str, ...] = _work_field(
-        default=(), metavar="KEY=VALUE", help="Spark setting, such as spark.executor.memory=8g. Repeatable."
-    )
+    removed: str | None = None
+    drop_nulls: bool = False
+    p_user: str | None = None
+    p_item: str | None = None
+    engine: str = "local"
+    master: str | None = None
+    spark_conf: tuple[str, ...] = ()
     known: KnownOptions = KnownOptions()
 
     def read(self, labels: Sequence[str] = ()) -> Log:
@@ -190,7 +147,7 @@ class LogOptions(LogFiles):
         Files of `tables` must say by their names what they are.
         """
         from unskew.reading.sources import expand
-        from unskew.table_files import check_table_name
+        from unskew.storage.tables import check_table_name
 
         targets = [Path(path) for path in outputs if path is not None]
         for path in targets:
@@ -314,7 +271,7 @@ def _is_named(prior: str) -> bool:
 
 
 def _item_prior(text: str | None) -> ItemPrior:
-    from unskew.data.priors import Recency
+    from unskew.data.policy import Recency
 
     if text is None or not text.startswith("recency:"):
         return text

@@ -6,23 +6,18 @@ import click
 
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.log_source import LogOptions
-from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import (
-    at_option,
-    log_options,
-    show_options,
-    split_options,
-    written_option,
-)
+from unskew.cli.option_groups import use_options
+from unskew.cli.shared_options import log_options, show_options
+from unskew.cli.terminal import print_json, print_line
 from unskew.errors import option
 from unskew.text import thousands
 
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@at_option
-@written_option
-@split_options
+@use_options("at")
+@use_options("output", required=True, help="Parquet file to write; CSV if it ends in .csv.")
+@use_options("after", "leave_last_out", "min_items")
 @show_options
 def marginal(
     source: LogOptions,

@@ -9,38 +9,22 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, field, fields
-from enum import Enum
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from unskew.errors import InputError
+from unskew.options import OPTIONS, Group, Option
 from unskew.text import count
 
 if TYPE_CHECKING:
     from click.types import OptionHelpExtra
 
 _HELP_ALL = "unskew.help_all"
-_DECLARATION = "unskew.option"
 _Options = TypeVar("_Options")
 _Decorated = TypeVar("_Decorated", bound=Callable[..., Any] | click.Command)
-
-
-class Group(Enum):
-    """The groups of options, in the order of the help."""
-
-    COMPARE = "What to compare"
-    THRESHOLDS = "Thresholds"
-    WORLD = "The world"
-    CAMPAIGNS = "What is recommended"
-    KNOWN = "What you know"
-    PROTOCOL = "Protocol"
-    OUTPUT = "Output"
-    READING = "Reading the log"
-    FIT = "Fitting weights"
-    INTERVALS = "Sampling and intervals"
-    WORK = "Where the work is done"
-    GENERAL = "Configuration and help"
 
 
 SPECS = {
@@ -78,32 +62,57 @@ class GroupedOption(click.Option):
         return extra
 
 
-def grouped_option(
-    *names: str, group: Group, everyday: bool = False, **more: Any
-) -> Callable[[_Decorated], _Decorated]:
-    """``click.option`` for a `GroupedOption`."""
-    return click.option(*names, cls=GroupedOption, group=group, everyday=everyday, **more)
+class _Number(click.ParamType):  # type: ignore[type-arg]
+    """A number in the range of its option; the message about any other is that of the library."""
+
+    def __init__(self, name: str, declared: Option) -> None:
+        self.option_name, self.declared = name, declared
+        self.name = "integer" if declared.kind is int else "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = (click.INT if self.declared.kind is int else click.FLOAT).convert(value, param, ctx)
+        return self.declared.check(self.option_name, number)
 
 
-def option_field(*flags: str, default: Any = None, **more: Any) -> Any:
-    """A field of a dataclass of options, with what `grouped_option` needs to declare it.
+def add_option(name: str, declared: Option, **more: Any) -> Callable[[_Decorated], _Decorated]:
+    """``click.option`` for an option; `more` is what click has besides."""
+    settings: dict[str, Any] = {"metavar": declared.metavar, "help": declared.help}
+    if declared.choices:
+        settings["type"] = click.Choice(declared.choices)
+    elif declared.kind is bool:
+        settings |= {"default": None} if "/" in declared.flags else {"is_flag": True}
+    elif declared.kind in (int, float):
+        settings["type"] = _Number(name, declared)
+    elif declared.kind is Path:
+        settings["type"] = FILE
+    if declared.several:
+        settings["multiple"] = True
+    if declared.bare is not None:
+        settings |= {"is_flag": False, "flag_value": declared.bare}
+    if declared.default is not None:
+        settings |= {"default": declared.default, "show_default": "[default:" not in declared.help}
+    settings |= {"cls": GroupedOption, "group": declared.group, "everyday": declared.everyday}
+    return click.option(*declared.names, name, **settings | more)
 
-    The name of the field is its flag, unless there are others. A default of False makes it a switch, one of () an
-    option that can be repeated.
-    """
-    return field(default=default, metadata={_DECLARATION: (flags, more)})
+
+def own_option(flags: str, help: str, group: Group, *, name: str = "", **more: Any) -> Callable[[Any], Any]:
+    """An option of one command, declared as `Option` does; `name` is its parameter if that is not its flag."""
+    known = {field.name for field in fields(Option)}
+    declared = Option(flags, help, group, **{key: more.pop(key) for key in known & {*more}})
+    return add_option(name or declared.names[-1].lstrip("-").replace("-", "_"), declared, **more)
 
 
-def declare_fields(options: type[Any], names: Iterable[str] = ()) -> list[Callable[[Any], Any]]:
-    """The options that a dataclass declares, or those with these names."""
-    return [_declare(declared) for declared in _list_declared(options, names)]
+def use_options(*names: str, **changes: Any) -> Callable[[Any], Any]:
+    """Options of `unskew.options` in this order, with `changes` for a command and what click has besides."""
+    known = {field.name for field in fields(Option)}
+    changed = {key: changes.pop(key) for key in known & {*changes}}
 
+    def add(function: Any) -> Any:
+        for name in reversed(names):
+            function = add_option(name, replace(OPTIONS[name], **changed), **changes)(function)
+        return function
 
-def take_fields(
-    options: type[_Options], parameters: dict[str, Any], names: Iterable[str] = (), **more: Any
-) -> _Options:
-    """The dataclass with its options, taken out of the parameters of a command; `more` has its other fields."""
-    return options(**{f.name: parameters.pop(f.name) for f in _list_declared(options, names)}, **more)
+    return add
 
 
 def decorate(function: Callable[..., Any], options: Sequence[Callable[[Any], Any]]) -> Callable[..., Any]:
@@ -113,19 +122,19 @@ def decorate(function: Callable[..., Any], options: Sequence[Callable[[Any], Any
     return function
 
 
-def _list_declared(options: type[Any], names: Iterable[str]) -> list[Field[Any]]:
-    return [f for f in fields(options) if _DECLARATION in f.metadata and (not names or f.name in names)]
+def list_fields(options: type[Any]) -> list[str]:
+    """The fields of a dataclass that are options."""
+    return [field.name for field in fields(options) if field.name in OPTIONS]
 
 
-def _declare(declared: Field[Any]) -> Callable[[Any], Any]:
-    flags, more = declared.metadata[_DECLARATION]
-    if declared.default is False:
-        more = {"is_flag": True, **more}
-    elif declared.default == ():
-        more = {"multiple": True, **more}
-    else:
-        more = {"default": declared.default, "show_default": declared.default is not None, **more}
-    return grouped_option(*(flags or [f"--{declared.name.replace('_', '-')}"]), declared.name, **more)
+def take_fields(
+    options: type[_Options], parameters: dict[str, Any], names: Iterable[str] = (), **more: Any
+) -> _Options:
+    """The dataclass with its options (or those of some names), taken out of the parameters of a command.
+
+    `more` has its other fields.
+    """
+    return options(**{name: parameters.pop(name) for name in names or list_fields(options)}, **more)
 
 
 def place(*names: str, everyday: bool, group: Group | None = None) -> Callable[[_Decorated], _Decorated]:
@@ -248,3 +257,15 @@ def _group_of(option: click.Option) -> Group:
 
 def _is_everyday(option: click.Option) -> bool:
     return isinstance(option, GroupedOption) and option.everyday
+
+
+class _FileName(click.Path):
+    """A name, for tab completion; whether it can be used is said where it is opened."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "" and isinstance(param, click.Option):  # which would be the folder that one is in
+            raise InputError(f"{max(param.opts, key=len)} is empty", remedy="is a shell variable unset?")
+        return super().convert(value, param, ctx)
+
+
+FILE = _FileName(readable=False)

@@ -9,37 +9,23 @@ import click
 from click.core import ParameterSource
 
 from unskew.cli.command_group import WARNINGS
-from unskew.cli.command_line import write_command
-from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.evaluate_output import print_answers
-from unskew.cli.file_name import FILE
+from unskew.cli.configured_command import ConfiguredCommand, write_command
+from unskew.cli.evaluate_command import print_answers
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option, place
-from unskew.cli.printing import print_json, print_line
+from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
-    at_option,
     baseline_option,
-    by_option,
     check_specs,
-    clean_before_option,
-    draws_option,
-    level_option,
     log_options,
-    metrics_option,
-    names_option,
-    optional_reference_option,
-    output_option,
-    quick_option,
-    recommenders_option,
     sample_option,
-    seed_option,
     shared_fit_options,
     show_options,
-    split_options,
 )
+from unskew.cli.terminal import print_json, print_line
 from unskew.errors import InputError, option
+from unskew.options import Group
 
 if TYPE_CHECKING:
     from unskew.over_time.timeline_table import Timeline
@@ -48,43 +34,29 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @place("production", everyday=False)
 @log_options
-@optional_reference_option
-@at_option
-@recommenders_option
-@metrics_option
+@use_options("reference", "at", "recommenders", "metrics")
 @baseline_option
-@by_option
-@clean_before_option
-@quick_option
-@grouped_option(
-    "--every",
-    metavar="STEP",
-    group=Group.OUTPUT,
-    help="Step of the charts over time.  [default: chosen for about 16 dates]",
+@use_options("by", "clean_before", "quick")
+@own_option("--every STEP", "Step of the charts over time.  [default: chosen for about 16 dates]", Group.OUTPUT)
+@own_option(
+    "--timeline FILE",
+    "Scores over time from 'unskew timeline -o', instead of computing them.",
+    Group.OUTPUT,
+    name="saved",
+    kind=Path,
 )
-@grouped_option(
-    "--timeline",
-    "saved",
-    type=FILE,
-    metavar="FILE",
-    group=Group.OUTPUT,
-    help="Scores over time from 'unskew timeline -o', instead of computing them.",
-)
-@names_option
-@split_options
+@use_options("names", "after", "leave_last_out", "min_items")
 @sample_option
-@seed_option
-@draws_option
-@grouped_option(
-    "--refit",
-    type=int,
-    metavar="N",
-    group=Group.INTERVALS,
-    help="Number of times to fit the weights again, for intervals.  [default: 50]",
+@use_options("seed", "draws")
+@own_option(
+    "--refit N",
+    "Number of times to fit the weights again, for intervals.  [default: 50]",
+    Group.INTERVALS,
+    kind=int,
 )
-@level_option
+@use_options("level")
 @shared_fit_options
-@output_option(default="report.html", show_default=True, help="HTML page to write.")
+@use_options("output", default="report.html", show_default=True, help="HTML page to write.")
 @show_options
 def report(
     source: LogOptions,
@@ -136,8 +108,8 @@ def report(
         if not value:
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
-    from unskew.evaluation.evaluate_report import check_report_options, name_baseline
-    from unskew.evaluation.selection_options import SelectionOptions
+    from unskew.evaluation.evaluate_report import name_baseline
+    from unskew.evaluation.selection_options import SelectionOptions, check_report_options
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
 
@@ -212,7 +184,7 @@ def _refuse_options_of_a_log(context: click.Context, path: Any) -> None:
 def _write_timeline(
     timeline: Timeline, source: LogOptions, names: str | None, path: Path, command: str, *, as_json: bool
 ) -> None:
-    from unskew.pages.timeline_alone import make_timeline_page
+    from unskew.over_time.timeline_page import make_timeline_page
 
     items = timeline.probabilities.column("item").combine_chunks()
     called = read_names_by_item(names, items) if len(items) else None

@@ -6,67 +6,58 @@ from pathlib import Path
 
 import click
 
-from unskew.cli.file_name import FILE
-from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
-from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import output_option, show_options
+from unskew.cli.option_groups import GroupedCommand, own_option, use_options
+from unskew.cli.shared_options import show_options
+from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError, option
+from unskew.options import Group
 
 
 @click.command(cls=GroupedCommand)
-@output_option(required=True, metavar="DIR", help="Folder to write to.")
-@grouped_option(
-    "--seed",
-    type=click.IntRange(min=0),
-    metavar="S",
-    group=Group.WORLD,
+@use_options("output", required=True, metavar="DIR", help="Folder to write to.")
+@own_option(
+    "--seed S",
+    "Seed of all random draws.  [default: 0]",
+    Group.WORLD,
+    kind=int,
+    least=0,
+    meaning="where the draws begin",
     everyday=True,
-    help="Seed of all random draws.  [default: 0]",
 )
-@grouped_option(
-    "--users",
-    type=int,
-    metavar="N",
-    group=Group.WORLD,
+@own_option(
+    "--users N", "Number of users.  [default: 34 448, as in the paper]", Group.WORLD, kind=int, everyday=True
+)
+@own_option(
+    "--items N", "Number of items.  [default: 35 741, as in the paper]", Group.WORLD, kind=int, everyday=True
+)
+@own_option(
+    "--world DIR",
+    "World from 'unskew simulate', instead of a new one.",
+    Group.WORLD,
+    name="folder",
+    kind=Path,
     everyday=True,
-    help="Number of users.  [default: 34 448, as in the paper]",
 )
-@grouped_option(
-    "--items",
-    type=int,
-    metavar="N",
-    group=Group.WORLD,
-    everyday=True,
-    help="Number of items.  [default: 35 741, as in the paper]",
-)
-@grouped_option(
-    "--world",
-    "folder",
-    type=FILE,
-    metavar="DIR",
-    group=Group.WORLD,
-    everyday=True,
-    help="World from 'unskew simulate', instead of a new one.",
-)
-@grouped_option(
-    "--seeds",
+@own_option(
+    "--seeds N",
+    "Number of worlds to check the claims in: this one, and the same with the next seeds.",
+    Group.PROTOCOL,
     default=5,
-    show_default=True,
-    type=click.IntRange(min=1, max=100),
-    metavar="N",
-    group=Group.PROTOCOL,
+    kind=int,
+    least=1,
+    most=100,
+    meaning="in how many worlds the claims are checked",
     everyday=True,
-    help="Number of worlds to check the claims in: this one, and the same with the next seeds.",
 )
-@grouped_option(
-    "--every",
+@own_option(
+    "--every N",
+    "Days between points of a curve.",
+    Group.OUTPUT,
     default=1,
-    show_default=True,
-    type=click.IntRange(min=1),
-    metavar="N",
-    group=Group.OUTPUT,
+    kind=int,
+    least=1,
+    meaning="days between points of a curve",
     everyday=True,
-    help="Days between points of a curve.",
 )
 @show_options
 def reproduce(
@@ -89,9 +80,8 @@ def reproduce(
     Example:
       unskew reproduce -o paper
     """
-    from unskew.reproduction.experiment import check_target
+    from unskew.reproduction.experiment import check_target, claims_table
     from unskew.reproduction.experiment import reproduce as reproduce_paper
-    from unskew.reproduction.reproduction_page import claims_table
     from unskew.worlds.simulation import simulate
     from unskew.worlds.world import World
 

@@ -2,52 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.file_name import FILE
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option
-from unskew.cli.printing import print_json, print_line
-from unskew.cli.shared_options import (
-    at_option,
-    log_options,
-    seed_option,
-    show_options,
-    split_options,
-    written_option,
-)
-from unskew.data.held_out_words import describe_below_min_items, describe_held_out, describe_without_profile
+from unskew.cli.option_groups import own_option, use_options
+from unskew.cli.shared_options import log_options, show_options
+from unskew.cli.terminal import print_json, print_line
+from unskew.options import Group
+from unskew.show.report_words import describe_below_min_items, describe_held_out, describe_without_profile
 from unskew.text import percent, thousands
 
 
 @click.command(cls=ConfiguredCommand)
 @log_options
-@at_option
-@grouped_option(
-    "--weights",
-    type=FILE,
-    metavar="FILE",
-    group=Group.COMPARE,
+@use_options("at")
+@own_option(
+    "--weights FILE",
+    "Weights from 'unskew weights'.  [default: an unweighted sample]",
+    Group.COMPARE,
+    kind=Path,
     everyday=True,
-    help="Weights from 'unskew weights'.  [default: an unweighted sample]",
 )
-@grouped_option(
-    "-n",
-    "sample",
+@own_option(
+    "-n N",
+    "Number of held-out interactions to draw.",
+    Group.PROTOCOL,
+    name="sample",
     default=20_000,
-    show_default=True,
-    type=int,
-    metavar="N",
-    group=Group.PROTOCOL,
+    kind=int,
     everyday=True,
-    help="Number of held-out interactions to draw.",
 )
-@seed_option
-@split_options
-@written_option
+@use_options("seed", "after", "leave_last_out", "min_items")
+@use_options("output", required=True, help="Parquet file to write; CSV if it ends in .csv.")
 @show_options
 def sample(
     source: LogOptions,

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.file_name import FILE
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, GroupedCommand, grouped_option, place
-from unskew.cli.printing import print_figures, print_json, print_line
-from unskew.cli.shared_options import base_options, limit_options, seed_option, show_options
+from unskew.cli.option_groups import FILE, GroupedCommand, own_option, place, use_options
+from unskew.cli.shared_options import base_options, limit_options, show_options
+from unskew.cli.terminal import print_figures, print_json, print_line
 from unskew.errors import InputError, option
+from unskew.options import Group
 from unskew.text import thousands
 from unskew.worlds.world_names import SUMMARIES
 
@@ -39,86 +39,64 @@ Examples:
 @click.command(cls=GroupedCommand, help=_HELP, lists={"Worlds": SUMMARIES})
 @place("seed", group=Group.WORLD, everyday=True)
 @click.argument("folder", type=FILE, metavar="DIR")
-@grouped_option(
-    "--world",
+@own_option(
+    "--world NAME",
+    "World to simulate; see above.",
+    Group.WORLD,
     default="paper",
-    show_default=True,
-    type=click.Choice(list(SUMMARIES)),
-    metavar="NAME",
-    group=Group.WORLD,
+    choices=tuple(SUMMARIES),
     everyday=True,
-    help="World to simulate; see above.",
 )
-@grouped_option(
-    "--users",
-    type=int,
-    metavar="N",
-    group=Group.WORLD,
-    everyday=True,
-    help="Number of users.  [default: that of the world, 34 448]",
+@own_option(
+    "--users N", "Number of users.  [default: that of the world, 34 448]", Group.WORLD, kind=int, everyday=True
 )
-@grouped_option(
-    "--items",
-    type=int,
-    metavar="N",
-    group=Group.WORLD,
+@own_option(
+    "--items N",
+    "Number of items.  [default: that of the world, mostly 35 741]",
+    Group.WORLD,
+    kind=int,
     everyday=True,
-    help="Number of items.  [default: that of the world, mostly 35 741]",
 )
-@seed_option
-@grouped_option(
-    "--base",
-    type=FILE,
-    metavar="LOG",
-    group=Group.WORLD,
+@use_options("seed")
+@own_option(
+    "--base LOG",
+    "Log to inject the campaigns into, instead of simulating one.",
+    Group.WORLD,
+    kind=Path,
     everyday=True,
-    help="Log to inject the campaigns into, instead of simulating one.",
 )
 @base_options
-@grouped_option(
-    "--campaign-at",
-    "campaigns",
-    multiple=True,
-    metavar="T",
-    group=Group.CAMPAIGNS,
+@own_option(
+    "--campaign-at T",
+    "Date of a campaign; a bare date is the end of that day. Repeatable.",
+    Group.CAMPAIGNS,
+    name="campaigns",
+    several=True,
     everyday=True,
-    help="Date of a campaign; a bare date is the end of that day. Repeatable.",
 )
-@grouped_option(
-    "--recommender",
-    metavar="SPEC",
-    group=Group.CAMPAIGNS,
+@own_option(
+    "--recommender SPEC",
+    "Recommender of the campaigns.  [default: item neighbourhoods]",
+    Group.CAMPAIGNS,
     everyday=True,
-    help="Recommender of the campaigns.  [default: item neighbourhoods]",
 )
-@grouped_option(
-    "--reach",
-    type=float,
-    metavar="SHARE",
-    group=Group.CAMPAIGNS,
-    help="Share of users who get a list.  [default: 1]",
+@own_option("--reach SHARE", "Share of users who get a list.  [default: 1]", Group.CAMPAIGNS, kind=float)
+@own_option("--shown N", "Length of a list.  [default: 10]", Group.CAMPAIGNS, kind=int)
+@own_option(
+    "--acceptance P", "Mean share of a list that is accepted (less if P is large).", Group.CAMPAIGNS, kind=float
 )
-@grouped_option("--shown", type=int, metavar="N", group=Group.CAMPAIGNS, help="Length of a list.  [default: 10]")
-@grouped_option(
-    "--acceptance",
-    type=float,
-    metavar="P",
-    group=Group.CAMPAIGNS,
-    help="Mean share of a list that is accepted (less if P is large).",
-)
-@grouped_option(
-    "--holdout",
-    type=float,
-    metavar="SHARE",
-    group=Group.CAMPAIGNS,
+@own_option(
+    "--holdout SHARE",
+    "Share of users in the holdout group, who never see recommendations.",
+    Group.CAMPAIGNS,
+    kind=float,
     everyday=True,
-    help="Share of users in the holdout group, who never see recommendations.",
 )
-@grouped_option(
+@own_option(
     "--chosen-by",
-    type=click.Choice(["raw", "weighted", "organic"]),
-    group=Group.CAMPAIGNS,
-    help="Score that chooses the winner in a closed loop.  [default: raw]",
+    "Score that chooses the winner in a closed loop.  [default: raw]",
+    Group.CAMPAIGNS,
+    choices=("raw", "weighted", "organic"),
 )
 @limit_options
 @show_options

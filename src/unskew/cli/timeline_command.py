@@ -4,33 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.file_name import FILE
 from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option, place
-from unskew.cli.printing import print_json, print_line, print_table
+from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     check_specs,
     item_ids,
-    level_option,
     log_options,
-    names_option,
-    reference_option,
     sample_option,
-    score_options,
-    seed_option,
     shared_fit_options,
     show_options,
-    split_options,
 )
+from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError
-from unskew.evaluation.score_names import REWEIGHTED, name_kind, name_other_end
+from unskew.options import Group
 from unskew.show.report_words import TOO_FEW_HITS
 from unskew.text import percent, shorten_spec, thousands
 
@@ -41,82 +35,65 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @place("campaigns", "holdout", "production", "after", everyday=False)
 @log_options
-@reference_option
-@grouped_option(
-    "--from",
-    "start",
-    metavar="A",
-    group=Group.COMPARE,
+@use_options("reference", required=True)
+@own_option(
+    "--from A",
+    "First date of the grid.  [default: the date of --reference]",
+    Group.COMPARE,
+    name="start",
     everyday=True,
-    help="First date of the grid.  [default: the date of --reference]",
 )
-@grouped_option(
-    "--to",
-    "end",
-    metavar="B",
-    group=Group.COMPARE,
+@own_option(
+    "--to B",
+    "Last date; always part of the grid.  [default: the end of the log]",
+    Group.COMPARE,
+    name="end",
     everyday=True,
-    help="Last date; always part of the grid.  [default: the end of the log]",
 )
-@grouped_option(
-    "--every",
-    metavar="STEP",
-    group=Group.COMPARE,
+@own_option(
+    "--every STEP",
+    "Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
+    Group.COMPARE,
     everyday=True,
-    help="Step of the grid: 12h, 7d, 2w, 1mo, or a number (of days, if the log has dates).  [default: 1]",
 )
-@score_options
-@grouped_option(
+@use_options("recommenders", required=True)
+@use_options("metrics")
+@own_option(
     "--both-ends",
-    is_flag=True,
-    group=Group.COMPARE,
-    everyday=True,
-    help="Also score the log without what recommendations since T0 may have caused, the other end of the range. "
+    "Also score the log without what recommendations since T0 may have caused, the other end of the range. "
     "Costs a search for a stand-in for production, then twice the time.",
+    Group.COMPARE,
+    kind=bool,
+    everyday=True,
 )
-@grouped_option(
-    "--top",
-    multiple=True,
-    metavar="P,...",
-    group=Group.FIT,
-    help="Also weight only the P items that changed most; separate several by commas. Repeatable.",
+@own_option(
+    "--top P,...",
+    "Also weight only the P items that changed most; separate several by commas. Repeatable.",
+    Group.FIT,
+    several=True,
 )
-@split_options
+@use_options("after", "leave_last_out", "min_items")
 @sample_option
-@seed_option
-@level_option
+@use_options("seed", "level")
 @shared_fit_options
-@grouped_option(
-    "--follow",
-    "items",
-    multiple=True,
-    metavar="A,B,...",
-    group=Group.OUTPUT,
-    help="Also record the probabilities of these items. Repeatable.",
+@own_option(
+    "--follow A,B,...",
+    "Also record the probabilities of these items. Repeatable.",
+    Group.OUTPUT,
+    name="items",
+    several=True,
 )
-@grouped_option(
-    "--probabilities",
-    type=FILE,
-    metavar="FILE",
-    group=Group.OUTPUT,
-    help="Parquet file for these probabilities.",
-)
-@names_option
-@grouped_option(
-    "-o",
-    "--output",
-    type=FILE,
-    metavar="FILE",
-    group=Group.OUTPUT,
+@own_option("--probabilities FILE", "Parquet file for these probabilities.", Group.OUTPUT, kind=Path)
+@use_options("names")
+@own_option(
+    "-o, --output FILE",
+    "Parquet file to write the table to; CSV if it ends in .csv.",
+    Group.OUTPUT,
+    kind=Path,
     everyday=True,
-    help="Parquet file to write the table to; CSV if it ends in .csv.",
 )
-@grouped_option(
-    "--resume",
-    is_flag=True,
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Continue the file of -o: compute only missing dates.",
+@own_option(
+    "--resume", "Continue the file of -o: compute only missing dates.", Group.OUTPUT, kind=bool, everyday=True
 )
 @show_options
 def timeline(
@@ -234,6 +211,8 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         print_line(f"{metric} from {dates[0]} (first) to {dates[-1]} (last)")
         print_table(["recommender", "scored", *columns], rows, left=2)
     if end is not None:
+        from unskew.evaluation.score import name_other_end
+
         share, stand_in = percent(end["share"], 0), end["stand_in"]
         dropped = f": {share} of the interactions since then" if stand_in else ""
         dropped += f", by the stand-in {shorten_spec(stand_in)}" if stand_in else ""
@@ -290,4 +269,6 @@ def _figure(value: float) -> str:
 
 def _name_kind(weighting: str, top: int | None, *, view: str) -> str:
     """The kind of a score as a narrow column shows it."""
+    from unskew.evaluation.score import REWEIGHTED, name_kind
+
     return name_kind(weighting, top, view).replace(f" items {REWEIGHTED}", "")

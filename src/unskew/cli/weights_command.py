@@ -9,20 +9,11 @@ import click
 from unskew.cli.configured_command import ConfiguredCommand
 from unskew.cli.item_names import read_names
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, grouped_option, place
-from unskew.cli.printing import print_figures, print_json, print_line, print_table
-from unskew.cli.shared_options import (
-    FitChoice,
-    at_option,
-    fit_options,
-    log_options,
-    names_option,
-    output_option,
-    reference_option,
-    show_options,
-    split_options,
-)
-from unskew.data.held_out_words import describe_held_out
+from unskew.cli.option_groups import own_option, place, use_options
+from unskew.cli.shared_options import FitChoice, fit_options, log_options, show_options
+from unskew.cli.terminal import print_figures, print_json, print_line, print_table
+from unskew.options import Group
+from unskew.show.report_words import describe_held_out
 from unskew.text import percent, thousands
 
 if TYPE_CHECKING:
@@ -32,22 +23,21 @@ if TYPE_CHECKING:
 @click.command(cls=ConfiguredCommand)
 @place("top", "method", everyday=True)
 @log_options
-@reference_option
-@at_option
-@split_options
+@use_options("reference", required=True)
+@use_options("at", "after", "leave_last_out", "min_items")
 @fit_options
-@grouped_option(
-    "--show",
-    "listed",
+@own_option(
+    "--show N",
+    "Number of items to list.",
+    Group.OUTPUT,
+    name="listed",
     default=10,
-    show_default=True,
-    type=click.IntRange(min=0),
-    metavar="N",
-    group=Group.OUTPUT,
-    help="Number of items to list.",
+    kind=int,
+    least=0,
+    meaning="how many items to list",
 )
-@names_option
-@output_option(help="Parquet file to write the weights to; CSV if it ends in .csv.")
+@use_options("names")
+@use_options("output", help="Parquet file to write the weights to; CSV if it ends in .csv.")
 @show_options
 def weights(
     source: LogOptions,
@@ -123,11 +113,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
     print_figures(
         f"Item weights at {fitted.at} to the item mix of {fitted.reference}",
         [
-            (
-                "bound",
-                f"{r.bound_before:.4f} → {fitted.bound:.4f}",
-                f"on the score of a fixed list {left}",
-            ),
+            ("bound", f"{r.bound_before:.4f} → {fitted.bound:.4f}", f"on the score of a fixed list {left}"),
             ("worst@5", f"{fitted.worst(5):.4f}", "on hit@5 of a fixed list"),
             (
                 "least possible",
@@ -156,11 +142,7 @@ def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None
                 )
                 for margin in r.margins
             ),
-            (
-                "status",
-                fitted.status,
-                f"{r.passes} passes, {r.seconds:.2f} s, {fitted.options.method}",
-            ),
+            ("status", fitted.status, f"{r.passes} passes, {r.seconds:.2f} s, {fitted.options.method}"),
         ],
     )
     held = describe_held_out(

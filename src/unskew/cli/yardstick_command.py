@@ -7,19 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from unskew.cli.file_name import FILE
 from unskew.cli.log_source import LogOptions
-from unskew.cli.option_groups import Group, GroupedCommand, grouped_option
-from unskew.cli.printing import print_json, print_line, print_table
-from unskew.cli.shared_options import (
-    base_options,
-    declare_recommenders,
-    limit_options,
-    output_option,
-    show_options,
-)
+from unskew.cli.option_groups import FILE, GroupedCommand, own_option, use_options
+from unskew.cli.shared_options import base_options, limit_options, show_options
+from unskew.cli.terminal import print_json, print_line, print_table
 from unskew.errors import InputError
 from unskew.known_truths.case_names import CHOOSING, INJECTED, REPORTING, SUMMARIES
+from unskew.options import Group
 from unskew.text import count, enumerate_words
 
 if TYPE_CHECKING:
@@ -45,94 +39,62 @@ _WORLDS = {**SUMMARIES, INJECTED: "the paper's campaigns in the log of --base"}
 
 @click.command(cls=GroupedCommand, help=_HELP, lists={"Worlds": _WORLDS})
 @click.argument("worlds", nargs=-1, type=FILE, metavar="[WORLD|DIR]...")
-@grouped_option(
-    "--seed",
-    "given_seeds",
-    multiple=True,
-    type=click.IntRange(min=0),
-    metavar="S",
-    group=Group.WORLD,
-    help="Seed of the worlds. Repeatable.",
+@own_option(
+    "--seed S",
+    "Seed of the worlds. Repeatable.",
+    Group.WORLD,
+    name="given_seeds",
+    several=True,
+    kind=int,
+    least=0,
+    meaning="where the draws begin",
 )
-@grouped_option(
-    "--seeds",
-    type=click.IntRange(min=1, max=100),
-    metavar="N",
-    group=Group.WORLD,
+@own_option(
+    "--seeds N",
+    f"Number of seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
+    Group.WORLD,
+    kind=int,
+    least=1,
+    most=100,
+    meaning="how many seeds",
     everyday=True,
-    help=f"Number of seeds, from {REPORTING[0]} on.  [default: {len(REPORTING)}]",
 )
-@grouped_option(
-    "--users",
-    type=int,
-    default=6000,
-    show_default=True,
-    metavar="N",
-    group=Group.WORLD,
+@own_option("--users N", "Number of users.", Group.WORLD, kind=int, default=6000, everyday=True)
+@own_option("--items N", "Number of items.", Group.WORLD, kind=int, default=2000, everyday=True)
+@own_option(
+    "--method NAME",
+    "Method to run. Repeatable.  [default: all]",
+    Group.COMPARE,
+    name="methods",
+    several=True,
     everyday=True,
-    help="Number of users.",
 )
-@grouped_option(
-    "--items",
-    type=int,
-    default=2000,
-    show_default=True,
-    metavar="N",
-    group=Group.WORLD,
-    everyday=True,
-    help="Number of items.",
-)
-@grouped_option(
-    "--method",
-    "methods",
-    multiple=True,
-    metavar="NAME",
-    group=Group.COMPARE,
-    everyday=True,
-    help="Method to run. Repeatable.  [default: all]",
-)
-@declare_recommenders(
+@use_options(
+    "recommenders",
     help="Recommender to score; g1 and g2 are fixed lists of items recommended most and "
     "least. Repeatable.  [default: g1, g2, popular, cosine, co-occurrence, ease, als]",
 )
-@grouped_option(
-    "-m",
-    "--metric",
-    multiple=True,
+@own_option(
+    "-m, --metric NAME",
+    "hit@k, mrr@k, ndcg@k or rbp@k. Repeatable.",
+    Group.COMPARE,
+    several=True,
     default=("hit@5",),
-    show_default=True,
-    metavar="NAME",
-    group=Group.COMPARE,
     everyday=True,
-    help="hit@k, mrr@k, ndcg@k or rbp@k. Repeatable.",
 )
-@grouped_option(
-    "--folds",
-    type=int,
-    default=5,
-    show_default=True,
-    metavar="K",
-    group=Group.PROTOCOL,
-    help="Folds of recommenders that need cross-fitting.",
-)
-@grouped_option(
-    "--truth-seeds",
-    type=int,
+@own_option("--folds K", "Folds of recommenders that need cross-fitting.", Group.PROTOCOL, kind=int, default=5)
+@own_option(
+    "--truth-seeds N",
+    "Draws of other users with the same items, to average the truth over.",
+    Group.PROTOCOL,
+    kind=int,
     default=10,
-    show_default=True,
-    metavar="N",
-    group=Group.PROTOCOL,
-    help="Draws of other users with the same items, to average the truth over.",
 )
-@grouped_option("--base", type=FILE, metavar="LOG", group=Group.WORLD, help="Also inject campaigns into this log.")
+@own_option("--base LOG", "Also inject campaigns into this log.", Group.WORLD, kind=Path)
 @base_options
-@output_option(metavar="DIR", help="Folder for the page, the tables and single cases.")
-@grouped_option(
-    "--resume",
-    is_flag=True,
-    group=Group.OUTPUT,
-    everyday=True,
-    help="Continue the folder of -o: compute only missing cases.",
+@use_options("output", metavar="DIR", help="Folder for the page, the tables and single cases.")
+@own_option(
+    "--resume", "Continue the folder of -o: compute only missing cases.", Group.OUTPUT, kind=bool, everyday=True
 )
 @limit_options
 @show_options
@@ -148,8 +110,8 @@ def yardstick(
     **parameters: Any,
 ) -> None:
     """Read the options, score the worlds, and show the errors."""
-    from unskew.known_truths.yardstick import yardstick as measure
-    from unskew.known_truths.yardstick_result import YardstickFolder
+    from unskew.known_truths.yardstick_run import YardstickFolder
+    from unskew.known_truths.yardstick_run import yardstick as measure
 
     if given_seeds and seeds is not None:
         raise InputError("--seed names seeds, and --seeds counts them", remedy="give one of them")
@@ -170,8 +132,7 @@ def yardstick(
 
 
 def _show(result: Yardstick, output: str | None) -> None:
-    from unskew.known_truths.world_profile import tabulate_profiles
-    from unskew.known_truths.yardstick_page import describe_worlds_used, tabulate_worlds
+    from unskew.known_truths.yardstick_page import describe_worlds_used, tabulate_profiles, tabulate_worlds
 
     print_line(
         "The worlds: organic interactions a day until t0, in the 60 days before t0 and after t0; of the "

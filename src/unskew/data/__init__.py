@@ -1,1 +1,8 @@
-"""The nouns: ids, times, the log, its slices, item marginals, and how users and items are chosen."""
+"""The nouns: ids, times, the log, its slices, item marginals, and how users and items are chosen.
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -57,12 +57,12 @@ def parse_time(text: str) -> WrittenTime | None:
     >>> parse_time("2013-6-1"), parse_time("2013-06-31"), parse_time("20130601")
     (WrittenTime(value=datetime.date(2013, 6, 1), nanoseconds=0), None, None)
     """
-    found = _TIME.fullmatch(text.strip(SPACE))
-    if found is None:
+    match = _TIME.fullmatch(text.strip(SPACE))
+    if match is None:
         return None
     try:
-        day = date(int(found["year"]), int(found["month"]), int(found["day"]))
-        return _add_clock(day, found) if found["hour"] or found["midnight"] else WrittenTime(day)
+        day = date(int(match["year"]), int(match["month"]), int(match["day"]))
+        return _add_clock(day, match) if match["hour"] or match["midnight"] else WrittenTime(day)
     except (ValueError, OverflowError):  # there is no such day, or it is beyond the years 1 to 9999
         return None
 
@@ -73,10 +73,10 @@ def parse_month(text: str) -> tuple[date, date] | None:
     >>> parse_month("2012-2")
     (datetime.date(2012, 2, 1), datetime.date(2012, 2, 29))
     """
-    found = _MONTH.fullmatch(text.strip(SPACE))
-    if found is None:
+    match = _MONTH.fullmatch(text.strip(SPACE))
+    if match is None:
         return None
-    year, month = int(found["year"]), int(found["month"])
+    year, month = int(match["year"]), int(match["month"])
     if not (year >= 1 and 1 <= month <= 12):
         return None
     return date(year, month, 1), date(year, month, calendar.monthrange(year, month)[1])
@@ -88,8 +88,8 @@ def parse_compact_date(number: int | float | str) -> date | None:
     >>> parse_compact_date(20130601), parse_compact_date(20131301), parse_compact_date(330)
     (datetime.date(2013, 6, 1), None, None)
     """
-    found = _COMPACT.fullmatch(str(number).removesuffix(".0"))
-    written = parse_time("-".join(found.groups())) if found else None
+    match = _COMPACT.fullmatch(str(number).removesuffix(".0"))
+    written = parse_time("-".join(match.groups())) if match else None
     return written.value if written else None
 
 

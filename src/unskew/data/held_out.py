@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, all_users
+from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Codes
-from unskew.checks import require_instance, require_whole_number
+from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
 from unskew.data.policy import Share
@@ -18,6 +18,7 @@ from unskew.data.slice import Slice, Snapshot
 from unskew.data.time_steps import LogSpan, Step, label_of
 from unskew.data.times import Label, Moment
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.options import check_options
 
 if TYPE_CHECKING:
     from unskew.data.policy import Share
@@ -96,12 +97,11 @@ class SplitRule:
                 "of each user",
                 remedy="give one of the two",
             )
-        least = require_whole_number(option("min_items"), self.min_items, "items that a user must have")
-        object.__setattr__(self, "min_items", least)
-        if self.leave_last_out and least > 1:
+        check_options(self, "min_items")
+        if self.leave_last_out and self.min_items > 1:
             raise PolicyError(
                 f"{option('leave_last_out', True)} holds out one item of each user, and nobody has "
-                f"{option('min_items', least)} of them",
+                f"{option('min_items', self.min_items)} of them",
                 remedy=f"leave out {option('min_items')}: users with a single item are excluded already",
             )
 
@@ -209,8 +209,8 @@ def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
         begin, end = (axis.moment(label) for label in (reference.after, reference.at))
     except (TimeError, InputError):
         return  # it does not say, or counts time in another way
-    theirs, ours = end.tick - begin.tick, now.tick - start.tick
-    if abs(theirs - ours) > 0.02 * ours:
+    earlier, later = end.tick - begin.tick, now.tick - start.tick
+    if abs(earlier - later) > 0.02 * later:
         warnings.warn(
             f"the reference is the interactions from {begin.label} to {end.label}, a window of another length "
             f"than that from {start.label} to {now.at}: save it again with one of the same length",

@@ -79,31 +79,31 @@ class Ids:
             values = values.cast(self.values.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # what does not fit cannot be one of ours
             values = _cast_one_by_one(values, self.values.type)
-        found = pc.index_in(values, value_set=self.values)
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        places = pc.index_in(values, value_set=self.values)
+        return np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def match(self, wanted: Iterable[Any] | pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int64]:
         """The codes of ids of another table, which may have them in another type; -1 for an id that is not here.
 
         17511, 17511.0, "17511" and "17511.0" are the same id, unless both "17511" and "17511.0" are here.
+        "017511" is another.
 
-        >>> Ids.of(pa.array([17511, 17512])).match(["17512.0", " 17511", "x"]).tolist()
-        [1, 0, -1]
+        >>> Ids.of(pa.array([17511, 17512])).match(["17512.0", " 17511", "017511", "x"]).tolist()
+        [1, 0, -1, -1]
         >>> Ids.of(pa.array(["17511", "guest"])).match([17511.0]).tolist()
         [0]
         """
         values = _as_array(wanted)
         codes = self.codes(values)
-        theirs, ours = kind_of(values.type), kind_of(self.values.type)
-        if (codes >= 0).all() or {theirs, ours} <= _NUMBERS or not {theirs, ours} <= {"text", *_NUMBERS}:
+        other_kind, own_kind = kind_of(values.type), kind_of(self.values.type)
+        if (
+            (codes >= 0).all()
+            or {other_kind, own_kind} <= _NUMBERS
+            or not {other_kind, own_kind} <= {"text", *_NUMBERS}
+        ):
             return codes
-        texts = _write_ids(values)
-        if ours == "text":
-            places = pc.index_in(texts, value_set=_write_ids(self.values))
-            places = np.asarray(places.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
-        else:
-            places = self.codes(ids_of_texts(texts, self))
-        return np.where(codes >= 0, codes, places)
+        places = pc.index_in(_write_ids(values), value_set=_write_ids(self.values))
+        return np.where(codes >= 0, codes, places.fill_null(-1).to_numpy(zero_copy_only=False))
 
     def require_codes(self, wanted: Iterable[Any] | pa.Array, what: str) -> npt.NDArray[np.int64]:
         """The codes of items that must be here; `what` says in an error who asks for them."""
@@ -217,25 +217,3 @@ def _cast_one_by_one(values: pa.Array, type_: pa.DataType) -> pa.Array:
         return fitted if fitted == value else None
 
     return pa.array([fit(v) for v in values.to_pylist()], type=type_)
-
-
-def ids_of_texts(texts: pa.Array, ids: Ids) -> pa.Array:
-    """Text as ids of the type of `ids`: null where it cannot be one.
-
-    >>> ids_of_texts(pa.array(["7", "x"]), Ids.of(pa.array([7, 8]))).to_pylist()
-    [7, None]
-    """
-    wanted = ids.values.type
-    if kind_of(wanted) == "text":
-        return texts.cast(wanted)
-    try:
-        return texts.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.array([_cast_text(text, wanted) for text in texts], type=wanted)
-
-
-def _cast_text(text: pa.Scalar, wanted: pa.DataType) -> object:
-    try:
-        return text.cast(wanted).as_py()
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return None

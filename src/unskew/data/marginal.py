@@ -14,9 +14,9 @@ from unskew.arrays.types import Floats
 from unskew.data.policy import Policy
 from unskew.data.times import Label, require_label
 from unskew.errors import ColumnError, InputError, function
-from unskew.files import report_damage
 from unskew.frames import numbers_by_id, show_as_table, to_native
-from unskew.table_files import read_parquet, require_format, require_kind, write_table
+from unskew.storage.files import report_damage
+from unskew.storage.tables import read_parquet, require_format, require_kind, write_table
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,27 +1,30 @@
-"""Parts of a log: the profiles at a date, and what came between two."""
+"""Parts of a log: the profiles at a date, what came between two, and weights on them as scoring sees these.
+
+Whatever weights are (none, a mapping, fitted ones, another method), `Slice.weigh` turns them into a `Weighting`:
+who is evaluated, and the probability of each pair. Those of items are log-weights on the P(u) and P(i|u) of the
+slice. Pair probabilities that no item weights give become P(u) and P(i|u) of their own, under item weights of 1:
+so whatever works with the ones works with the others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.arrays import kernels
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.profiles import Profiles
-from unskew.arrays.rows import mark_entries
+from unskew.arrays.profiles import Profiles, all_entries, mark_entries, sum_entries
 from unskew.arrays.sweep import Sweep, count_kept
 from unskew.arrays.types import Codes, Floats, Mask, Offsets, Times
 from unskew.data.ids import log_weights_by_id
 from unskew.data.marginal import Marginal
-from unskew.data.policy import Policy, Share
-from unskew.data.priors import ItemPrior, UserPrior, item_prior, user_prior
+from unskew.data.policy import ItemPrior, Policy, Share, UserPrior, item_prior, user_prior
 from unskew.data.times import Label, Moment
-from unskew.data.weighting import AppliesToSlice, Weighting, Weights
 from unskew.errors import EmptyError, InputError, option
 
 if TYPE_CHECKING:
@@ -44,6 +47,8 @@ class Slice:
         The rows: ``profiles.item[profiles.start[u]:profiles.stop[u]]`` is what is in it of user u.
     policy
         How P(u) and P(i|u) were chosen; kept with everything made from the slice.
+    after
+        The time after which a window begins; None for profiles, which go back to the beginning.
     """
 
     log: Log
@@ -52,6 +57,7 @@ class Slice:
     profiles: Profiles
     policy: Policy = Policy()
     _entries: Codes | None = None
+    after: Label | None = None
 
     def with_priors(self, p_user: UserPrior = None, p_item: ItemPrior = None) -> Self:
         """The same with another P(u) and P(i|u); see `Log.at`."""
@@ -98,8 +104,8 @@ class Slice:
     def share_of(self, users: Mask) -> Share:
         """How many of these users there are, all of whom hold something, and how much of P(u) they have."""
         if self.profiles.a is None:
-            found = int(np.count_nonzero(users))
-            return Share(found, found / max(self.n_users, 1))
+            number = int(np.count_nonzero(users))
+            return Share(number, number / max(self.n_users, 1))
         return Share.of(users, self.shares())
 
     def probabilities(self, weights: Weights = None) -> Floats:
@@ -144,19 +150,8 @@ class Slice:
             at=self.at,
             policy=enough.policy,
             frames=self.log.frames,
-            after=getattr(self, "after", None),
+            after=self.after,
         )
-
-    def joint(self, items: Iterable[Any], weights: Weights = None) -> Floats:
-        """``P(i,k|w) = sum_u P(u) P(i|u,w) P(k|u,w)`` of the paper, for the chosen items.
-
-        Two independent draws from one profile; rows and columns in the order of `items`.
-        """
-        codes = self.log.items.require_codes(items, "joint")
-        if len(np.unique(codes)) < len(codes):
-            raise InputError("joint() was given the same item twice")
-        weighting = self.weigh(weights)
-        return Sweep(weighting.part.profiles).joint(weighting.log_weights, codes)
 
     def per_entry(self, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """A column of the log, lined up with ``profiles.item``."""
@@ -204,7 +199,7 @@ class Slice:
             if weights.part.log is not self.log or weights.part.profiles.item is not self.profiles.item:
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             same = weights.part.tick == self.tick and weights.part.policy == self.policy
-            if not same or getattr(weights.part, "after", None) != getattr(self, "after", None):
+            if not same or weights.part.after != self.after:
                 raise InputError(f"these weights belong to {weights.part}, not to {self}", remedy="weigh this one")
             return weights
         if isinstance(weights, type):
@@ -302,15 +297,7 @@ def _keep_entries(profiles: Profiles, keep: Mask) -> Profiles:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Window(Slice):
-    """What users took after one time and up to another. Made by `Log.between`; see `Slice`.
-
-    Attributes
-    ----------
-    after
-        The time after which it begins.
-    """
-
-    after: Label = ""
+    """What users took after one time and up to another. Made by `Log.between`; see `Slice`."""
 
     @classmethod
     def of(cls, snapshot: Snapshot, start: Moment) -> Window:
@@ -342,3 +329,101 @@ class Window(Slice):
             f"Window(after {self.after} and up to {self.at}: {self.n_users} users, {self.n_items} items, "
             f"{len(self)} interactions)"
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Weighting:
+    """Item weights or pair probabilities on one slice of a log.
+
+    Attributes
+    ----------
+    part
+        The slice with the users who are evaluated, and the P(u) and P(i|u) that the log-weights apply to.
+    log_weights
+        Of each item of the log; -inf for one that is dropped.
+    name
+        ``raw`` where every weight is 1, else ``weighted``.
+    top
+        How many items have a fitted weight; None where all have, or none.
+    frees_constant_lists
+        Whether the score of a constant list is free of what recommendations and promotions did to the log.
+    """
+
+    part: Slice
+    log_weights: Floats
+    name: str = "raw"
+    top: int | None = None
+    frees_constant_lists: bool = False
+
+    @classmethod
+    def of_pairs(cls, part: Slice, probabilities: Floats, *, frees_constant_lists: bool = False) -> Weighting:
+        """Given pair probabilities: a number for each place of ``part.profiles.item``, on any positive scale.
+
+        Numbers at places of nobody are not looked at. Who has none is not evaluated.
+
+        >>> import unskew as us
+        >>> log = us.read_log({"user": ["a", "a", "b"], "item": ["x", "y", "x"], "time": [1, 1, 1]})
+        >>> Weighting.of_pairs(log.at(1), [1, 2, 1]).pair_shares.tolist()
+        [0.25, 0.5, 0.25]
+        """
+        p = part.profiles
+        entries = all_entries(p)
+        numbers = np.asarray(probabilities, dtype=np.float64)
+        if numbers.shape != p.item.shape:
+            raise InputError(
+                f"pair probabilities have shape {numbers.shape}",
+                remedy=f"give one for each of {len(p.item)} places",
+            )
+        shares = np.zeros(len(p.item))
+        shares[entries] = numbers[entries]
+        bad = ~(np.isfinite(shares) & (shares >= 0))
+        if bad.any():
+            raise InputError(
+                f"the probability of the pair at place {int(np.argmax(bad))} is {shares[bad][0]}, but must be a "
+                "number of at least 0"
+            )
+        mass = sum_entries(p, shares[entries])
+        if not mass.any():
+            raise EmptyError(f"no pair at {part.at} has any probability: nobody would be evaluated")
+        held = part.restrict(mass > 0)
+        with_priors = replace(held, profiles=replace(held.profiles, a=mass, b=shares))
+        return cls(with_priors, np.zeros(p.n_items), "weighted", frees_constant_lists=frees_constant_lists)
+
+    def marginal(self) -> Floats:
+        """The weighted item marginal ``q_i = sum_u P(u) P(i|u,w)``, over the items of the log."""
+        return Sweep(self.part.profiles).marginal(self.log_weights)
+
+    @cached_property
+    def pair_shares(self) -> Floats:
+        """``P(u) P(i|u,w)`` of every place of ``profiles.item``: 0 where nobody is evaluated; sums to 1."""
+        p = self.part.profiles
+        return find_pair_shares(p, p.shares(), self.log_weights)
+
+    @cached_property
+    def user_mass(self) -> Floats:
+        """The sum of `pair_shares` over the entries of each user of the log."""
+        p = self.part.profiles
+        return sum_entries(p, self.pair_shares[all_entries(p)])
+
+
+def find_pair_shares(profiles: Profiles, shares: Floats, log_weights: Floats) -> Floats:
+    """``P(u) P(i|u,w)`` of every place of ``profiles.item``; `shares` are P(u)."""
+    out, rows = np.zeros(len(profiles.item)), profiles.rows
+    over_blocks(
+        profiles.edges(),
+        len(profiles.item),
+        lambda k, lo, hi: kernels.fill_pair_shares(lo, hi, rows, shares, profiles.b, log_weights, out),
+    )
+    return out
+
+
+@runtime_checkable
+class AppliesToSlice(Protocol):
+    """Fitted weights or another method, as far as a slice needs to know them."""
+
+    def apply(self, part: Slice, /) -> Weighting:
+        """The weights on this slice."""
+
+
+Weights = Weighting | AppliesToSlice | Mapping[Any, float] | None
+"""Whatever can be weights."""

@@ -92,12 +92,12 @@ class Step:
 
     @classmethod
     def _of_text(cls, axis: TimeAxis, text: str, given: str) -> Step:
-        found = _STEP.fullmatch(text.removeprefix("+"))
-        if found is None:
+        match = _STEP.fullmatch(text.removeprefix("+"))
+        if match is None:
             if re.fullmatch(_STEP.pattern, text.removeprefix("-")):
                 raise TimeError(f"the step is {given!r}; it must be positive")
             raise TimeError(f"{given!r} is not a step", remedy=_remedy(axis))
-        number, unit = float(found[1]), found[2]
+        number, unit = float(match[1]), match[2]
         if number.is_integer():
             number = int(number)
         if not unit:
@@ -179,9 +179,9 @@ def label_of(axis: TimeAxis, tick: int | float) -> Label:
 def _anchor(axis: TimeAxis, moment: Moment) -> date:
     """The bare date that was given, or the time on the clock of the log's zone."""
     shown = str(axis.show(moment.tick))
-    given = parse_time(shown if axis.unit == "day" else str(moment.label))
-    if given is not None and not isinstance(given.value, datetime):
-        return given.value
+    written = parse_time(shown if axis.unit == "day" else str(moment.label))
+    if written is not None and not isinstance(written.value, datetime):
+        return written.value
     return datetime.fromisoformat(shown).replace(tzinfo=None)
 
 

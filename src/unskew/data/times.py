@@ -1,4 +1,4 @@
-"""The time axis of a log: what its times are, how one is read and how it is shown back.
+"""The time axis of a log: what its times are, how one is read and how it is shown back; and windows of time.
 
 Inside, a time is a number (a *tick*): the integer or decimal number itself for a log with plain
 numbers, else a count of units since 1970-01-01. How dates are written is in `unskew.data.date_grammar`;
@@ -6,20 +6,26 @@ reading files is left to `unskew.reading`.
 
 A bare date means the end of that day, so that ``log.at("2013-06-01")`` holds what happened on
 1 June. A date with a clock time means that very moment, included.
+
+A window, such as that of a campaign, runs from a start, included, to an end, not included: ``START:END``,
+``START:`` for one that goes on, or ``START/END`` if the times contain colons. In it a bare date is the start of
+that day.
 """
 
 from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta, tzinfo
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.arrays.types import Mask, Times
 from unskew.data.date_grammar import (
     HOW_TO_WRITE,
     SPACE,
@@ -86,9 +92,9 @@ class TimeAxis:
 
     def moment(self, value: Any) -> Moment:
         """Read a time given by a person: a number, a date, a datetime or text of one of these."""
-        given, nano, value = value, _nanoseconds_of(value), to_python_value(value)
+        original, nano, value = value, _nanoseconds_of(value), to_python_value(value)
         if isinstance(value, bool) or not isinstance(value, int | float | str | date):
-            raise TimeError(f"{given!r} is not a time", remedy="give a number, a date or a datetime")
+            raise TimeError(f"{original!r} is not a time", remedy="give a number, a date or a datetime")
         if isinstance(value, str):
             value, nano = self._from_text(value.strip(SPACE))
         if isinstance(value, int | float):
@@ -155,18 +161,20 @@ class TimeAxis:
             return ticks.astype(np.float64) if other.kind == "float" else np.floor(ticks).astype(np.int64)
         alike = "date" in (self.kind, other.kind) or (self.zone is None) == (other.zone is None)
         if not (self.is_calendar and other.is_calendar and alike):
-            told = (f"{a.kind} times{' with a zone' * (a.zone is not None)}" for a in (self, other))
-            raise TimeError("{} has {}, but the log {}".format(source, *told), remedy="give both in the same form")
+            kinds = (f"{a.kind} times{' with a zone' * (a.zone is not None)}" for a in (self, other))
+            raise TimeError(
+                "{} has {}, but the log {}".format(source, *kinds), remedy="give both in the same form"
+            )
         if self.unit == "day":
-            found, place = np.unique(ticks, return_inverse=True)
-            return np.array([other.begin(self.show(day)).tick for day in found.tolist()], dtype=np.int64)[place]
+            distinct, place = np.unique(ticks, return_inverse=True)
+            return np.array([other.begin(self.show(day)).tick for day in distinct.tolist()], dtype=np.int64)[place]
         if other.unit == "day":
             quarter = 900 * PER_SECOND[self.unit or "s"]  # of an hour: at its ends alone a day begins, in any zone
-            found, place = np.unique(ticks // quarter, return_inverse=True)
-            days = [other.moment(str(self.show(k * quarter))[:10]).tick for k in found.tolist()]
+            distinct, place = np.unique(ticks // quarter, return_inverse=True)
+            days = [other.moment(str(self.show(k * quarter))[:10]).tick for k in distinct.tolist()]
             return np.array(days, dtype=np.int64)[place]
-        one, two = PER_SECOND[self.unit or "s"], PER_SECOND[other.unit or "s"]
-        return ticks * (two // one) if two >= one else ticks // (one // two)
+        per_own, per_other = PER_SECOND[self.unit or "s"], PER_SECOND[other.unit or "s"]
+        return ticks * (per_other // per_own) if per_other >= per_own else ticks // (per_own // per_other)
 
     def to_dict(self) -> dict[str, str | None]:
         """For the metadata of a saved log."""
@@ -311,3 +319,108 @@ def _advise_on_excel(value: float | str) -> str:
 def _clamp(tick: int) -> int:
     """The nearest tick of 64 bits: a date beyond them is before or after every time of a log."""
     return min(max(tick, _LEAST), _MOST)
+
+
+_HOW = "write START:END, START: for one that goes on, or START/END where the times contain colons"
+
+
+@dataclass(frozen=True, order=True)
+class TimeWindow:
+    """A window [start, end) in ticks of a log, and how its ends are written."""
+
+    start: int | float
+    end: int | float
+    first: Label
+    last: Label | None = None
+
+    def __str__(self) -> str:
+        slash = any(":" in str(label) for label in (self.first, self.last))
+        return f"{self.first}{'/' if slash else ':'}{'' if self.last is None else self.last}"
+
+    def contains(self, time: Times) -> Mask:
+        """Which of some times lie in it."""
+        inside: Mask = (time >= self.start) & (time < self.end)
+        return inside
+
+
+Windows = str | Sequence[Any] | Iterable[Any]
+"""One window as text, or several, each a text, a pair (start, end) with None for no end, or a `TimeWindow`."""
+
+
+class ReadsTimes(Protocol):
+    """What reads times that people give: a `TimeAxis`, or a `Log`, which knows its end as well."""
+
+    def begin(self, value: Any, /) -> Moment:
+        """A time where something begins."""
+
+
+def read_windows(axis: ReadsTimes, given: Windows, name: str = "campaigns") -> tuple[TimeWindow, ...]:
+    """The windows that somebody gave, in the order of time; those that touch or overlap stay apart.
+
+    >>> from unskew.data.times import TimeAxis
+    >>> [str(window) for window in read_windows(TimeAxis("integer"), ["430:450", (330, 350), "480:"])]
+    ['330:350', '430:450', '480:']
+    """
+    several: Iterable[Any] = [given] if isinstance(given, str | TimeWindow) or _is_pair(given) else given
+    return tuple(sorted({_read_window(axis, one, name) for one in several}))
+
+
+def mark_inside(windows: Iterable[TimeWindow], time: Times) -> Mask:
+    """Which of some times lie in any of the windows."""
+    inside = np.zeros(len(time), dtype=np.bool_)
+    for window in windows:
+        inside |= window.contains(time)
+    return inside
+
+
+def _is_pair(window: Any) -> bool:
+    """Whether it is a start and an end, and not two windows."""
+    if not isinstance(window, tuple) or len(window) != 2:
+        return False
+    return not any(isinstance(end, tuple | list | TimeWindow) or _is_window(end) for end in window)
+
+
+def _is_window(window: Any) -> bool:
+    return isinstance(window, str) and ("/" in window or window.count(":") == 1)
+
+
+def _read_window(axis: ReadsTimes, value: Any, name: str) -> TimeWindow:
+    if isinstance(value, TimeWindow):
+        return value
+    if isinstance(value, str):
+        start, end = _split(value, name)
+    elif isinstance(value, tuple | list) and len(value) == 2:
+        start, end = value
+    else:
+        raise InputError(f"{option(name)} has {value!r}, which is not a window of time", remedy=_HOW)
+    try:
+        first, last = _begin(axis, start), None if end is None else _begin(axis, end)
+    except TimeError as error:
+        raise error.with_context(f"{option(name)} {_show(value)}") from None
+    window = TimeWindow(
+        first.tick, math.inf if last is None else last.tick, first.label, None if last is None else last.label
+    )
+    if not window.start < window.end:
+        raise InputError(f"{option(name)} {_show(value)} ends at its start or before it", remedy=_HOW)
+    return window
+
+
+def _begin(axis: ReadsTimes, value: Any) -> Moment:
+    """Where a window begins or ends: the first tick that is not before the time."""
+    moment = axis.begin(value)
+    is_between = isinstance(moment.label, float) and isinstance(moment.tick, int) and moment.label > moment.tick
+    return Moment(moment.tick + 1, moment.label) if is_between else moment
+
+
+def _split(text: str, name: str) -> tuple[str, str | None]:
+    mark = "/" if "/" in text else ":"
+    if text.count(mark) != 1:
+        raise InputError(f"{option(name)} {text!r} is not a window of time", remedy=_HOW)
+    start, _, end = (part.strip() for part in text.partition(mark))
+    if not start:
+        raise InputError(f"{option(name)} {text!r} has no start", remedy=_HOW)
+    return start, end or None
+
+
+def _show(window: Any) -> str:
+    return repr(window) if isinstance(window, str) else f"({', '.join(map(str, window))})"

@@ -181,14 +181,17 @@ def draw_split(
                 "edge": max(begin, reached, begin + high),
             }
         )
-    ends = [{"name": one["name"], "value": one["value"], "shown": f"{one['value']:.2f}"} for one in (start, end)]
+    ends = [
+        {"name": total["name"], "value": total["value"], "shown": f"{total['value']:.2f}"}
+        for total in (start, end)
+    ]
     names = [ends[0]["name"], *(line["name"] for line in lines), ends[1]["name"]]
     y = alt.Y("name:N", title=None).scale(domain=names).axis(labelLimit=170, domain=False, ticks=False)
     x = alt.X("from:Q", title=title).scale(zero=False, padding=46, nice=False).axis(number_axis(grid=True))
     base = alt.Chart(inline_data(lines)).encode(y=y)
-    told = [alt.Tooltip("name:N", title="part"), alt.Tooltip("shown:N", title="points")]
+    tooltips = [alt.Tooltip("name:N", title="part"), alt.Tooltip("shown:N", title="points")]
     bars = base.mark_bar(height=17, opacity=0.85, minBandSize=2).encode(
-        x=x, x2="to:Q", color=alt.Color("colour:N", scale=None), tooltip=told
+        x=x, x2="to:Q", color=alt.Color("colour:N", scale=None), tooltip=tooltips
     )
     doubt = base.mark_rule(color=INK, strokeWidth=1.4).encode(x="low:Q", x2="high:Q")
     words = base.mark_text(align="left", dx=7, color=INK, fontSize=12).encode(x="edge:Q", text="added:N")
@@ -314,8 +317,8 @@ def draw_changes(rows: Sequence[Mapping[str, Any]], *, before: str, now: str, ti
         labelExpr="slice(datum.label, indexof(datum.label, '|') + 1)", labelLimit=230, domain=False, ticks=False
     )
     y = alt.Y("key:N", title=None, axis=labels).scale(domain=keys)
-    told = [alt.Tooltip("name:N", title="item"), alt.Tooltip("told:N", title="share")]
-    base = alt.Chart(inline_data(drawn)).encode(y=y, tooltip=told)
+    tooltips = [alt.Tooltip("name:N", title="item"), alt.Tooltip("told:N", title="share")]
+    base = alt.Chart(inline_data(drawn)).encode(y=y, tooltip=tooltips)
     rose = alt.when("datum.now > datum.before").then(alt.value(VERMILION)).otherwise(alt.value(BLUE))
     joints = base.mark_rule(strokeWidth=2.6).encode(x=x, x2="now:Q", color=rose)
     then = base.mark_point(size=52, strokeWidth=1.8, fill="white", opacity=1, color=GREY).encode(x=x)
@@ -344,7 +347,9 @@ def draw_bursts(cells: Sequence[dict[str, Any]], windows: Iterable[dict[str, Any
     """
     kind = "T" if dates else "Q"
     last = cells[-1]["start"]
-    shades = [{"start": one["start"], "end": last if one["end"] is None else one["end"]} for one in windows]
+    shades = [
+        {"start": window["start"], "end": last if window["end"] is None else window["end"]} for window in windows
+    ]
     panels = [
         _panel(cells, shades, kind, "rate", "interactions per known user", log=True),  # it falls by magnitudes
         _panel(cells, shades, kind, "moved", "mix on items that rose", log=False),
@@ -353,8 +358,8 @@ def draw_bursts(cells: Sequence[dict[str, Any]], windows: Iterable[dict[str, Any
         "Blue: what was seen in each cell of time. Grey: what is usual. Shaded: bursts, where both are above it.",
         _BURST_WIDTH,
     )
-    found = len(shades)
-    title = "No burst was found" if found == 0 else f"{found} likely campaign{'s' * (found != 1)}"
+    number = len(shades)
+    title = "No burst was found" if number == 0 else f"{number} likely campaign{'s' * (number != 1)}"
     return apply_theme(
         alt.vconcat(*panels, spacing=22).resolve_scale(x="shared"), title, lines, f"{title}; {' '.join(lines)}"
     )

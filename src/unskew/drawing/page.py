@@ -19,7 +19,7 @@ from markupsafe import Markup, escape
 
 from unskew.drawing.theme import DARK, keep_numbers_whole, save_png, save_svg
 from unskew.errors import InputError
-from unskew.files import check_writable, replace_file
+from unskew.storage.files import check_writable, replace_file
 from unskew.text import to_json_value
 
 TEXT, SHARE, NUMBER = "text", "share", "number"
@@ -281,7 +281,7 @@ def _place_contents(sections: Sequence[Section]) -> int:
 def check_page_name(path: Path) -> None:
     """Refuse a name that is not that of a page, and a file that somebody else made."""
     if path.suffix.lower() not in (".html", ".htm"):
-        raise InputError(f"{path} is no name for a page", remedy="let it end in .html")
+        raise InputError(f"a page must be an .html file, not {path}", remedy="give a name that ends in .html")
     check_writable(path)
     if path.exists() and path.stat().st_size and not is_page(path):
         raise InputError(
@@ -317,7 +317,7 @@ def escape_json(value: Any) -> str:
 def _write_policy(scripts: Sequence[str]) -> str:
     """What the browser is told: run these scripts, and fetch nothing."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
-    allowed = " ".join(f"'sha256-{one}'" for one in hashes) or "'none'"
+    allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     return (
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
         "form-action 'none'"
@@ -327,8 +327,8 @@ def _write_policy(scripts: Sequence[str]) -> str:
 @cache
 def _bundle() -> str:
     """The chart library, which takes seconds to put together."""
-    found: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
-    return found
+    script: str = vl_convert.javascript_bundle()  # type: ignore[call-arg]
+    return script
 
 
 def _read(name: str) -> str:
@@ -372,8 +372,8 @@ class _Terms:
             escaped = re.sub(rf"\b(?:{pattern})\b", self._link, escaped)
         return Markup(escaped)
 
-    def _link(self, found: re.Match[str]) -> str:
-        word = found[0]
+    def _link(self, match: re.Match[str]) -> str:
+        word = match[0]
         if word in self._seen:
             return word
         self._seen.add(word)
@@ -390,7 +390,10 @@ ENDINGS = (".html", ".svg", ".png")
 def check_chart_name(path: Path) -> None:
     """Refuse a name that does not say what kind of file to write."""
     if path.suffix.lower() not in ENDINGS:
-        raise InputError(f"{path} is no name for a chart", remedy=f"let it end in {', '.join(ENDINGS)}")
+        raise InputError(
+            f"a chart must be an {', '.join(ENDINGS[:-1])} or {ENDINGS[-1]} file, not {path}",
+            remedy="give a name with one of these endings",
+        )
 
 
 def save_chart(chart: Any, path: Path, title: str, lead: str) -> None:

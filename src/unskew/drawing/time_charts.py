@@ -9,7 +9,6 @@ from typing import Any
 
 import altair as alt
 
-from unskew.drawing.labels import log_ticks
 from unskew.drawing.theme import (
     GREY,
     HIDDEN,
@@ -19,6 +18,7 @@ from unskew.drawing.theme import (
     dash_by,
     inline_data,
     is_shown,
+    log_ticks,
     percent_axis,
     percent_digits,
     shape_by,
@@ -162,8 +162,8 @@ def draw_lines_over_time(
     x = time_axis(times)
     y = _value_axis(drawn, title, percent=percent, log=log)
     base = alt.Chart(inline_data(drawn)).transform_filter(is_shown("name", "kind"))
-    own = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other must not share their choice
-    chosen = alt.selection_point(name=own, fields=["name"], bind="legend") if legend else None
+    choice_name = re.sub(r"\W", "_", f"chosen {title}")  # two charts beside each other must not share their choice
+    chosen = alt.selection_point(name=choice_name, fields=["name"], bind="legend") if legend else None
     colour: Any = colour_by("name", dict(strokes))
     if legend:
         colour = colour.legend(title=None, symbolOpacity=1, labelLimit=220)

@@ -1,18 +1,23 @@
-"""The users of one date, wherever their profiles are: who is eligible, who is left out, and passes over them; and
-whether something is on a cluster, which is asked without loading Spark.
+"""The users of one date, wherever their profiles are: who is eligible, who is excluded, and passes over them.
 
 Whatever is answered here is about all users together (a share, a marginal, a mask over items), so that no array
-over users ever leaves an engine. The local engine is `unskew.engines.local`.
+over users ever leaves an engine. Whether something is on a cluster is asked without loading Spark. To add an
+engine, write its file and let `open_population` choose it.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard, cast
 
+import numpy as np
+
+from unskew.arrays.sweep import Sweep
 from unskew.arrays.types import Floats, Mask
 from unskew.data.ids import Ids
-from unskew.data.policy import Policy, Share
-from unskew.data.slice import Slice
+from unskew.data.policy import Policy, Share, eligible_users, find_users
+from unskew.data.slice import Slice, Weighting
 from unskew.data.times import Label
 from unskew.errors import EngineError, option
 from unskew.solve.passes import Passes
@@ -22,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class AppliedWeights(Protocol):
-    """Item weights on some users, as `unskew.data.weighting.Weighting` has them."""
+    """Item weights on some users, as `unskew.data.slice.Weighting` has them."""
 
     @property
     def log_weights(self) -> Floats: ...
@@ -106,22 +111,22 @@ class FilesThere:
     """Files for a log on a cluster, not read yet."""
 
 
-def is_on_spark(given: Any) -> TypeGuard[SparkLog]:
+def is_on_spark(log: Any) -> TypeGuard[SparkLog]:
     """Whether a log is on a cluster."""
-    return isinstance(given, LogThere)
+    return isinstance(log, LogThere)
 
 
-def is_at_spark(given: Any) -> TypeGuard[SparkSnapshot]:
+def is_at_spark(part: Any) -> TypeGuard[SparkSnapshot]:
     """Whether profiles are on a cluster."""
-    return isinstance(given, SnapshotThere)
+    return isinstance(part, SnapshotThere)
 
 
 def refuse_on_spark(**options: Any) -> None:
     """Refuse options that do not work on a cluster, if they are given."""
-    given = [option(name) for name, value in options.items() if value]
-    if given:
+    refused = [option(name) for name, value in options.items() if value]
+    if refused:
         raise EngineError(
-            f"{' and '.join(given)} cannot be used on Spark", remedy="read the log on one machine for that"
+            f"{' and '.join(refused)} cannot be used on Spark", remedy="read the log on one machine for that"
         )
 
 
@@ -145,3 +150,80 @@ def is_spark_table(source: Any) -> bool:
     """Whether this is a Spark DataFrame."""
     kind = type(source)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
+
+
+@dataclass(frozen=True, eq=False)
+class LocalPopulation:
+    """Users of a slice of a log; see `unskew.engines.population.Population`.
+
+    Attributes
+    ----------
+    whole
+        The slice with all users.
+    users
+        Which of them are meant; None for all who hold anything.
+    """
+
+    whole: Slice
+    users: Mask | None = None
+
+    @property
+    def at(self) -> Label:
+        return self.whole.at
+
+    @property
+    def policy(self) -> Policy:
+        return self.whole.policy
+
+    @property
+    def items(self) -> Ids:
+        return self.whole.log.items
+
+    def marginal(self) -> Floats:
+        return self.part.probabilities()
+
+    def held_items(self) -> Mask:
+        held: Mask = self.part.counts() > 0
+        return held
+
+    def eligible(self, keep: Mask | None, min_items: int, among: LocalPopulation | None = None) -> LocalPopulation:
+        cohort = None if among is None else among._mask
+        return LocalPopulation(self.whole, eligible_users(self.whole, keep, min_items, cohort))
+
+    def also_in(self, other: LocalPopulation) -> LocalPopulation:
+        return LocalPopulation(self.whole, self._mask & find_users(other.whole, other._mask, self.whole))
+
+    def is_empty(self) -> bool:
+        return not self._mask.any()
+
+    def is_same(self, other: LocalPopulation) -> bool:
+        return bool((self._mask == other._mask).all())
+
+    def excluded(self) -> Share:
+        out = (self.whole.sizes() > 0) & ~self._mask
+        return self.whole.share_of(out)
+
+    def passes(self) -> Sweep:
+        return Sweep(self.part.profiles)
+
+    def weigh(self, log_weights: Floats, top: int | None) -> Weighting:
+        return Weighting(self.part, log_weights, "weighted", top, frees_constant_lists=True)
+
+    def collect(self) -> Slice:
+        return self.part
+
+    @cached_property
+    def part(self) -> Slice:
+        """The slice with these users alone."""
+        if self.users is None or bool((self.users == (self.whole.sizes() > 0)).all()):
+            return self.whole
+        return self.whole.restrict(self.users)
+
+    @cached_property
+    def _mask(self) -> Mask:
+        return np.asarray(self.whole.sizes() > 0) if self.users is None else self.users
+
+
+def open_population(part: Slice | SparkSnapshot) -> Population:
+    """The users of a slice, or of a snapshot on a cluster, for the engine that can run passes over them."""
+    return LocalPopulation(part) if isinstance(part, Slice) else part.everyone

@@ -13,20 +13,31 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from unskew.arrays.types import Codes, Floats
-from unskew.data.slice import Slice
+from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.policy import eligible_users, find_users
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import ConvergenceWarning, EmptyError, InputError, PolicyError
-from unskew.evaluation.evaluated_users import find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
-from unskew.evaluation.independent_units import number_users, require_same_pairs
 from unskew.evaluation.interval_formulas import UNIT, Bounds
-from unskew.evaluation.intervals import interval_from_repeats
+from unskew.evaluation.intervals import Estimate, number_users
 from unskew.evaluation.metric import metric as named_metric
 from unskew.evaluation.score import Score
 from unskew.progress import Progress, progress, reporting
 from unskew.weights.alignment import Reference
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
+
+
+def find_evaluated_users(
+    weights: ItemWeights, weighting: Weighting, now: Slice, reference: Slice
+) -> tuple[Mask, Mask]:
+    """Whom the weights (`weighting` on `now`) evaluate, and whose mix then they were fitted to."""
+    stay_now = weighting.part.sizes() > 0
+    stay_then = eligible_users(reference, None, weights.policy.min_items)
+    if weights.policy.users == "both":
+        stay_then = stay_then & find_users(now, stay_now, reference)
+    return stay_now, stay_then
+
 
 REPEATS = 50
 """How often users are drawn and weights fitted again where nothing else is asked for."""
@@ -92,33 +103,33 @@ def bootstrap(
     """
     _check(ranks, reference, weights, reference_ranks, repeats)
     snapshot = ranks[0].snapshot
-    there = reference if isinstance(reference, Slice) else None
+    before = reference if isinstance(reference, Slice) else None
     rng = np.random.default_rng(seed)
     wanted = [named_metric(q) for q in metrics]
     values = {r: [r.values(q) for q in wanted] for r in ranks}
-    earlier = () if there is None else reference_ranks
+    earlier = () if before is None else reference_ranks
     sums = {r: _sums(r, wanted) for r in (*ranks, *earlier)}
-    found = {r: np.full((repeats, len(KINDS), len(wanted)), np.nan) for r in sums}
-    draws = _Draws(snapshot, there)
+    repetitions = {r: np.full((repeats, len(KINDS), len(wanted)), np.nan) for r in sums}
+    draws = _Draws(snapshot, before)
     progress().begin("fitting again", repeats, "samples")
     for k in range(repeats):
         times_now, times_then = draws.counts(rng)
         at_t1 = _count_users(snapshot, times_now)
-        at_t0 = None if there is None else _count_users(there, times_then)
+        at_t0 = None if before is None else _count_users(before, times_then)
         fitted = _fit_again(at_t1, reference if at_t0 is None else at_t0, weights)
         weighting = fitted.apply(at_t1, at_t0)
         stay_now, stay_then = weighting.part.sizes() > 0, None
         if at_t0 is not None:
             stay_now, stay_then = find_evaluated_users(fitted, weighting, at_t1, at_t0)
         for r in ranks:
-            own = weighting.pair_shares[r.entries]
-            weighted = [(own @ value) / own.sum() for value in values[r]]
-            found[r][k] = [_means(sums[r], times_now), _means(sums[r], times_now * stay_now), weighted]
+            shares = weighting.pair_shares[r.entries]
+            weighted = [(shares @ value) / shares.sum() for value in values[r]]
+            repetitions[r][k] = [_means(sums[r], times_now), _means(sums[r], times_now * stay_now), weighted]
         stay = times_then if stay_then is None else times_then * stay_then
         for r in earlier:
-            found[r][k, :2] = [_means(sums[r], times_then), _means(sums[r], stay)]
+            repetitions[r][k, :2] = [_means(sums[r], times_then), _means(sums[r], stay)]
         progress().advance(1)
-    return Repetitions(found, [q.name for q in wanted], there is None)
+    return Repetitions(repetitions, [q.name for q in wanted], before is None)
 
 
 def bootstrap_if_possible(
@@ -154,7 +165,7 @@ def replace_interval(score: Score, repeats: Floats, *, target_known: bool = Fals
     Few hits can be drawn again in few ways: where they are too few, the interval holds that of the users as well.
     """
     method = "bootstrap, target known" if target_known else "bootstrap"
-    low, high = interval_from_repeats(score.value, repeats, score.level, bounds)
+    low, high = Estimate.from_repeats(score.value, repeats, score.level, bounds).interval
     if score.too_few_hits:
         low, high = min(low, score.low), max(high, score.high)
     return replace(score, low=low, high=high, method=method)
@@ -201,8 +212,8 @@ def _fit_again(now: Slice, reference: Reference, weights: ItemWeights) -> ItemWe
 
 def _sums(ranks: HeldOutRanks, wanted: Sequence[AnyMetric]) -> Floats:
     """The mass of every user and then its mass times each metric, unweighted."""
-    sums = [ranks.user_sums(q, None) for q in wanted]
-    return np.array([sums[0][0], *(total for _, total in sums)])
+    units = [ranks.units(metric, None) for metric in wanted]
+    return np.array([units[0].mass, *(each.total for each in units)])
 
 
 def _means(sums: Floats, times: Codes) -> Floats:
@@ -221,8 +232,9 @@ def _check(
 ) -> None:
     if repeats < 2:
         raise InputError(f"repeats is {repeats}; a bootstrap needs at least 2")
+    ranks[0].selection.require_all()
     for other in ranks[1:]:
-        require_same_pairs(ranks[0], other)
+        ranks[0].require_same_pairs(other)
     if isinstance(reference, Slice):
         for r in reference_ranks:
             if r.snapshot.log.users is not reference.log.users or r.snapshot.tick != reference.tick:

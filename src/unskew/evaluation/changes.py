@@ -2,31 +2,64 @@
 
 What runs now (v2, the *recommender*) is scored at t1, what ran then (v1, the *baseline*; without one v2 itself) at
 t0. Users *stay* at a date if the weights evaluate them. With `TERMS` each part is a sum of scores with signs, so
-that a value, its bootstrap repetitions and the influence of a user on it are all made by the same table.
+that a value, its bootstrap repetitions and the influence of a user on it are all made by the same table. What more
+data adds is measured on a log that is cut to the size that it had at t0.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
+from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_instance, require_repeats
+from unskew.data.held_out import HeldOutSplit
+from unskew.data.log import Log
+from unskew.data.policy import find_users
 from unskew.data.times import Label
 from unskew.errors import PolicyError, option
-from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible
-from unskew.evaluation.evaluated_users import find_evaluated_users
+from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, find_evaluated_users
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
-from unskew.evaluation.independent_units import Units, combined_interval, number_users
-from unskew.evaluation.intervals import interval_from_repeats
-from unskew.evaluation.pair_selection import require_same_min_items
-from unskew.evaluation.results import flatten
+from unskew.evaluation.intervals import Estimate, Units, combine_scores, number_users
+from unskew.evaluation.pairs import require_same_min_items
+from unskew.evaluation.score import flatten
 from unskew.text import to_json_value
 from unskew.weights.item_weights import ItemWeights
+
+CUTS = 3
+"""How often profiles are cut at random: the mean is taken, and how far the cuts differ widens its interval."""
+
+
+def cut_to_size(now: HeldOutSplit, then: HeldOutSplit, *, seed: Sequence[int], both: bool = False) -> Log | None:
+    """The log of `now` with no more users and no longer profiles than there were `then`; None if it has no more.
+
+    As many users as had a profile then are drawn (with `both`, those who had one first), and of their profiles the
+    k-th largest is cut to the size of the k-th largest then, its items drawn at random. Only what a recommender
+    may see is cut: items that are held out by time, or as the last, all stay.
+    """
+    known, rng = now.known, np.random.default_rng(seed)
+    sizes, sizes_then = known.sizes(), np.sort(then.known.sizes())[::-1]
+    turn = rng.permutation(len(sizes)) + len(sizes) * (sizes == 0)
+    if both:
+        turn[find_users(then.known, then.known.sizes() > 0, known) & (sizes > 0)] -= len(sizes)
+    drawn = np.sort(np.argsort(turn)[: min(np.count_nonzero(sizes), np.count_nonzero(sizes_then))])
+    drawn = drawn[np.argsort(-sizes[drawn], kind="stable")]
+    limits = np.zeros_like(sizes)
+    limits[drawn] = np.minimum(sizes[drawn], sizes_then[: len(drawn)])
+    if np.array_equal(limits, sizes):
+        return None
+    entries, users = all_entries(known.profiles), all_users(known.profiles)
+    shuffled = np.lexsort((rng.random(len(entries)), users))  # each user's entries stay in a row
+    place = np.arange(len(entries)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    keep = limits[known.log.entry_users()] > 0
+    keep[known.per_entry(np.arange(len(known.log)))[entries[shuffled[place >= limits[users]]]]] = False
+    return known.log.keep_entries(keep)
+
 
 _SHARED: dict[str, dict[str, int]] = {
     "change": {"all_now": 1, "all_then": -1},
@@ -199,7 +232,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
-        told = {
+        values = {
             "recommender": self.recommender,
             "baseline": self.baseline,
             "metric": self.metric,
@@ -218,7 +251,7 @@ class Change:
             "view": self.view,
             "biased": self.biased,
         }
-        json_ready: dict[str, Any] = to_json_value(told)
+        json_ready: dict[str, Any] = to_json_value(values)
         return json_ready
 
     def _parts_by_key(self) -> dict[str, Part | None]:
@@ -233,13 +266,13 @@ class Change:
         direction = "rose" if self.change.value > 0 else "fell"
         moved = "the score did not change" if size == "0.00" else f"the score {direction} by {size} points"
         low, high = 100 * self.change.low, 100 * self.change.high
-        told = [f"{100 * self.item_mix.value:+z.2f} from the item mix"]
+        parts = [f"{100 * self.item_mix.value:+z.2f} from the item mix"]
         if self.users_excluded != Part(0.0, 0.0, 0.0):
-            told.insert(0, f"{100 * self.users_excluded.value:+z.2f} from users excluded")
+            parts.insert(0, f"{100 * self.users_excluded.value:+z.2f} from users excluded")
         if self.more_data is not None and self.more_data != Part(0.0, 0.0, 0.0):
-            told.append(f"{100 * self.more_data.value:+z.2f} {self.more_data_words}")
+            parts.append(f"{100 * self.more_data.value:+z.2f} {self.more_data_words}")
         if self.algorithm is not None:
-            told.append(f"{self.algorithm} from {self.algorithm_words}")
+            parts.append(f"{self.algorithm} from {self.algorithm_words}")
         rest = f"{self.unexplained} unexplained"
         if self.baseline is not None and self.algorithm is None:
             reason = f"{self.baseline} has no lists that are valid now"
@@ -247,7 +280,7 @@ class Change:
         unknown = ""
         if self.held_out[0] != self.held_out[1]:
             unknown = ". What made the external lists may have seen the held-out items: that is not known"
-        return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(told)}, {rest}{unknown}"
+        return f"{moved} [{low:+z.2f}, {high:+z.2f}]: {', '.join(parts)}, {rest}{unknown}"
 
     def _describe_doubt(self) -> str:
         if self.bound is None:
@@ -305,8 +338,8 @@ class Split:
     @property
     def is_comparable(self) -> bool:
         """Whether the same was left out of both, as far as anybody knows."""
-        ours, theirs = self.now.held_out, self.then.held_out
-        return ours == theirs or "external" in (ours.kind, theirs.kind)
+        now, then = self.now.held_out, self.then.held_out
+        return now == then or "external" in (now.kind, then.kind)
 
 
 def explain_change(
@@ -343,8 +376,8 @@ def explain_change(
         raise PolicyError(f"the split of a change needs fitted weights, not {weights!r}")
     if refit is not None:
         require_repeats(option("refit"), refit)
-    for given in (now, reference, *(() if baseline is None else (baseline,))):
-        require_instance(HeldOutRanks, given, "the ranks of a recommender", "give what rank_held_out gives")
+    for ranks in (now, reference, *(() if baseline is None else (baseline,))):
+        require_instance(HeldOutRanks, ranks, "the ranks of a recommender", "give what rank_held_out gives")
     wanted = now.metric(metric)
     now.weigh(wanted, weights)  # refuses a metric that takes none before the work
     require_same_min_items(weights, reference.snapshot.policy.min_items)
@@ -365,22 +398,22 @@ def explain_change(
 
 
 def explain_split(
-    one: Split,
+    split: Split,
     weights: ItemWeights,
     metric: AnyMetric,
     level: float,
     again: Repetitions | None = None,
 ) -> Change:
     """One change, with intervals from repetitions or, without any, with the weights taken as given."""
-    now, then = one.now, one.then
+    now, then = split.now, split.then
     wanted = now.metric(metric)
-    units = _find_units(one, weights, wanted)
-    repeats = None if again is None else _find_repeats(one, again, wanted.name)
+    units = _find_units(split, weights, wanted)
+    repeats = None if again is None else _find_repeats(split, again, wanted.name)
     places = number_users(now.snapshot, then.snapshot) if now.sample is None else None
     parts: dict[str, Part] = {}
-    for name, signs in TERMS[one.baseline is not None].items():
-        parts[name] = _find_part(signs, units, repeats, places, level) if one.is_comparable else NOTHING
-    other = one.baseline is not None or now.recommender != then.recommender
+    for name, signs in TERMS[split.baseline is not None].items():
+        parts[name] = _find_part(signs, units, repeats, places, level) if split.is_comparable else NOTHING
+    other = split.baseline is not None or now.recommender != then.recommender
     limits = wanted.highest - wanted.lowest
     return Change(
         recommender=now.recommender,
@@ -393,19 +426,19 @@ def explain_split(
         change=parts["change"],
         users_excluded=parts["users_excluded"],
         item_mix=parts["item_mix"],
-        more_data=None if one.reduced is None else parts["more_data"],
+        more_data=None if split.reduced is None else parts["more_data"],
         algorithm=parts.get("algorithm"),
         unexplained=parts["unexplained"],
         item_mix_baseline=parts.get("item_mix_baseline"),
         bound=weights.bound * limits if math.isfinite(limits) and weights.is_fitted_at(now.snapshot) else None,
-        bound_holds=then.constant and (not other or one.baseline is not None),
-        comparable=one.is_comparable,
+        bound_holds=then.constant and (not other or split.baseline is not None),
+        comparable=split.is_comparable,
         held_out=(now.held_out.kind, then.held_out.kind),
         level=level,
         method=units["all_now"].method if again is None else "bootstrap",
         repeats=0 if again is None else len(again),
         view=now.snapshot.policy.view,
-        biased=not all(ranks.is_debiased for ranks in (now, one.baseline) if ranks is not None),
+        biased=not all(ranks.is_debiased for ranks in (now, split.baseline) if ranks is not None),
     )
 
 
@@ -419,49 +452,49 @@ def _find_part(
     value = sum(sign * units[name].value for name, sign in signs.items())
     if repeats is not None and signs.keys() <= repeats.keys():
         together = np.sum([sign * repeats[name] for name, sign in signs.items()], axis=0)
-        interval = interval_from_repeats(value, together, level)
+        interval = Estimate.from_repeats(value, together, level)
         if interval.low < interval.high:
             return Part(value, interval.low, interval.high)
     # weights as given, as on cut profiles, or nothing was found in any repetition
     signed = [(sign, units[name], name.endswith("_then")) for name, sign in signs.items()]
-    if len({id(one) for _, one, _ in signed}) == 1:
+    if len({id(each) for _, each, _ in signed}) == 1:
         return Part(0.0, 0.0, 0.0)  # of a recommender and itself
-    interval = combined_interval(signed, places, level)
+    interval = combine_scores(signed, places, level)
     return Part(value, interval.low, interval.high)
 
 
-def _find_repeats(one: Split, again: Repetitions, metric: str) -> dict[str, Floats]:
+def _find_repeats(split: Split, again: Repetitions, metric: str) -> dict[str, Floats]:
     """The bootstrap repetitions of the scores that a change is made of."""
-    now, then = again.of(one.now, metric), again.of(one.then, metric)
-    found = {f"{name}_now": now[name] for name in ("all", "stay")} | {"weighted": now["weighted"]}
-    found |= {f"{name}_then": then[name] for name in ("all", "stay")}
-    if one.baseline is not None:
-        baseline = again.of(one.baseline, metric)
-        found |= {"baseline_stay_now": baseline["stay"], "baseline_weighted": baseline["weighted"]}
-    return found if one.is_cut else found | {"reduced": again.of(one.scored, metric)["weighted"]}
+    now, then = again.of(split.now, metric), again.of(split.then, metric)
+    scores = {f"{name}_now": now[name] for name in ("all", "stay")} | {"weighted": now["weighted"]}
+    scores |= {f"{name}_then": then[name] for name in ("all", "stay")}
+    if split.baseline is not None:
+        baseline = again.of(split.baseline, metric)
+        scores |= {"baseline_stay_now": baseline["stay"], "baseline_weighted": baseline["weighted"]}
+    return scores if split.is_cut else scores | {"reduced": again.of(split.scored, metric)["weighted"]}
 
 
-def _find_units(one: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str, Units]:
+def _find_units(split: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str, Units]:
     """The scores that a change is made of, each with its independent units."""
-    now, then = one.now, one.then
-    here, there = find_evaluated_users(
+    now, then = split.now, split.then
+    stay_now, stay_then = find_evaluated_users(
         weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot
     )
-    raw, raw_then = Units.of(now, metric, None), Units.of(then, metric, None)
+    raw, raw_then = now.units(metric, None), then.units(metric, None)
     units = {
         "all_now": raw,
-        "stay_now": raw.of_users(here),
-        "weighted": Units.of(now, metric, weights),
+        "stay_now": raw.of_users(stay_now),
+        "weighted": now.units(metric, weights),
         "all_then": raw_then,
-        "stay_then": raw_then.of_users(there),
+        "stay_then": raw_then.of_users(stay_then),
     }
-    if one.baseline is not None and one.baseline.recommender == now.recommender:
+    if split.baseline is not None and split.baseline.recommender == now.recommender:
         units |= {"baseline_stay_now": units["stay_now"], "baseline_weighted": units["weighted"]}
-    elif one.baseline is not None:
-        units["baseline_stay_now"] = Units.of(one.baseline, metric, None).of_users(here)
-        units["baseline_weighted"] = Units.of(one.baseline, metric, weights)
-    units["reduced"] = units["weighted" if one.baseline is None else "baseline_weighted"]
-    if one.reduced is not None and one.is_cut:
-        ranks, fitted = one.reduced  # who was there then, the cut log does not know
-        units["reduced"] = Units.of(ranks, metric, fitted.apply(ranks.snapshot, then.snapshot))
+    elif split.baseline is not None:
+        units["baseline_stay_now"] = split.baseline.units(metric, None).of_users(stay_now)
+        units["baseline_weighted"] = split.baseline.units(metric, weights)
+    units["reduced"] = units["weighted" if split.baseline is None else "baseline_weighted"]
+    if split.reduced is not None and split.is_cut:
+        ranks, fitted = split.reduced  # who was there then, the cut log does not know
+        units["reduced"] = ranks.units(metric, fitted.apply(ranks.snapshot, then.snapshot))
     return units

@@ -9,24 +9,22 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import combinations
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
 from unskew.checks import require_instance
 from unskew.data.policy import critical_value
+from unskew.data.slice import Weighting, Weights
 from unskew.data.view_report import NO_VIEW, NOT_TRUSTED
-from unskew.data.weighting import Weighting, Weights
 from unskew.errors import PolicyError
 from unskew.evaluation.changes import Change
-from unskew.evaluation.held_out import MEANINGS
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
-from unskew.evaluation.independent_units import Difference, Units, require_same_pairs
-from unskew.evaluation.intervals import holm
+from unskew.evaluation.intervals import Difference, holm
 from unskew.evaluation.metric import metrics as named_metrics
-from unskew.evaluation.results import Results, flatten
-from unskew.evaluation.score_names import name_kind
+from unskew.evaluation.pairs import MEANINGS
+from unskew.evaluation.score import Results, flatten, name_kind
 from unskew.text import percent, show_points, to_json_value
 
 MOST_EMPTY = 0.05
@@ -91,11 +89,11 @@ class Comparison:
     b: str
     metric: str
     weighting: str
-    difference: float
-    low: float
-    high: float
-    p: float
-    p_holm: float
+    difference: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    p_holm: float = math.nan
     level: float = 0.95
     comparable: bool = True
     held_out: tuple[str, str] = ("profile", "profile")
@@ -213,56 +211,58 @@ def compare(
         raise PolicyError("compare needs the ranks of at least two recommenders")
     for other in ranks:
         require_instance(HeldOutRanks, other, "the ranks of a recommender", "give what rank_held_out gives")
-        require_same_pairs(ranks[0], other)
+        ranks[0].require_same_pairs(other)
     wanted = named_metrics(metric)
     if len(wanted) > 1:
-        each = (compare(*ranks, metric=one, weights=weights, level=level) for one in wanted)
-        return Results([comparison for some in each for comparison in some], ranks[0].snapshot.log.frames)
+        each = (compare(*ranks, metric=single, weights=weights, level=level) for single in wanted)
+        return Results([comparison for results in each for comparison in results], ranks[0].snapshot.log.frames)
     [metric] = wanted
-    weighting = ranks[0].weigh(metric, weights)
-    units = [Units.of(r, metric, weights) for r in ranks]
-    view = ranks[0].snapshot.log.view_report
-    caveat = NO_VIEW if view is None else view.caveat
-    found = []
+    weighting, label = ranks[0].weigh(metric, weights), ranks[0].metric(metric).name
+    units = [each.units(metric, weights) for each in ranks]
+    log = ranks[0].snapshot.log
+    comparisons = []
     for i, j in combinations(range(len(ranks)), 2):
-        biased = any(ranks[k].may_be_biased(weighting) for k in (i, j))
-        if ranks[i].held_out != ranks[j].held_out:
-            found.append(_refuse(ranks[i], ranks[j], ranks[0].metric(metric).name, weighting, level))
-            continue
-        difference = Difference.of(units[i], units[j], (units[i].numbers(), units[j].numbers()))
-        interval = difference.interval(level)
-        found.append(
-            Comparison(
-                a=ranks[i].recommender,
-                b=ranks[j].recommender,
-                metric=ranks[0].metric(metric).name,
-                weighting=weighting.name,
-                difference=difference.value,
-                low=interval.low,
-                high=interval.high,
-                p=difference.p_value(),
-                p_holm=math.nan,
-                level=level,
-                held_out=(ranks[i].held_out.kind, ranks[j].held_out.kind),
-                biased=biased,
-                caveat=caveat,
-                view=ranks[0].snapshot.log.view,
-                **_compare_populations(ranks[i], ranks[j], metric, weighting, level),
-            )
+        a, b = ranks[i], ranks[j]
+        comparison = Comparison(
+            a=a.recommender,
+            b=b.recommender,
+            metric=label,
+            weighting=weighting.name,
+            level=level,
+            comparable=a.held_out == b.held_out,
+            held_out=(a.held_out.kind, b.held_out.kind),
+            view=log.view,
         )
-    corrected = holm([c.p for c in found])
-    told = [replace(c, p_holm=float(p)) for c, p in zip(found, corrected, strict=True)]
-    return Results(told, ranks[0].snapshot.log.frames)
+        if comparison.comparable:
+            difference = Difference.of(units[i], units[j])
+            estimate = difference.estimate(level)
+            comparison = replace(
+                comparison,
+                difference=estimate.value,
+                low=estimate.low,
+                high=estimate.high,
+                p=difference.p_value(),
+                biased=a.may_be_biased(weighting) or b.may_be_biased(weighting),
+                caveat=NO_VIEW if log.view_report is None else log.view_report.caveat,
+            )
+            comparison = _add_populations(comparison, a, b, metric, weighting)
+        comparisons.append(comparison)
+    return Results(correct_together(comparisons), log.frames)
 
 
 def share_intervals(comparisons: Sequence[Comparison], changes: Iterable[Change]) -> list[Comparison]:
     """Comparisons with the intervals of changes if they are the same differences, corrected together again."""
-    shared = [_share_interval(each, changes) for each in comparisons]
-    for key in dict.fromkeys((each.metric, each.weighting) for each in shared):
-        places = [k for k, each in enumerate(shared) if (each.metric, each.weighting) == key]
-        for k, p in zip(places, holm([shared[k].p for k in places]), strict=True):
-            shared[k] = replace(shared[k], p_holm=float(p))
-    return shared
+    return correct_together([_share_interval(each, changes) for each in comparisons])
+
+
+def correct_together(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Comparisons with p-values corrected for all that were made together: of one metric and weighting."""
+    corrected = list(comparisons)
+    for key in dict.fromkeys((each.metric, each.weighting) for each in comparisons):
+        places = [k for k, each in enumerate(comparisons) if (each.metric, each.weighting) == key]
+        for k, p in zip(places, holm([comparisons[k].p for k in places]), strict=True):
+            corrected[k] = replace(comparisons[k], p_holm=float(p))
+    return corrected
 
 
 def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Comparison:
@@ -287,59 +287,38 @@ def _share_interval(comparison: Comparison, changes: Iterable[Change]) -> Compar
     return comparison
 
 
-class _Populations(TypedDict):
-    empty_profiles: float
-    empty_lists: tuple[float | None, float | None]
-    with_profile: WithProfile | None
-
-
-def _compare_populations(
-    one: HeldOutRanks, other: HeldOutRanks, metric: AnyMetric, weighting: Weighting, level: float
-) -> _Populations:
-    """How much of the scores is on empty profiles and lists, and the difference without, if that may decide."""
-    shares = one.probabilities(weighting)
-    total = shares.sum()
-    bare = one.selection.empty_profiles
-    empty_profiles = float(shares[bare].sum() / total)
-    mine, theirs = (None if r.empty is None else float(shares[r.empty].sum() / total) for r in (one, other))
-    found = _Populations(empty_profiles=empty_profiles, empty_lists=(mine, theirs), with_profile=None)
-    by_profile = empty_profiles > MOST_EMPTY and (one.personal or other.personal)
+def _add_populations(
+    comparison: Comparison,
+    first: HeldOutRanks,
+    second: HeldOutRanks,
+    metric: AnyMetric,
+    weighting: Weighting,
+) -> Comparison:
+    """With the shares on empty profiles and lists, and the difference without these if they may decide it."""
+    shares = first.probabilities(weighting)
+    total, bare = shares.sum(), first.selection.empty_profiles
+    empty = [
+        None if ranks.empty is None else float(shares[ranks.empty].sum() / total) for ranks in (first, second)
+    ]
+    on_empty_profiles = float(shares[bare].sum() / total)
+    comparison = replace(comparison, empty_profiles=on_empty_profiles, empty_lists=(empty[0], empty[1]))
+    by_profile = on_empty_profiles > MOST_EMPTY and (first.personal or second.personal)
     if by_profile:
-        a, b = (r.values(metric)[bare] for r in (one, other))
+        a, b = (ranks.values(metric)[bare] for ranks in (first, second))
         by_profile = bool((a != b).any())
-    by_list = mine is not None and theirs is not None and mine != theirs and max(mine, theirs) > MOST_EMPTY
+    known = [share for share in empty if share is not None]
+    by_list = len(known) == 2 and known[0] != known[1] and max(known) > MOST_EMPTY
     if by_profile:
         kept = ~bare
-    elif by_list and one.empty is not None and other.empty is not None:
-        kept = ~(one.empty | other.empty)
+    elif by_list and first.empty is not None and second.empty is not None:
+        kept = ~(first.empty | second.empty)
     else:
-        return found
-    least = one.selection.held.together + 1 if by_profile else None
-    places = np.flatnonzero(kept & (shares > 0))
-    users = len(np.unique(one.users[places]))
-    if users == 0:
-        return {**found, "with_profile": WithProfile(math.nan, math.nan, math.nan, 0, least)}
-    units = [Units.of_pairs(r, metric, weighting, kept) for r in (one, other)]
-    difference = Difference.of(units[0], units[1], (units[0].numbers(), units[1].numbers()))
-    low, high = difference.interval(level).low, difference.interval(level).high
-    return {**found, "with_profile": WithProfile(difference.value, low, high, users, least)}
-
-
-def _refuse(one: HeldOutRanks, other: HeldOutRanks, metric: str, weighting: Weighting, level: float) -> Comparison:
-    """A comparison that says why there is none."""
-    nothing = math.nan
-    return Comparison(
-        a=one.recommender,
-        b=other.recommender,
-        metric=metric,
-        weighting=weighting.name,
-        difference=nothing,
-        low=nothing,
-        high=nothing,
-        p=nothing,
-        p_holm=nothing,
-        level=level,
-        comparable=False,
-        held_out=(one.held_out.kind, other.held_out.kind),
-        view=one.snapshot.log.view,
-    )
+        return comparison
+    least = first.selection.held.together + 1 if by_profile else None
+    users = len(np.unique(first.users[kept & (shares > 0)]))
+    others = WithProfile(math.nan, math.nan, math.nan, users, least)
+    if users > 0:
+        difference = Difference.of(first.units(metric, weighting, kept), second.units(metric, weighting, kept))
+        estimate = difference.estimate(comparison.level)
+        others = WithProfile(estimate.value, estimate.low, estimate.high, users, least)
+    return replace(comparison, with_profile=others)

@@ -10,17 +10,14 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
-from unskew.data.slice import Snapshot
+from unskew.data.slice import Snapshot, Weights
 from unskew.data.times import Label
-from unskew.data.weighting import Weights
 from unskew.engines.population import is_at_spark
-from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pair_selection import PairSelection, take_out_of
-from unskew.evaluation.pairs import pairs_of
+from unskew.evaluation.pairs import HoldOut, PairSelection, pairs_of, take_out_of
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.frames import show_as_table, to_native
 from unskew.methods.method import Method
-from unskew.table_files import write_table
+from unskew.storage.tables import write_table
 from unskew.views.knowledge import Knowledge
 
 if TYPE_CHECKING:
@@ -148,7 +145,7 @@ def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, w
     about = {
         "at": split.pairs.at,
         "protocol": split.pairs.policy.protocol,
-        "after": getattr(split.pairs, "after", None),
+        "after": split.pairs.after,
         "method": weights.name if isinstance(weights, Method) else None,
         "reference": _name_reference(weights),
         "n": selection.sample,

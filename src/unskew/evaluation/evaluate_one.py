@@ -8,21 +8,18 @@ arrays. What is uncertain about a score is in `intervals`, what differs between 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Unpack, overload
 
 from unskew.data.policy import check_level
-from unskew.data.slice import Snapshot
-from unskew.data.weighting import Weights
+from unskew.data.slice import Snapshot, Weights
 from unskew.engines.population import is_at_spark, require_local
 from unskew.errors import InputError, function
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.metric import distinct_metrics, is_one_metric
 from unskew.evaluation.metric import metrics as named_metrics
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.rank_selection import rank_selection
-from unskew.evaluation.results import Results
-from unskew.evaluation.score import Score
+from unskew.evaluation.pairs import PairSelection
+from unskew.evaluation.ranking import rank_selection
+from unskew.evaluation.score import Results, Score
 from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, is_one_recommender, name_recommenders
 from unskew.views.knowledge import Knowledge
@@ -145,7 +142,7 @@ def evaluate(
     single = is_one_recommender(recommender) and is_one_metric(metric)
     wanted = distinct_metrics(metric)
     if single and len(wanted) > 1:
-        names = ", ".join(one.name for one in wanted)
+        names = ", ".join(each.name for each in wanted)
         raise InputError(
             f"{metric!r} stands for {names}, where one metric is asked for",
             remedy="put it into a list, to have a list of scores",
@@ -158,17 +155,15 @@ def evaluate(
     if is_at_spark(snapshot):
         from unskew.engines.spark.evaluation import score_on_spark
 
-        there = Results(
+        spark_scores = Results(
             score_on_spark(models, snapshot, [weights], wanted, level, SelectionOptions(**selection)),
             snapshot.log.frames,
         )
-        return there[0] if single else there
+        return spark_scores[0] if single else spark_scores
     chosen = PairSelection.of(snapshot, [weights], **selection)
-    ranks = (replace(rank_selection(one, chosen, wanted), recommender=name) for name, one in models.items())
-    scores = Results(
-        [some.score(one, weights, level=level) for some in ranks for one in wanted], snapshot.log.frames
-    )
-    return scores[0] if single else scores
+    ranked = (rank_selection(model, chosen, wanted, name=name) for name, model in models.items())
+    scores = [ranks.score(metric, weights, level=level) for ranks in ranked for metric in wanted]
+    return scores[0] if single else Results(scores, snapshot.log.frames)
 
 
 def rank_held_out(

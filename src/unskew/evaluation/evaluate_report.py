@@ -9,53 +9,50 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
-from unskew.checks import require_instance, require_repeats
-from unskew.data.dated_log import DatedLog
+from unskew.checks import require_instance
 from unskew.data.held_out import HeldOutSplit
-from unskew.data.log import Log
-from unskew.data.policy import check_level
-from unskew.data.priors import ItemPrior, UserPrior
-from unskew.data.slice import Snapshot
+from unskew.data.log import DatedLog, Log
+from unskew.data.policy import ItemPrior, UserPrior
+from unskew.data.slice import Snapshot, Weights
 from unskew.data.time_steps import LAST
 from unskew.data.times import Moment
-from unskew.data.weighting import Weights
 from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import EmptyError, PolicyError, UnskewError, UnskewWarning, option
-from unskew.evaluation.averaged_draws import average_parts, average_reports
 from unskew.evaluation.bootstrap import Repetitions, bootstrap_if_possible, replace_interval
-from unskew.evaluation.changes import CUT_PARTS, Change, Split, explain_split
+from unskew.evaluation.changes import CUT_PARTS, CUTS, Change, Split, cut_to_size, explain_split
 from unskew.evaluation.comparison import Comparison, compare, share_intervals
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.interval_formulas import Bounds
-from unskew.evaluation.list_dates import describe_unscored
 from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
-from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
-from unskew.evaluation.profile_cut import CUTS, cut_to_size
-from unskew.evaluation.rank_selection import rank_selection
-from unskew.evaluation.report import Report
-from unskew.evaluation.results import Results
-from unskew.evaluation.score import Score
-from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions
-from unskew.evaluation.work_estimate import WorkEstimate, must_draw
+from unskew.evaluation.pairs import PairSelection, check_user_metrics
+from unskew.evaluation.ranking import describe_unscored, rank_selection
+from unskew.evaluation.report import Report, average_parts, average_reports
+from unskew.evaluation.score import Results, Score
+from unskew.evaluation.selection_options import (
+    ReportKeywords,
+    SelectionOptions,
+    WorkEstimate,
+    check_report_options,
+    choose_population,
+    must_draw,
+    separate_keywords,
+)
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
 from unskew.views.knowledge import Knowledge, find_since, read_share
 from unskew.views.production_choice import is_auto
 from unskew.weights.alignment import Reference, is_date, resolve_reference
-from unskew.weights.fit_options import FitKeywords, FitOptions
+from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 if TYPE_CHECKING:
     from unskew.engines.spark.evaluation import ScoredThere
-
-
-class ReportKeywords(FitKeywords, SelectionKeywords, total=False):
-    """How weights are fitted and which pairs are held out, by name; see `FitOptions` and `SelectionOptions`."""
 
 
 def report(
@@ -160,36 +157,53 @@ def report(
         logs[0].check_dates(clean_before)
     if is_date(reference):
         logs[0].check_dates(reference, at)
-    request = _Request(at, reference, weights, named, ran, wanted, selection, fit, level, p_user, p_item)
-    plain, knowledge = logs[0], Knowledge.of(knowledge, view)
-    if knowledge is not None:
+    request = _Request(
+        at=at,
+        reference=reference,
+        weights=weights,
+        models=named,
+        baseline=ran,
+        metrics=wanted,
+        selection=selection,
+        fit=fit,
+        level=level,
+        p_user=p_user,
+        p_item=p_item,
+        knowledge=Knowledge.of(knowledge, view),
+        clean_before=clean_before,
+        command=command or "unskew evaluate LOG",
+        by=by,
+        refit=refit,
+        quick=quick,
+    )
+    plain = logs[0]
+    if request.knowledge is not None:
         since = find_since(plain, request.target)
-        if knowledge.induced_share is not None and since is None and clean_before is None:
+        if request.knowledge.induced_share is not None and since is None and clean_before is None:
             raise PolicyError(
                 f"{option('induced_share')} is a share of the interactions since a date",
                 remedy=f"give {option('reference')} a date of the log, or {option('clean_before')}",
             )
-        compared = {**(ran or {}), **named}
-        choice: dict[str, Any] = {"view": view, "draws": draws, "candidates": compared, "seed": selection.seed}
-        logs = knowledge.take(plain, since=since, until=at, **choice)
-    verdicts: dict[str, Any] = {"clean_before": clean_before, "command": command}
+        choice: Any = {
+            "view": view,
+            "draws": draws,
+            "seed": selection.seed,
+            "candidates": {**(ran or {}), **named},
+        }
+        logs = request.knowledge.take(plain, since=since, until=at, **choice)
     if is_on_spark(logs[0]):
-        refuse_on_spark(baseline=ran, by=by, refit=refit or None, margins=request.fit.margins or None)
-        report_there, scored = request.score_on_spark(logs[0])
-        return _add_verdicts(report_there, request, plain, knowledge, scored=scored, **verdicts)
-    reports: list[Report] = []
-    for each in logs:
-        plan = request.prepare(each)
-        if not reports:
-            plan = plan.plan_work(needs_all=bool(by or refit))
-            request = replace(request, selection=plan.selection)
-            work = plan.work
-        reports.append(replace(plan, work=work).report(by, refit, quick=quick))
-    averaged = replace(average_reports(reports), log=logs[0])
-    return _add_verdicts(averaged, request, plain, knowledge, quick=quick, **verdicts)
+        refuse_on_spark(baseline=ran, by=by, refit=refit or None, margins=fit.margins or None)
+        scored_report, scored = request.score_on_spark(logs[0])
+        return _add_verdicts(scored_report, replace(request, quick=False), plain, scored)
+    first_view = request.prepare(logs[0])
+    work = first_view.estimate_work()
+    request = replace(request, selection=replace(selection, sample=work.sample))
+    views = chain([replace(first_view, request=request, work=work)], (request.prepare(x, work) for x in logs[1:]))
+    reports = [evaluation.report() for evaluation in views]
+    return _add_verdicts(replace(average_reports(reports), log=logs[0]), request, plain)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class _Request:
     """What is asked of any view of a log."""
 
@@ -204,13 +218,29 @@ class _Request:
     level: float
     p_user: UserPrior
     p_item: ItemPrior
+    knowledge: Knowledge | None
+    clean_before: Any
+    command: str
+    by: str | None
+    refit: int | None
+    quick: bool
 
     @property
     def target(self) -> Any:
         """What scores are compared with: the weights, or the reference."""
         return self.reference if self.weights is None else self.weights
 
-    def prepare(self, log: Log) -> _Evaluation:
+    @property
+    def everything(self) -> dict[str, Recommender]:
+        """The recommenders, and the baseline behind them."""
+        return {**self.models, **(self.baseline or {})}
+
+    @property
+    def pair_metrics(self) -> list[Metric]:
+        """Those that take weights."""
+        return [metric for metric in self.metrics if not isinstance(metric, UserMetric)]
+
+    def prepare(self, log: Log, work: WorkEstimate | None = None) -> _Evaluation:
         """The steps on one view."""
         target = self._find_target(log)
         if self.baseline is not None and target is not None and not isinstance(target, Snapshot):
@@ -218,23 +248,11 @@ class _Request:
                 f"{option('baseline')} is scored at the reference date, whose profiles are not known",
                 remedy=f"give {option('reference')} a date of the log",
             )
-        return _Evaluation(
-            now=log.at(self.at, p_user=self.p_user, p_item=self.p_item),
-            reference=target,
-            fit=self.fit,
-            given=self.weights,
-            models=self.models,
-            baseline=self.baseline,
-            metrics=self.metrics,
-            selection=self.selection,
-            level=self.level,
-            priors=(self.p_user, self.p_item),
-        )
+        return _Evaluation(self, log.at(self.at, p_user=self.p_user, p_item=self.p_item), target, work)
 
     def rank(self, log: Log, names: Sequence[str]) -> _Evaluation:
         """Some of the recommenders, the baseline among them, on one view."""
-        everything = {**self.models, **(self.baseline or {})}
-        models = {name: everything[name] for name in names}
+        models = {name: self.everything[name] for name in names}
         return replace(self.adapt(log), models=models, baseline=None).prepare(log)
 
     def adapt(self, log: Log) -> _Request:
@@ -268,27 +286,14 @@ class _Request:
         return resolve_reference(log, self.reference, p_user=self.p_user, p_item=self.p_item)
 
 
-def _add_verdicts(
-    report: Report,
-    request: _Request,
-    plain: Log,
-    knowledge: Knowledge | None,
-    *,
-    clean_before: Any,
-    command: str,
-    quick: bool = False,
-    scored: ScoredThere | None = None,
-) -> Report:
+def _add_verdicts(report: Report, request: _Request, plain: Log, scored: ScoredThere | None = None) -> Report:
     """A report with what its verdicts are made from; on a view, with the raw scores of the log as it is too.
 
     `scored` are the ranks of a report on Spark.
     """
-    names = list(request.models)
+    names, knowledge, view = list(request.models), request.knowledge, report.view_report
     ran = next(iter(request.baseline), None) if request.baseline is not None else names[0]
-    pairs = [(name, ran) for name in names if name != ran and ran is not None]
-    everything = {**request.models, **(request.baseline or {})}
-    is_view = report.view_report is not None and report.view_report.view != "all"
-    if is_view and knowledge is not None:
+    if view is not None and view.view != "all" and knowledge is not None:
         adapted = request.adapt(plain)
         if scored is None:
             raw = adapted.prepare(plain).score_raw()
@@ -296,84 +301,70 @@ def _add_verdicts(
             logged, scored = adapted.score_on_spark(plain)
             raw = [score for score in logged.scores if score.weighting == "raw"]
         report = replace(report, scores=Results([*report.scores, *raw], report.scores.frames))
-    production = None if knowledge is None else knowledge.production
-    organic = None
-    if knowledge is not None and report.view_report is not None and report.view_report.is_by_exposure:
-        organic = partial(_take_organic, knowledge, plain)
-    ranks_there: Any = scored
+    known = Knowledge() if knowledge is None else knowledge
+    production = known.production
+    is_by_exposure = knowledge is not None and view is not None and view.is_by_exposure
+    spark_ranks: Any = scored
     plan = (VerdictPlan if scored is None else scored.plan)(
         log=plain,
-        models=everything,
-        pairs=pairs,
+        models=request.everything,
+        pairs=[(name, ran) for name in names if name != ran and ran is not None],
         metrics=request.metrics,
-        rank=request.rank if scored is None else lambda *_: ranks_there,
+        rank=request.rank if scored is None else lambda *_: spark_ranks,
         since=find_since(plain, request.target),
         until=request.at,
-        clean_before=clean_before,
+        clean_before=request.clean_before,
         report=report,
         production=None if production is None or is_auto(production) else recommender(production),
         protocol=report.protocol,
-        command=command or "unskew evaluate LOG",
-        organic=organic,
-        induced_share=None if knowledge is None else read_share(knowledge.induced_share),
-        quick=quick,
+        command=request.command,
+        organic=(lambda: known.take(plain, view="organic", test=False)[0]) if is_by_exposure else None,
+        induced_share=read_share(known.induced_share),
+        quick=request.quick,
         level=request.level,
     )
     return replace(report, level=request.level, verdict_plan=plan)
 
 
-def _take_organic(knowledge: Knowledge, log: Log) -> Log:
-    """The log without what was shown."""
-    [left] = knowledge.take(log, view="organic", test=False)
-    return left
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _Evaluation:
-    """The steps; each is computed when it is first asked for."""
+    """The steps on one view; each is computed when it is first asked for."""
 
+    request: _Request
     now: Snapshot
     reference: Reference | None
-    fit: FitOptions
-    given: ItemWeights | None
-    models: dict[str, Recommender]
-    baseline: dict[str, Recommender] | None
-    metrics: list[Metric]
-    selection: SelectionOptions
-    level: float
-    priors: tuple[UserPrior, ItemPrior] = (None, None)
     work: WorkEstimate | None = None
 
-    def plan_work(self, *, needs_all: bool) -> _Evaluation:
-        """Say what is ahead; where it was left open and all pairs would take hours, draw some of them."""
+    def estimate_work(self) -> WorkEstimate:
+        """Say what is ahead; where it was left open and all pairs would take hours, some of them are drawn."""
+        request = self.request
         dates = [self.now] if not isinstance(self.reference, Snapshot) else [self.reference, self.now]
-        models = {**self.models, **(self.baseline or {})}
-        work, selection = WorkEstimate.of(list(models.values()), dates, self.selection), self.selection
-        if must_draw(work, selection, self.metrics, needs_all=needs_all):
+        work = WorkEstimate.of(list(request.everything.values()), dates, request.selection)
+        if must_draw(work, request.selection, request.metrics, needs_all=bool(request.by or request.refit)):
             work = work.draw()
-            selection = replace(selection, sample=work.sample)
         work.announce("a smaller model, such as ease?max_items=5000, is faster")
-        return replace(self, work=work, selection=selection)
+        return work
 
-    def report(self, by: str | None, refit: int | None, *, quick: bool) -> Report:
-        """Rank, score, compare; what more data adds is not measured if it has to be quick."""
-        again = self._repeat(refit)
+    def report(self) -> Report:
+        """Rank, score and compare."""
+        request, again = self.request, self._repeat()
         scores: list[Score] = []
-        for then in self.reference_ranks if self.baseline is not None else ():
-            scores += [then.score(metric, level=self.level) for metric in self.metrics]
-        then_by_name = {r.recommender: r for r in self.reference_ranks} if self.baseline is None else {}
+        then_by_name = {ranks.recommender: ranks for ranks in self.reference_ranks}
+        if request.baseline is not None:
+            scores = self._score_raw(self.reference_ranks)
+            then_by_name = {}
         for ranks in self.ranks:
-            for metric in self.metrics:
+            for metric in request.metrics:
                 if ranks.recommender in then_by_name:
-                    scores.append(then_by_name[ranks.recommender].score(metric, level=self.level))
-                found = [ranks.score(metric, w, level=self.level) for w in self._weightings_of(metric)]
-                if by is not None:
-                    found += self._segments(ranks, metric, by)
-                if refit and again is not None:
-                    found = [_refit_score(score, again, ranks, metric.bounds) for score in found]
-                scores += found
-        weights, frames = self.weights, self.now.log.frames
-        changes = self._changes(again, quick=quick)
+                    scores.append(then_by_name[ranks.recommender].score(metric, level=request.level))
+                now = [ranks.score(metric, w, level=request.level) for w in self._weightings_of(metric)]
+                if request.by is not None:
+                    now += self._score_segments(ranks, metric, request.by)
+                if request.refit and again is not None:
+                    now = [_refit_score(score, again, ranks, metric.bounds) for score in now]
+                scores += now
+        weights, frames, part = self.weights, self.now.log.frames, self.split.pairs
+        changes = self._changes(again)
         return Report(
             at=self.now.at,
             reference=None if weights is None else weights.reference,
@@ -382,9 +373,9 @@ class _Evaluation:
             comparisons=Results(share_intervals(self.comparisons, changes), frames),
             weights=weights,
             bound_holds=weights is None or weights.is_fitted_at(self.now),
-            protocol=self.split.pairs.policy.protocol,
-            min_items=self.split.pairs.policy.min_items,
-            after=getattr(self.split.pairs, "after", None),
+            protocol=part.policy.protocol,
+            min_items=part.policy.min_items,
+            after=part.after,
             reference_after=None if weights is None else weights.reference_after,
             notes=(*self._describe_unscored(), *self._describe_empty()),
             work=self.work,
@@ -393,23 +384,23 @@ class _Evaluation:
 
     def score_raw(self) -> list[Score]:
         """The raw scores of both dates."""
-        return [
-            ranks.score(metric, level=self.level)
-            for ranks in (*self.reference_ranks, *self.ranks)
-            for metric in self.metrics
-        ]
+        return self._score_raw([*self.reference_ranks, *self.ranks])
+
+    def _score_raw(self, several: Sequence[HeldOutRanks]) -> list[Score]:
+        level = self.request.level
+        return [ranks.score(metric, level=level) for ranks in several for metric in self.request.metrics]
 
     @cached_property
     def split(self) -> HeldOutSplit:
         """What is known and what is held out now."""
-        return self.selection.rule.split(self.now)
+        return self.request.selection.rule.split(self.now)
 
     @cached_property
     def split_before(self) -> HeldOutSplit | None:
         """The same at the reference date, if that is a date whose profiles are known."""
         if not isinstance(self.reference, Snapshot):
             return None
-        return self.selection.rule.split_reference(self.reference, self.now)
+        return self.request.selection.rule.split_reference(self.reference, self.now)
 
     @cached_property
     def target(self) -> Reference | None:
@@ -420,10 +411,10 @@ class _Evaluation:
     def weights(self) -> ItemWeights | None:
         """Those given, or fitted to exactly what is scored."""
         if self.reference is None:
-            return self.given
-        chosen = self.selection
+            return self.request.weights
+        chosen, fit = self.request.selection, self.request.fit
         return fit_weights(
-            self.now, self.reference, after=chosen.after, leave_last_out=chosen.leave_last_out, options=self.fit
+            self.now, self.reference, after=chosen.after, leave_last_out=chosen.leave_last_out, options=fit
         )
 
     @property
@@ -431,21 +422,16 @@ class _Evaluation:
         """None for the raw score, and the weights if there are any."""
         return [None] if self.weights is None else [None, self.weights]
 
-    @property
-    def pair_metrics(self) -> list[Metric]:
-        """Those that take weights."""
-        return [metric for metric in self.metrics if not isinstance(metric, UserMetric)]
-
     def _weightings_of(self, metric: Metric) -> list[ItemWeights | None]:
         return [None] if isinstance(metric, UserMetric) else self.weightings
 
     @cached_property
     def ranks(self) -> list[HeldOutRanks]:
         """Of every recommender now, on the same pairs; then of the baseline, if it can be scored now."""
-        valid = {name: m for name, m in self.models.items() if _is_valid(m, self.split) is not False}
+        valid = {name: m for name, m in self.request.models.items() if _is_valid(m, self.split) is not False}
         if not valid:
             raise EmptyError("there is nothing to score", remedy="; ".join(self._describe_unscored()))
-        others = {name: m for name, m in (self.baseline or {}).items() if _is_valid(m, self.split)}
+        others = {name: m for name, m in (self.request.baseline or {}).items() if _is_valid(m, self.split)}
         return self._rank({**valid, **others}, self.split, self.weightings)
 
     @cached_property
@@ -457,73 +443,75 @@ class _Evaluation:
         then = self.split_before
         if then is None:
             return []
-        valid = {name: m for name, m in self.models.items() if _is_valid(m, then)}
-        if self.baseline is not None:
-            valid = {name: m for name, m in self.baseline.items() if _is_valid(m, then) is not False}
+        valid = {name: m for name, m in self.request.models.items() if _is_valid(m, then)}
+        if self.request.baseline is not None:
+            valid = {name: m for name, m in self.request.baseline.items() if _is_valid(m, then) is not False}
         return self._rank(valid, then, [None]) if valid else []
 
     def _describe_unscored(self) -> Iterator[str]:
         """What was not scored, and why."""
         if self.work is not None and self.work.by_default:
             yield self.work.describe_sample()
-        if self.reference is not None and not self.pair_metrics:
+        if self.reference is not None and not self.request.pair_metrics:
             yield "metrics of users have no weighted score, and so no split of a change"
         axis = self.split.known.log.axis
-        yield from describe_unscored(self.models, axis, self.split.known)
+        yield from describe_unscored(self.request.models, axis, self.split.known)
         if self.split_before is not None:
-            then, ran = self.split_before.known, self.models if self.baseline is None else self.baseline
-            undated = self.baseline is not None
+            then, baseline = self.split_before.known, self.request.baseline
+            ran, undated = baseline or self.request.models, baseline is not None
             yield from describe_unscored(ran, axis, then, now=self.now.at, undated=undated)
 
     def _rank(
         self, models: Mapping[str, Recommender], split: HeldOutSplit, weights: Sequence[Weights]
     ) -> list[HeldOutRanks]:
-        selection = PairSelection.of_split(split, weights, self.selection)
-        return [
-            replace(rank_selection(model, selection, self.metrics), recommender=name)
-            for name, model in models.items()
-        ]
+        selection = PairSelection.of_split(split, weights, self.request.selection)
+        metrics = self.request.metrics
+        return [rank_selection(model, selection, metrics, name=name) for name, model in models.items()]
 
-    def _segments(self, ranks: HeldOutRanks, metric: Metric, by: str) -> list[Score]:
+    def _score_segments(self, ranks: HeldOutRanks, metric: Metric, by: str) -> list[Score]:
         weightings = self._weightings_of(metric)
-        segment_scores = [s for w in weightings for s in ranks.by_segment(by, metric, w, level=self.level)]
+        segment_scores = [s for w in weightings for s in ranks.by_segment(by, metric, w, level=self.request.level)]
         return [replace(score, segment=f"{by}={score.segment}") for score in segment_scores]
 
     @cached_property
     def splits(self) -> list[Split]:
         """Whose changes are split: each recommender now, against itself or the baseline then."""
-        if self.weights is None or not self.reference_ranks or not self.pair_metrics:
+        if self.weights is None or not self.reference_ranks or not self.request.pair_metrics:
             return []
-        if self.baseline is None:
+        if self.request.baseline is None:
             now_by_name = {r.recommender: r for r in self.ranks}
             return [Split(now_by_name[then.recommender], then) for then in self.reference_ranks]
         then = self.reference_ranks[0]
         baseline = next((r for r in self.ranks if r.recommender == then.recommender), None)
-        return [Split(now, then, baseline) for now in self.ranks if now.recommender in self.models]
+        return [Split(now, then, baseline) for now in self.ranks if now.recommender in self.request.models]
 
-    def _repeat(self, refit: int | None) -> Repetitions | None:
+    def _repeat(self) -> Repetitions | None:
         """Draws of users with weights fitted again, as many as were asked for; by default for changes alone."""
-        if self.weights is None or not self.pair_metrics or (refit is None and not self.splits):
+        if (
+            self.weights is None
+            or not self.request.pair_metrics
+            or (self.request.refit is None and not self.splits)
+        ):
             return None
         return bootstrap_if_possible(
             self.ranks,
             self.target,
             self.weights,
-            self.pair_metrics,
+            self.request.pair_metrics,
             reference_ranks=self.reference_ranks,
-            repeats=refit,
-            seed=self.selection.seed,
+            repeats=self.request.refit,
+            seed=self.request.selection.seed,
         )
 
-    def _changes(self, again: Repetitions | None, *, quick: bool) -> list[Change]:
+    def _changes(self, again: Repetitions | None) -> list[Change]:
         changes: list[Change] = []
         if self.weights is None:
             return changes
         for split in self.splits:
-            reduced = [None] if quick else self.reduced[split.scored.recommender]
-            for metric in self.pair_metrics:
+            reduced = [None] if self.request.quick else self.reduced[split.scored.recommender]
+            for metric in self.request.pair_metrics:
                 several = [
-                    explain_split(replace(split, reduced=each), self.weights, metric, self.level, again)
+                    explain_split(replace(split, reduced=each), self.weights, metric, self.request.level, again)
                     for each in reduced
                 ]
                 changes.append(average_parts(several, CUT_PARTS) if len(several) > 1 else several[0])
@@ -535,7 +523,7 @@ class _Evaluation:
         assert self.weights is not None
         assert self.split_before is not None
         scored = {split.scored.recommender: split.scored for split in self.splits}
-        models = {name: m for name, m in {**self.models, **(self.baseline or {})}.items() if name in scored}
+        models = {name: m for name, m in self.request.everything.items() if name in scored}
         models = {name: m for name, m in models.items() if not (traits_of(m).constant or traits_of(m).external)}
         cut_ranks: list[tuple[HeldOutRanks, ItemWeights]] = []
         with warnings.catch_warnings():
@@ -558,9 +546,9 @@ class _Evaluation:
     def cuts(self) -> list[_Evaluation]:
         """The same on profiles cut to the size that they had at the reference date, if they are larger now."""
         assert self.split_before is not None
-        both, (p_user, p_item) = self.fit.users == "both", self.priors
+        both, (p_user, p_item) = self.request.fit.users == "both", (self.request.p_user, self.request.p_item)
         logs = [
-            cut_to_size(self.split, self.split_before, seed=(self.selection.seed, k), both=both)
+            cut_to_size(self.split, self.split_before, seed=(self.request.selection.seed, k), both=both)
             for k in range(CUTS)
         ]
         moment = Moment(self.now.tick, self.now.at)
@@ -568,7 +556,7 @@ class _Evaluation:
 
     def _describe_empty(self) -> list[str]:
         """Which comparisons with the baseline users without a profile may decide; one sentence for each."""
-        ran = next(iter(self.baseline or self.models))
+        ran = next(iter(self.request.baseline or self.request.models))
         pairs: dict[tuple[str, str], Comparison] = {}
         for comparison in self.comparisons:
             if comparison.with_profile is not None and ran in (comparison.a, comparison.b):
@@ -584,9 +572,9 @@ class _Evaluation:
             return []
         return [
             comparison
-            for metric in self.metrics
+            for metric in self.request.metrics
             for weights in self._weightings_of(metric)
-            for comparison in compare(*self.ranks, metric=metric, weights=weights, level=self.level)
+            for comparison in compare(*self.ranks, metric=metric, weights=weights, level=self.request.level)
         ]
 
 
@@ -615,46 +603,3 @@ def name_baseline(
         return alone
     same = str(named[name]) == str(model)
     return {name: named[name]} if same else {f"{name} (baseline)": model}
-
-
-def choose_population(fit: FitOptions, chosen: SelectionKeywords) -> tuple[FitOptions, SelectionOptions]:
-    """How weights are fitted and pairs are chosen, of the same users: with the `min_items` of either."""
-    keywords: SelectionKeywords = {"min_items": fit.min_items, **chosen}
-    selection = SelectionOptions(**keywords)
-    return replace(fit, min_items=selection.min_items), selection
-
-
-def separate_keywords(more: ReportKeywords) -> tuple[FitKeywords, SelectionKeywords]:
-    """What is about fitting, and what is about the pairs."""
-    about_pairs = SelectionKeywords.__annotations__
-    changes: Any = {name: value for name, value in more.items() if name not in about_pairs}
-    chosen: Any = {name: value for name, value in more.items() if name in about_pairs}
-    return changes, chosen
-
-
-def check_report_options(
-    reference: Any,
-    weights: Any,
-    fit_option: str | None,
-    selection: SelectionOptions,
-    *,
-    by: str | None,
-    refit: int | None,
-    level: float,
-    baseline: Any = None,
-) -> None:
-    """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
-    check_level(level)
-    sample = selection.sample
-    if reference is not None and weights is not None:
-        raise PolicyError(f"give {option('reference')} or {option('weights')}, not both")
-    if refit is not None:
-        require_repeats(option("refit"), refit)
-        if reference is None:
-            raise PolicyError(f"{option('refit')} fits weights again: it needs {option('reference')}")
-        if sample is not None and refit:
-            raise PolicyError(f"{option('refit')} needs every pair", remedy=f"leave out {option('sample')}")
-    if by is not None and sample is not None:
-        raise PolicyError(f"{option('by')} needs every pair", remedy=f"leave out {option('sample')}")
-    if fit_option is not None and reference is None:
-        raise PolicyError(f"{option(fit_option)} is about fitting weights: it needs {option('reference')}")

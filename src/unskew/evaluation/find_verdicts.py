@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, Protocol
 
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow
+from unskew.data.times import TimeWindow
 from unskew.data.view_report import ViewReport
 from unskew.evaluation.changes import Part
 from unskew.evaluation.comparison import Comparison, compare
@@ -28,9 +29,6 @@ from unskew.evaluation.verdict import (
     find_tipping_share,
     show_share,
 )
-from unskew.examining.examine import find_campaigns
-from unskew.examining.next_commands import choose_dates
-from unskew.examining.protocol_advice import advise_protocol
 from unskew.progress import QuietSteps, progress, reporting
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import enumerate_words, percent
@@ -129,46 +127,40 @@ class VerdictPlan:
         logged = self.rank(self.log, _list_names(self.pairs))
         scored = {ranks.recommender: ranks for ranks in logged.ranks}
         pairs = [pair for pair in self.pairs if all(name in scored for name in pair)]
+        leaks = {pair: _find_leak([scored[name] for name in pair]) for pair in pairs}
         scenarios: dict[tuple[str, str, str], list[Scenario]] = {}
-        for pair in pairs:
-            for metric in self.metrics:
-                first = self._make_scenario(logged, pair, metric, AS_LOGGED, "all")
-                if self.report is not None and self._view is None:  # in which it has an interval already
-                    difference, p = _find_difference(self.report.comparisons, pair, metric)
-                    first = replace(first, difference=difference, p=p)
-                if all(scored[name].constant for name in pair):
-                    first = replace(first, trusted=True)
-                scenarios[*pair, metric.name] = [first]
-        is_bounded = self._knows_ends and self.induced_share is None
-        is_bounded |= all(_find_leak([scored[name] for name in pair]) for pair in pairs)
+        for pair, metric in product(pairs, self.metrics):
+            first = self._make_scenario(logged, pair, metric, AS_LOGGED, "all")
+            if self.report is not None and self._view is None:  # in which it has an interval already
+                difference, p = _find_difference(self.report.comparisons, pair, metric)
+                first = replace(first, difference=difference, p=p)
+            trusted = all(scored[name].constant for name in pair)
+            scenarios[*pair, metric.name] = [replace(first, trusted=trusted)]
+        is_bounded = (self._knows_ends and self.induced_share is None) or all(leaks.values())
         excesses = self.excesses or (Excesses({}, {}) if is_bounded else self._find_excesses(scored))
         if self.organic is not None and self._view is not None and self._view.view != "organic":
             log = self.organic()
             ranked = self.rank(log, _list_names(pairs))
-            share = (len(self.log) - len(log)) / max(self._count_since(self.until), 1)
-            for pair in pairs:
-                for metric in self.metrics:
-                    scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
-                    scenarios[*pair, metric.name].append(replace(scenario, induced_share=_assume(min(share, 1.0))))
+            share = _assume((len(self.log) - len(log)) / max(self._count_since(self.until), 1))
+            for pair, metric in product(pairs, self.metrics):
+                scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
+                scenarios[*pair, metric.name].append(replace(scenario, induced_share=share))
         for view in self._list_views(excesses):
-            concerned = [
-                pair
-                for pair in pairs
-                if self._is_about(view, pair) and not _find_leak([scored[name] for name in pair])
-            ]
+            concerned = [pair for pair in pairs if self._is_about(view, pair) and not leaks[pair]]
             if not concerned:
                 continue
-            ranked = self.rank(view.log, _list_names(concerned))
-            for pair in concerned:
-                for metric in self.metrics:
-                    scenarios[*pair, metric.name].append(self._make_excess(ranked, pair, metric, view))
+            ranked, share = self.rank(view.log, _list_names(concerned)), _assume(view.share)
+            for pair, metric in product(concerned, self.metrics):
+                scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
+                trusted = view.is_known and self._needs_share(pair)
+                scenario = replace(scenario, induced_share=share, trusted=trusted, stand_in=view.stand_in)
+                scenarios[*pair, metric.name].append(scenario)
         verdicts = []
-        for pair in pairs:
-            for metric in self.metrics:
-                several = self._trust_log(pair, scenarios[*pair, metric.name]) + self.list_known(pair, metric)
-                verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
+        for pair, metric in product(pairs, self.metrics):
+            several = self._trust_log(pair, scenarios[*pair, metric.name]) + self.list_known(pair, metric)
+            verdicts.append(self._decide(pair, metric, several, scored, excesses, logged.weights))
         missing = [pair for pair in self.pairs if pair not in pairs]
-        return verdicts + [self._refuse(pair, metric, scored) for pair in missing for metric in self.metrics]
+        return verdicts + [self._refuse(*question, scored) for question in product(missing, self.metrics)]
 
     def _refuse(self, pair: tuple[str, str], metric: Metric, scored: Mapping[str, HeldOutRanks]) -> Verdict:
         """The verdict on two of which one has no score."""
@@ -264,12 +256,6 @@ class VerdictPlan:
     ) -> list[Comparison]:
         return compare(ranks, baseline, metric=metric, weights=weights, level=self.level)
 
-    def _make_excess(self, ranked: Scored, pair: tuple[str, str], metric: Metric, view: ScenarioView) -> Scenario:
-        scenario = self._make_scenario(ranked, pair, metric, view.name, view.log.view)
-        share = _assume(min(max(view.share, 0.0), 1.0))
-        trusted = view.is_known and self._needs_share(pair)
-        return replace(scenario, induced_share=share, trusted=trusted, stand_in=view.stand_in)
-
     def _needs_share(self, pair: tuple[str, str]) -> bool:
         """Whether a known share tells something: not about two fixed lists, nor about two external ones."""
         traits = [traits_of(self.models[name]) for name in pair]
@@ -299,7 +285,7 @@ class VerdictPlan:
             traits_of(self.models[name]).constant or view.is_trusted_for(name, str(self.models[name]))
             for name in pair
         )
-        share = min(view.dropped_pairs / max(self._count_since(self.until), 1), 1.0)
+        share = view.dropped_pairs / max(self._count_since(self.until), 1)
         return [
             Scenario(
                 f"the view {view.view}",
@@ -360,7 +346,7 @@ class VerdictPlan:
         self, ranks: Sequence[HeldOutRanks], scenarios: Sequence[Scenario], excesses: Excesses
     ) -> str:
         """What forbids a decision, whatever the scenarios say; nothing if nothing does."""
-        fixed = all(one.constant for one in ranks)
+        fixed = all(each.constant for each in ranks)
         known = any(scenario.trusted for scenario in scenarios)
         if self._is_reversed:
             return f"The reference date {self.since} is not before the date of the evaluation, {self.until}"
@@ -376,7 +362,7 @@ class VerdictPlan:
             return "" if date is not None else "Without a reference date nothing says what was usual"
         if self.start is None:
             return "Without a reference date nothing tells what recommendations may have caused"
-        if all(traits_of(self.models[one.recommender]).external for one in ranks):
+        if all(traits_of(self.models[each.recommender]).external for each in ranks):
             return (
                 "Both lists are external, so that nothing tells what either would have been without the log's bias"
             )
@@ -453,14 +439,16 @@ class VerdictPlan:
 
     def _list_steps(self, decision: Decision, ranks: Sequence[HeldOutRanks]) -> Iterator[str]:
         """Commands that would settle it, the most useful first."""
+        from unskew.examining.next_commands import choose_dates  # with all that looks into a log: for advice alone
+
         if decision != "undecided":
             return
         if self._is_reversed:
             reference, at = choose_dates(self.log, self._likely_campaigns)
             yield f"{_DATES.sub('', self.command)} --reference {reference} --at {at}"
             return
-        if any(one.held_out.kind in ("external", "profile") for one in ranks):
-            if not any(one.held_out.kind == "external" for one in ranks):
+        if any(each.held_out.kind in ("external", "profile") for each in ranks):
+            if not any(each.held_out.kind == "external" for each in ranks):
                 yield f"{self._full_command} --folds {_FOLDS}"
             yield self._hold_out_by_time()
             return
@@ -487,6 +475,8 @@ class VerdictPlan:
     @cached_property
     def _likely_campaigns(self) -> tuple[TimeWindow, ...]:
         """Since recommendations may have shaped the log; anything earlier is none, as the user says."""
+        from unskew.examining.examination import find_campaigns
+
         first = -math.inf if self.start is None or self._is_reversed else self.log.moment(self.start).tick
         return tuple(window for window in find_campaigns(self.log)[0] if window.start > first)
 
@@ -496,6 +486,8 @@ class VerdictPlan:
 
     def _hold_out_by_time(self) -> str:
         """The command for lists and models that may have seen what is held out: what came after a date."""
+        from unskew.examining.next_commands import advise_protocol
+
         after = advise_protocol(self.log).after
         date = _AFTER.search(self.command)
         since = date[1] if date else "DATE" if after is None else str(after)
@@ -532,7 +524,7 @@ def _score(ranks: HeldOutRanks, metric: Metric, weights: ItemWeights | None) -> 
 
 def _assume(share: float) -> Part:
     """A share that a scenario assumes: it has no interval."""
-    return Part(share, math.nan, math.nan)
+    return Part(min(max(share, 0.0), 1.0), math.nan, math.nan)
 
 
 def _divide(difference: Part, baseline: float) -> Part | None:
@@ -543,7 +535,7 @@ def _divide(difference: Part, baseline: float) -> Part | None:
 
 def _find_leak(ranks: Sequence[HeldOutRanks], protocol: str = "leave-one-out") -> str:
     """Why two scores cannot be compared: one of the models may know what was held out; nothing if neither does."""
-    external = [one.recommender for one in ranks if one.held_out.kind == "external"]
+    external = [each.recommender for each in ranks if each.held_out.kind == "external"]
     if external and protocol == "leave-one-out":
         return (
             f"The lists of {enumerate_words(external)} may come from a model that was trained on the held-out "
@@ -554,13 +546,13 @@ def _find_leak(ranks: Sequence[HeldOutRanks], protocol: str = "leave-one-out") -
             f"The lists of {enumerate_words(external)} do not say from when they are, and may contain what "
             "has to be found: say it with ?from=DATE in the spec, or in a column of dates"
         )
-    seen = [one.recommender for one in ranks if one.held_out.kind == "profile"]
+    seen = [each.recommender for each in ranks if each.held_out.kind == "profile"]
     if seen:
         return (
             f"{enumerate_words(seen)} was fitted to the held-out items as well: fit it without them, in "
             "folds, or hold out what came after a date"
         )
-    if len({one.held_out for one in ranks}) > 1:
-        kinds = enumerate_words([f"{one.recommender}: {one.held_out}" for one in ranks])
+    if len({each.held_out for each in ranks}) > 1:
+        kinds = enumerate_words([f"{each.recommender}: {each.held_out}" for each in ranks])
         return f"The two were fitted without different things ({kinds}), so that scores cannot be compared"
     return ""

@@ -2,34 +2,106 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.data.policy import Share
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting, Weights
+from unskew.data.slice import Slice, Weighting, Weights
 from unskew.engines.population import AppliedWeights
 from unskew.errors import InputError, PolicyError, option
-from unskew.evaluation.estimates import Estimate, estimate_from_draws, estimate_from_users, sum_by_user
-from unskew.evaluation.held_out import HeldOut
+from unskew.evaluation.intervals import Estimate, Units, sum_by_user
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.evaluation.metric import metric as named_metric
 from unskew.evaluation.metric import metrics as named_metrics
-from unskew.evaluation.pair_selection import PairSelection, check_user_metrics
-from unskew.evaluation.pair_sums import PairSums
-from unskew.evaluation.results import Results
-from unskew.evaluation.score import Score
+from unskew.evaluation.pairs import HeldOut, PairSelection, check_user_metrics
+from unskew.evaluation.score import Results, Score
 from unskew.frames import show_as_table, to_native
 
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkSnapshot
+
+
+@dataclass(frozen=True, eq=False)
+class PairSums:
+    """Sums over pairs, each of which has a share of the probability.
+
+    Attributes
+    ----------
+    pairs
+        How many have any.
+    total, squares
+        The sum of the shares, and of their squares.
+    by_item
+        The sum of the shares of each item.
+    on_empty_profiles, on_empty_lists
+        The sum of the shares of pairs that leave an empty profile, and of those for which nothing is recommended;
+        NaN if that is not known.
+    """
+
+    pairs: int
+    total: float
+    squares: float
+    by_item: Floats
+    on_empty_profiles: float = 0.0
+    on_empty_lists: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        items: npt.NDArray[Any],
+        shares: Floats,
+        n_items: int,
+        empty_profiles: Mask,
+        empty_lists: Mask | None,
+    ) -> PairSums:
+        """Of some pairs: the item and the share of each, and which profiles and lists are empty."""
+        by_item = np.bincount(items, weights=shares, minlength=n_items).astype(np.float64)
+        return cls(
+            int(np.count_nonzero(shares)),
+            float(shares.sum()),
+            float((shares * shares).sum()),
+            by_item,
+            float(shares[empty_profiles].sum()),
+            math.nan if empty_lists is None else float(shares[empty_lists].sum()),
+        )
+
+    @classmethod
+    def add(cls, parts: Sequence[PairSums]) -> PairSums:
+        """Those of blocks, added in their order."""
+        by_item = parts[0].by_item.copy()
+        for part in parts[1:]:
+            by_item += part.by_item
+        names = ("pairs", "total", "squares", "on_empty_profiles", "on_empty_lists")
+        pairs, *sums = (sum(getattr(part, name) for part in parts) for name in names)
+        return cls(pairs, sums[0], sums[1], by_item, *sums[2:])
+
+    @property
+    def effective_pairs(self) -> float:
+        """How many pairs of equal share would tell as much: ``(sum p)^2 / sum p^2``."""
+        return self.total**2 / self.squares if self.squares > 0 else math.nan
+
+    @property
+    def largest_item(self) -> float:
+        """The largest share of one item."""
+        return float(self.by_item.max() / self.total)
+
+    @property
+    def empty_profiles(self) -> float:
+        """The share of pairs that leave an empty profile."""
+        return self.on_empty_profiles / self.total
+
+    @property
+    def empty_lists(self) -> float | None:
+        """The share of pairs for which nothing is recommended; None if that is not known."""
+        return None if math.isnan(self.on_empty_lists) else self.on_empty_lists / self.total
+
 
 AnyMetric = str | Metric | Callable[..., npt.ArrayLike]
 
@@ -101,9 +173,9 @@ class HeldOutRanks:
             f"HeldOutRanks({self.recommender} at {self.snapshot.at}: {len(self)} pairs, down to rank {self.depth})"
         )
 
-    def metric(self, given: AnyMetric) -> Metric:
+    def metric(self, metric: AnyMetric) -> Metric:
         """A metric under the name that it has for these ranks: after a time split ``hit@5`` is ``recall@5``."""
-        return named_metric(given).rename(several=self.selection.several)
+        return named_metric(metric).rename(several=self.selection.several)
 
     def may_be_biased(self, weighting: Weighting) -> bool:
         """Whether the bias of the log can be in scores.
@@ -132,43 +204,38 @@ class HeldOutRanks:
             return wanted.of_lists(self.ranks, self.selection.lists)
         return wanted(self.ranks, self.grades)
 
-    def user_sums(self, metric: AnyMetric, weights: Weights) -> tuple[Floats, Floats]:
-        """For each user of the log: its mass, and its mass times metric. Both sum over all pairs."""
-        self.selection.require_all()
-        weighting = self.weigh(metric, weights)
-        return weighting.user_mass, self._user_totals(weighting, self.values(metric))
+    def units(self, metric: AnyMetric, weights: Weights, kept: Mask | None = None) -> Units:
+        """The independent units of a score, users or draws; of the `kept` pairs alone if those are marked."""
+        return self._units(self.metric(metric), self.weigh(metric, weights), self.values(metric), kept)
 
-    def estimate(
-        self, metric: AnyMetric, weightings: Sequence[Weighting], *, level: float = 0.95
-    ) -> list[Estimate]:
-        """The value and the interval of the score under each weighting; no more than a sum over the pairs each."""
-        wanted, values = self.metric(metric), self.values(metric)
+    def _units(self, metric: Metric, weighting: Weighting, values: Floats, kept: Mask | None = None) -> Units:
+        log = self.snapshot.log
         if self.sample is not None:
-            drawn = (values[self.selection.places_of_draws(weighting)] for weighting in weightings)
-            return [estimate_from_draws(wanted, some, level) for some in drawn]
-        return [
-            estimate_from_users(
-                wanted,
-                weighting.user_mass,
-                self._user_totals(weighting, values),
-                level,
-                self.snapshot.log.edges,
-            )
-            for weighting in weightings
-        ]
+            place = self.selection.places_of_draws(weighting)
+            mass = np.ones(len(place)) if kept is None else kept[place].astype(np.float64)
+            return Units(mass, mass * values[place], self.users[place], "draws", metric.bounds)
+        if kept is None:
+            mass, total = weighting.user_mass, self._user_totals(weighting, values)
+        else:
+            user, shares = self.users[kept], self.probabilities(weighting)[kept]
+            mass = sum_by_user(user, shares, len(log.users))
+            total = sum_by_user(user, shares * values[kept], len(log.users))
+        return Units(mass, total, np.arange(len(mass)), "users", metric.bounds, log.edges)
+
+    def estimates(self, metric: Metric, level: float) -> list[Estimate]:
+        """The score under each weighting that was named for the selection; of a metric of users only the first."""
+        wanted, values, weightings = self.metric(metric), self.values(metric), self.selection.weightings
+        several = weightings[:1] if isinstance(metric, UserMetric) else weightings
+        return [self._units(wanted, weighting, values).estimate(level) for weighting in several]
 
     def score(self, metric: AnyMetric = "hit@5", weights: Weights = None, *, level: float = 0.95) -> Score:
         """The score under a metric and weights. Cheap: nothing is ranked again."""
         weighting = self.weigh(metric, weights)
-        estimate = self.estimate(metric, [weighting], level=level)[0]
-        shares = self.probabilities(weighting)
-        if self.sample is None:
-            users = int(np.count_nonzero(weighting.user_mass))
-            return self._score(self.metric(metric), weighting, estimate, self._sum_pairs(shares), users)
-        place = self.selection.places_of_draws(weighting)
-        users = len(np.unique(self.users[place]))
-        sums = replace(self._sum_pairs(shares), pairs=len(place))
-        return self._score(self.metric(metric), weighting, estimate, sums, users)
+        units, sums = self.units(metric, weighting), self._sum_pairs(self.probabilities(weighting))
+        users = int(np.count_nonzero(units.mass))
+        if self.sample is not None:
+            users, sums = len(np.unique(units.user)), replace(sums, pairs=len(units.mass))
+        return self._score(self.metric(metric), weighting, units.estimate(level), sums, users)
 
     def scores(
         self,
@@ -178,8 +245,8 @@ class HeldOutRanks:
         level: float = 0.95,
     ) -> Results[Score]:
         """The scores under several metrics, such as ``"rank<=1,5,10"`` or ``["hit@5", "mrr@10"]``."""
-        found = [self.score(q, weights, level=level) for q in named_metrics(metrics)]
-        return Results(found, self.snapshot.log.frames)
+        scores = [self.score(q, weights, level=level) for q in named_metrics(metrics)]
+        return Results(scores, self.snapshot.log.frames)
 
     def to_arrow(self, weights: Weights = None) -> pa.Table:
         """One row for each pair that was ranked.
@@ -220,9 +287,9 @@ class HeldOutRanks:
         mass, total = sum_by_user(self.users, shares, n), sum_by_user(self.users, shares * values, n)
         pairs = np.bincount(self.users[shares > 0], minlength=n)
         order = log.users.order()
-        own = order[mass[order] > 0]
-        columns = {"value": total[own] / mass[own], "probability": mass[own], "pairs": pairs[own]}
-        return to_native(pa.table({"user": log.users.take(own), **columns}), log.frames)
+        users = order[mass[order] > 0]
+        columns = {"value": total[users] / mass[users], "probability": mass[users], "pairs": pairs[users]}
+        return to_native(pa.table({"user": log.users.take(users), **columns}), log.frames)
 
     def by_segment(
         self,
@@ -245,10 +312,10 @@ class HeldOutRanks:
             As for `evaluate`, one metric or several.
         """
         self.selection.require_all()
-        found = [
+        scores = [
             s for q in named_metrics(metric) for s in self._score_segments(labels, self.metric(q), weights, level)
         ]
-        return Results(found, self.snapshot.log.frames)
+        return Results(scores, self.snapshot.log.frames)
 
     def _score_segments(
         self, labels: str | npt.NDArray[Any], wanted: Metric, weights: Weights, level: float
@@ -259,19 +326,19 @@ class HeldOutRanks:
         names, order, ends = self._segments(labels)
         if isinstance(wanted, UserMetric):
             self._require_whole_lists(wanted, order, ends)
-        found = []
-        for name, own in zip(names, np.split(order, ends[:-1]), strict=True):
-            found_users, user = np.unique(self.users[own], return_inverse=True)
-            mass = sum_by_user(user, shares[own], 0)
+        scores = []
+        for name, places in zip(names, np.split(order, ends[:-1]), strict=True):
+            found_users, user = np.unique(self.users[places], return_inverse=True)
+            mass = sum_by_user(user, shares[places], 0)
             if mass.sum() <= 0:
                 continue
-            total = sum_by_user(user, shares[own] * values[own], 0)
+            total = sum_by_user(user, shares[places] * values[places], 0)
             edges = np.searchsorted(found_users, self.snapshot.log.edges)
-            estimate = estimate_from_users(wanted, mass, total, level, edges)
+            units = Units(mass, total, found_users, "users", wanted.bounds, edges)
             users = int(np.count_nonzero(mass))
-            score = self._score(wanted, weighting, estimate, self._sum_pairs(shares, own), users)
-            found.append(replace(score, segment=str(name)))
-        return found
+            score = self._score(wanted, weighting, units.estimate(level), self._sum_pairs(shares, places), users)
+            scores.append(replace(score, segment=str(name)))
+        return scores
 
     def _segments(self, labels: str | npt.NDArray[Any]) -> tuple[list[Any], Codes, Codes]:
         """The names of the segments; the pairs in their order, and where each segment ends."""
@@ -287,25 +354,39 @@ class HeldOutRanks:
                 remedy=f"give one for each of the {len(self.snapshot.profiles.item)} places of "
                 "snapshot.profiles.item",
             )
-        found, codes = np.unique(labels[self.entries], return_inverse=True)
+        distinct, codes = np.unique(labels[self.entries], return_inverse=True)
         order = np.argsort(codes, kind="stable")
-        ends = np.cumsum(np.bincount(codes, minlength=len(found)))
-        return (found if names is None else names[found]).tolist(), order, ends
+        ends = np.cumsum(np.bincount(codes, minlength=len(distinct)))
+        return (distinct if names is None else names[distinct]).tolist(), order, ends
 
     def _require_whole_lists(self, metric: Metric, order: Codes, ends: Codes) -> None:
         """Refuse segments that part what was sought in one list."""
         segment = np.empty(len(order), dtype=np.int64)
         segment[order] = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
         by_list = np.lexsort((segment, self.selection.lists))
-        one, next_one = by_list[:-1], by_list[1:]
+        pair, next_pair = by_list[:-1], by_list[1:]
         lists = self.selection.lists
-        parted = (lists[one] == lists[next_one]) & (segment[one] != segment[next_one])
+        parted = (lists[pair] == lists[next_pair]) & (segment[pair] != segment[next_pair])
         if parted.any():
-            user = self.snapshot.log.users[int(self.users[one[int(np.argmax(parted))]])]
+            user = self.snapshot.log.users[int(self.users[pair[int(np.argmax(parted))]])]
             raise PolicyError(
                 f"{metric.name} is about all held-out items of a user, but those of user {user!r} are in several "
                 "segments",
                 remedy="split by a column that is the same in all rows of a user",
+            )
+
+    def require_same_pairs(self, other: HeldOutRanks) -> None:
+        """Refuse ranks that cannot be paired: of other users, items or draws, or under other probabilities."""
+        a, b = self.selection, other.selection
+        if a is b:
+            return
+        same = a.part.log is b.part.log and a.sample == b.sample and (a.sample is None or a.seed == b.seed)
+        same = same and a.held.together == b.held.together and np.array_equal(self.users, other.users)
+        if not same or not np.array_equal(a.pairs.item, b.pairs.item):
+            raise PolicyError(f"{other.recommender} was ranked on other pairs than {self.recommender}")
+        if not np.array_equal(a.part.weigh().pair_shares, b.part.weigh().pair_shares):
+            raise PolicyError(
+                f"{other.recommender} was ranked under another P(u) or P(i|u) than {self.recommender}"
             )
 
     def weigh(self, metric: AnyMetric, weights: Weights) -> Weighting:
@@ -334,20 +415,20 @@ class HeldOutRanks:
 
     def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
         """The mass of each user times metric, summed over its pairs."""
-        some = np.flatnonzero(values)  # few pairs, of a constant list
-        shares = weighting.pair_shares[self.entries[some]]
-        return sum_by_user(self.users[some], shares * values[some], len(self.snapshot.log.users))
+        nonzero = np.flatnonzero(values)  # few pairs, of a constant list
+        shares = weighting.pair_shares[self.entries[nonzero]]
+        return sum_by_user(self.users[nonzero], shares * values[nonzero], len(self.snapshot.log.users))
 
     def _sum_pairs(self, shares: Floats, places: Codes | slice = slice(None)) -> PairSums:
         """What some of the pairs have in common, summed by the blocks of their users."""
         items = self.snapshot.profiles.item[self.entries[places]].view(np.int32)
         cuts = np.searchsorted(self.users[places], self.snapshot.log.edges).tolist()
-        own, n = shares[places], self.snapshot.profiles.n_items
+        chosen, n = shares[places], self.snapshot.profiles.n_items
         bare = self.selection.empty_profiles[places]
         empty = None if self.empty is None else self.empty[places]
         return PairSums.add(
             [
-                PairSums.of(items[lo:hi], own[lo:hi], n, bare[lo:hi], None if empty is None else empty[lo:hi])
+                PairSums.of(items[lo:hi], chosen[lo:hi], n, bare[lo:hi], None if empty is None else empty[lo:hi])
                 for lo, hi in pairwise(cuts)
             ]
         )
@@ -355,15 +436,11 @@ class HeldOutRanks:
     def _score(
         self, metric: Metric, weighting: Weighting, estimate: Estimate, sums: PairSums, users: int
     ) -> Score:
-        return make_score(
-            self.recommender,
-            metric,
-            self.snapshot,
-            weighting,
-            estimate,
-            sums,
-            self.held_out,
-            users=users,
+        score = make_score(
+            self.recommender, metric, self.snapshot, weighting, estimate, sums, self.held_out, users=users
+        )
+        return replace(
+            score,
             biased=self.may_be_biased(weighting),
             users_excluded=self.selection.users_excluded(weighting),
             users_without_profile=self.selection.users_without_profile,
@@ -379,10 +456,10 @@ def make_score(
     estimate: Estimate,
     sums: PairSums,
     held_out: HeldOut,
-    **more: Unpack[ScoredUsers],
+    *,
+    users: int,
 ) -> Score:
-    """A score from all that is known about it."""
-    interval = estimate.interval
+    """A score from all that is known about it, but for who is not scored."""
     return Score(
         recommender=recommender,
         metric=metric.name,
@@ -391,12 +468,13 @@ def make_score(
         top=weighting.top,
         at=part.at,
         value=estimate.value,
-        low=interval.low,
-        high=interval.high,
+        low=estimate.low,
+        high=estimate.high,
         pairs=sums.pairs,
-        level=interval.level,
-        method=interval.method,
-        too_few_hits=interval.too_few_hits,
+        users=users,
+        level=estimate.level,
+        method=estimate.method,
+        too_few_hits=estimate.too_few_hits,
         effective_pairs=sums.effective_pairs,
         largest_item=sums.largest_item,
         empty_profiles=sums.empty_profiles,
@@ -404,15 +482,4 @@ def make_score(
         exact=held_out.exact,
         held_out=held_out.kind,
         folds=held_out.folds,
-        **more,
     )
-
-
-class ScoredUsers(TypedDict):
-    """Who is scored and who is not, of a `Score`."""
-
-    users: int
-    biased: bool
-    users_excluded: Share
-    users_without_profile: Share
-    users_below_min_items: Share

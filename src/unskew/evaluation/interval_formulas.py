@@ -251,9 +251,9 @@ def _lower(mean: Array, n: Array, quantile: Array, tail: float) -> Array:
 def _exact_lower(mean: Array, n: Array, tail: float) -> Array:
     """The lower limit of Clopper and Pearson where hits are rare; otherwise the mean, which limits nothing."""
     hits = mean * n
-    some = (hits > 0) & (hits < RARE * (1 - _ROUNDING))
-    exact = betaincinv(np.where(some, hits, 1.0), np.where(some, n - hits + 1, 1.0), tail)
-    return np.where(some, np.minimum(exact, mean), mean)
+    is_rare = (hits > 0) & (hits < RARE * (1 - _ROUNDING))
+    exact = betaincinv(np.where(is_rare, hits, 1.0), np.where(is_rare, n - hits + 1, 1.0), tail)
+    return np.where(is_rare, np.minimum(exact, mean), mean)
 
 
 def _measure_size(spread: Array, possible: Array, units: Array) -> Array:

@@ -2,7 +2,7 @@
 
 With one held-out item every usual measure is a function of its rank: recall is hit, and (mean) average
 precision is the reciprocal rank; both names are accepted. Metrics of users (``user-recall@10``) are about one
-list and all that is held out of a user. Values agree with trec_eval.
+list and all that is held out of a user, as trec_eval defines them. Values agree with trec_eval.
 """
 
 from __future__ import annotations
@@ -15,13 +15,85 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.arrays.types import Codes, Floats
 from unskew.errors import InputError
 from unskew.evaluation.interval_formulas import UNIT, Bounds
-from unskew.evaluation.list_measures import MEASURES, measure_lists
 from unskew.text import did_you_mean, first_line
 
+
+@dataclass(frozen=True)
+class RankedLists:
+    """Lists, and where the held-out items are in each; `held` and `found` have one number for each list.
+
+    Attributes
+    ----------
+    depth
+        How far lists are looked at.
+    held, found
+        How many items are held out, and how many of them are in the list.
+    of, rank
+        Of each item that was found: the list, and the rank.
+    """
+
+    depth: int
+    held: Codes
+    found: Codes
+    of: Codes
+    rank: Codes
+
+    def sum(self, gains: Floats) -> Floats:
+        """The sum over the items of each list that were found."""
+        return np.asarray(np.bincount(self.of, weights=gains, minlength=len(self.held)), dtype=np.float64)
+
+
+def _hit(lists: RankedLists) -> Floats:
+    return (lists.found > 0).astype(np.float64)
+
+
+def _recall(lists: RankedLists) -> Floats:
+    return lists.found / lists.held
+
+
+def _precision(lists: RankedLists) -> Floats:
+    return lists.found / lists.depth
+
+
+def _ndcg(lists: RankedLists) -> Floats:
+    most = min(lists.depth, int(lists.held.max(initial=1)))
+    ideal = np.cumsum(1.0 / np.log2(np.arange(most) + 2.0))
+    best: Floats = ideal[np.minimum(lists.held, most) - 1]
+    return lists.sum(1.0 / np.log2(lists.rank + 1.0)) / best
+
+
+def _average_precision(lists: RankedLists) -> Floats:
+    order = np.lexsort((lists.rank, lists.of))
+    of = lists.of[order]
+    place = np.empty(len(of))
+    place[order] = np.arange(len(of)) - np.searchsorted(of, of, side="left") + 1.0
+    return lists.sum(place / lists.rank) / lists.held
+
+
+MEASURES: dict[str, Callable[[RankedLists], Floats]] = {
+    "hit": _hit,
+    "recall": _recall,
+    "precision": _precision,
+    "ndcg": _ndcg,
+    "map": _average_precision,
+}
+"""Each by its name: trec_eval calls them success_k, recall_k, P_k, ndcg_cut_k and map_cut_k."""
+
+
+def measure_lists(measure: str, rank: Codes, sought_in: Codes, depth: int) -> Floats:
+    """For each held-out item the measure of the list in which it was sought; ranks beyond `depth` do not count."""
+    _, of = np.unique(sought_in, return_inverse=True)
+    held = np.bincount(of)
+    places = np.flatnonzero((rank > 0) & (rank <= depth))
+    lists = RankedLists(depth, held, np.bincount(of[places], minlength=len(held)), of[places], rank[places])
+    values: Floats = MEASURES[measure](lists)[of]
+    return values
+
+
 Ranks = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 _DEPTH = 100  # how far a list is looked at where nothing else is said
 _PERSISTENCE = 0.8
 _ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mrr", "ap": "mrr"}
@@ -142,7 +214,7 @@ class UserMetric(Metric):
         return measure_lists(self.measure, rank, sought_in, self.depth)
 
 
-def metric(given: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Metric:
+def metric(spec: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Metric:
     """A metric by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
 
     With ``user-`` before it a metric is about all that is held out of a user: ``user-hit@5`` (any was found),
@@ -154,47 +226,47 @@ def metric(given: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Me
     >>> metric("ndcg@3")(np.array([1, 2, 3, 4, 0])).round(3).tolist()
     [1.0, 0.631, 0.5, 0.0, 0.0]
     """
-    if isinstance(given, Metric):
-        return given
-    if callable(given):
-        return Metric(getattr(given, "__name__", "metric"), given, needs_grades=True)
-    if not isinstance(given, str):
-        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {given!r}")
-    names = _curve(given)
+    if isinstance(spec, Metric):
+        return spec
+    if callable(spec):
+        return Metric(getattr(spec, "__name__", "metric"), spec, needs_grades=True)
+    if not isinstance(spec, str):
+        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {spec!r}")
+    names = _curve(spec)
     if len(names) > 1:
-        raise InputError(f"{given!r} stands for {', '.join(names)}, where one metric is asked for")
+        raise InputError(f"{spec!r} stands for {', '.join(names)}, where one metric is asked for")
     return _named(names[0])
 
 
-def metrics(given: str | Metric | Callable[..., Any] | Iterable[Any]) -> list[Metric]:
+def metrics(specs: str | Metric | Callable[..., Any] | Iterable[Any]) -> list[Metric]:
     """Several metrics; ``rank<=1,5,10`` stands for hit@1, hit@5 and hit@10.
 
     >>> [q.name for q in metrics(["rank<=1,5", "mrr@10"])]
     ['hit@1', 'hit@5', 'mrr@10']
     """
-    if is_one_metric(given):
-        given = [given]
-    if not isinstance(given, Iterable):
-        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {given!r}")
-    parsed = [metric(part) for one in given for part in (_curve(one) if isinstance(one, str) else [one])]
+    if is_one_metric(specs):
+        specs = [specs]
+    if not isinstance(specs, Iterable):
+        raise InputError(f"a metric is a name such as 'hit@5', a Metric or a function, not {specs!r}")
+    parsed = [metric(part) for spec in specs for part in (_curve(spec) if isinstance(spec, str) else [spec])]
     if not parsed:
         raise InputError("no metric was given", remedy="name at least one, such as hit@5")
     return parsed
 
 
-def is_one_metric(given: Any) -> bool:
+def is_one_metric(spec: Any) -> bool:
     """Whether this is a metric, or its name, and not several in a list."""
-    return isinstance(given, str) or callable(given) or not isinstance(given, Iterable)
+    return isinstance(spec, str) or callable(spec) or not isinstance(spec, Iterable)
 
 
 def distinct_metrics(
-    given: str | Metric | Callable[..., Any] | Iterable[Any], *, several: bool = False
+    specs: str | Metric | Callable[..., Any] | Iterable[Any], *, several: bool = False
 ) -> list[Metric]:
     """Several metrics, each of which must come once, since rows are told apart by their names.
 
     `several` says that several items of a user are sought in one list.
     """
-    wanted = [metric.rename(several=several) for metric in metrics(given)]
+    wanted = [metric.rename(several=several) for metric in metrics(specs)]
     names = [metric.name for metric in wanted]
     for name in names:
         if names.count(name) > 1:

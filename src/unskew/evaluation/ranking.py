@@ -1,16 +1,26 @@
-"""Driving a recommender over held-out pairs, in batches; `unskew.recommend.calls` checks what it gives."""
+"""Ranking held-out pairs: the recommender is fitted to what it may see, and each pair has its rank.
+
+`unskew.recommend.calls` checks what a recommender gives. Ranks can be kept for a second use: a page scores the
+same dates twice, once for its answer and once for its charts.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import warnings
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
+from unskew.data.times import TimeAxis
 from unskew.errors import InputError, UnskewWarning, option
-from unskew.evaluation.folds import Folds, take_pairs
-from unskew.evaluation.hold_out import HoldOut
+from unskew.evaluation.held_out_ranks import HeldOutRanks
+from unskew.evaluation.metric import Metric
+from unskew.evaluation.pairs import Folds, HoldOut, PairSelection, check_user_metrics, take_pairs
 from unskew.progress import progress
 from unskew.recommend.calls import ask_for_ranks, call_model, describe_array, fit, lists_for, to_array
 from unskew.recommend.contract import (
@@ -19,10 +29,11 @@ from unskew.recommend.contract import (
     PreparedLists,
     RanksHeldOut,
     Recommender,
+    is_valid_at,
     traits_of,
 )
-
-__all__ = ["RankedPairs", "describe_missing_lists", "fit", "lists_for", "rank_folds", "rank_pairs"]
+from unskew.recommend.specs import AnyRecommender
+from unskew.recommend.specs import recommender as named_recommender
 
 ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
 
@@ -59,10 +70,10 @@ def rank_folds(
         if len(places) == 0:
             continue
         call_model(model, "fit", model.fit, folds.training(k))
-        some = take_pairs(pairs, places)
-        ranks[places], empty[places] = _rank_in_lists(model, held, some, depth)
+        fold_pairs = take_pairs(pairs, places)
+        ranks[places], empty[places] = _rank_in_lists(model, held, fold_pairs, depth)
         if grader is not None and grades is not None:
-            grades[places] = _ask_for_grades(grader, held, some)
+            grades[places] = _ask_for_grades(grader, held, fold_pairs)
     return RankedPairs(ranks, empty, grades)
 
 
@@ -105,8 +116,8 @@ def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | Non
     """For how many of those who are scored a recommender has no list; None if it has them all."""
     if not isinstance(model, PreparedLists):
         return None
-    missing, total, what = model.count_missing(pairs)
-    return f"{missing} of the {total} {what} scored at {pairs.snapshot.at}" if missing else None
+    missing, total, noun = model.count_missing(pairs)
+    return f"{missing} of the {total} {noun} scored at {pairs.snapshot.at}" if missing else None
 
 
 def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask]:
@@ -122,13 +133,125 @@ def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth
 def _ask_for_grades(model: GradesHeldOut, held: HoldOut, pairs: HeldOutPairs) -> Floats:
     grades = np.full(len(pairs), np.nan)
     for part, batch in held.batches(pairs, ENTRIES):
-        given = call_model(model, "grades", model.grades, batch, pairs.item[part])
-        found = to_array(model, "grades", given)
-        if found.shape != (len(batch),) or found.dtype.kind not in "iuf":
+        answer = call_model(model, "grades", model.grades, batch, pairs.item[part])
+        values = to_array(model, "grades", answer)
+        if values.shape != (len(batch),) or values.dtype.kind not in "iuf":
             raise InputError(
                 f"{model}: grades must return one number for each of the {len(batch)} profiles, not "
-                f"{describe_array(found)}"
+                f"{describe_array(values)}"
             )
-        grades[part] = found
+        grades[part] = values
         progress().advance(len(batch))
     return grades
+
+
+@dataclass
+class RankMemory:
+    """Ranks by recommender, date and depth; what they are about is kept too, so that no other has its identity.
+
+    Only ranks of every pair of the profiles of a date are kept.
+    """
+
+    keeps: bool = True
+    kept: dict[tuple[Any, ...], tuple[RankedPairs, Any]] = field(default_factory=dict)
+
+
+_memory: ContextVar[RankMemory | None] = ContextVar("ranks that may be wanted again", default=None)
+
+
+@contextlib.contextmanager
+def remembering_ranks(memory: RankMemory) -> Iterator[None]:
+    """Inside the block ranks are looked for in `memory`, and kept there if it keeps any."""
+    token = _memory.set(memory)
+    try:
+        yield
+    finally:
+        _memory.reset(token)
+
+
+def _recall_or_rank(model: Recommender, selection: PairSelection, depth: int, graded: bool) -> RankedPairs:
+    """The ranks of a selection: remembered, or computed."""
+    held, pairs, folds = selection.held, selection.pairs, selection.folds
+    if folds is not None:
+        return rank_folds(model, held, pairs, depth, folds, with_grades=graded)
+    memory, part = _memory.get(), selection.part
+    whole = selection.sample is None and held.together == 1 and selection.split.is_from_profiles
+    if memory is None or not whole or isinstance(model, PreparedLists):
+        return rank_pairs(model, held, pairs, depth, with_grades=graded)
+    key = (id(model), id(part.log), part.tick, part.policy.min_items, depth, graded)
+    if key in memory.kept:
+        return memory.kept[key][0]
+    ranked = rank_pairs(model, held, pairs, depth, with_grades=graded)
+    if memory.keeps:
+        memory.kept[key] = (ranked, (model, part.log))
+    return ranked
+
+
+def rank_selection(
+    recommender: AnyRecommender,
+    selection: PairSelection,
+    metrics: Sequence[Metric],
+    *,
+    name: str | None = None,
+    tell_missing: Callable[[str], None] | None = None,
+) -> HeldOutRanks:
+    """Fit a recommender to what it may see and rank the pairs of a selection, as deep as the metrics look.
+
+    `name` is what results call it. `tell_missing` takes the sentence that external lists lack some of the users,
+    which is a warning by default.
+    """
+    check_user_metrics(metrics, selection.sample)
+    model = named_recommender(recommender)
+    depth = max(metric.depth for metric in metrics)
+    ranked = _recall_or_rank(model, selection, depth, any(metric.needs_grades for metric in metrics))
+    missing = describe_missing_lists(model, selection.pairs)
+    if missing is not None:
+        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+    traits = traits_of(model)
+    return HeldOutRanks(
+        str(model) if name is None else name,
+        selection,
+        ranked.ranks,
+        ranked.grades,
+        depth,
+        selection.held_out(model),
+        traits.constant,
+        empty=ranked.empty,
+        personal=traits.personal,
+        model=str(model),
+    )
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, UnskewWarning, stacklevel=4)
+
+
+def describe_unscored(
+    models: Mapping[str, Recommender], axis: TimeAxis, date: Any, *, now: Any = None, undated: bool = False
+) -> Iterator[str]:
+    """What cannot be scored at a date, and why.
+
+    Parameters
+    ----------
+    models
+        The recommenders by name.
+    axis
+        The times of the log.
+    date
+        What has a label `at` and a `tick`: a snapshot.
+    now
+        If the date is one that scores are compared with: the label of the date of the others.
+    undated
+        Whether lists that do not say from when they are count as valid then.
+    """
+    for name, model in models.items():
+        valid = is_valid_at(model, axis, date.tick)
+        if valid is False:
+            change = "" if now is None else ", and no change since then"
+            yield f"no lists of {name} are valid at {date.at}: there is no score of it at that date{change}"
+        elif valid is None and now is not None and not undated:
+            yield (
+                f"{name} does not say from when its lists are valid: it is scored at {now} alone, and there is no "
+                f"change since {date.at}. Give it a column of dates, or one date (valid_from; in a spec "
+                "?from=DATE)"
+            )

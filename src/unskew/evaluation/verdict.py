@@ -168,7 +168,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """The verdict in a notebook: the question, the answer, the range and the reason."""
-        html: str = find_presenter("report_html", "render_verdict")(self)
+        html: str = find_presenter("report_page", "render_verdict")(self)
         return html
 
     def to_dict(self) -> dict[str, Any]:

@@ -1,1 +1,8 @@
-"""What unskew sees in a file, and what to do next: a first look at a log that nobody has described."""
+"""What unskew sees in a file, and what to do next: a first look at a log that nobody has described.
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,20 +1,19 @@
-"""The commands to run next, filled in with the columns and dates of a file so that they work when pasted."""
+"""The commands to run next, filled in with the columns and dates of a file; and which protocol suits its log."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow
-from unskew.data.times import Label
-from unskew.examining.protocol_advice import Advice
+from unskew.data.times import Label, TimeWindow
+from unskew.reading.column_guesses import DEFAULT_NAMES
+from unskew.text import count, percent, thousands
 
-_DEFAULTS = {"user": ("user",), "item": ("item",), "time": ("time", "timestamp")}
 _FLAGS = {"column_names": "columns"}
 _EARLY = 0.1  # of the interactions must be before the reference date
 _DATES = 10  # of a timeline, about
@@ -65,7 +64,7 @@ def write_options(options: Mapping[str, Any]) -> list[str]:
     flags = []
     for name, value in options.items():
         flag = _FLAGS.get(name, name.replace("_", "-"))
-        if value in _DEFAULTS.get(name, ()):
+        if value in DEFAULT_NAMES.get(name, ()):
             continue
         if isinstance(value, bool):
             flags.append(f"--{flag}" if value else f"--no-{flag}")
@@ -120,3 +119,48 @@ def _choose_step(log: Log, reference: Label, at: Label) -> str:
 
 def _write(command: str, place: Sequence[str], options: Sequence[str], more: Sequence[str]) -> str:
     return shlex.join(["unskew", command, *place, *options, *more])
+
+
+_LATER = 0.8  # of the interactions: a time split would hold out the others
+_MOST_SINGLE = 0.5
+_FEWEST_KNOWN = 30
+
+
+class Advice(NamedTuple):
+    """How to hold items out, why, and when a time split would begin."""
+
+    protocol: str | None
+    why: str
+    after: Label | None = None
+
+
+def advise_protocol(log: Log) -> Advice:
+    """Which protocol suits: a time split if enough users whom it knows interacted after it.
+
+    That is what a recommender meets in production; leave-one-out needs less, but asks it for what it could have
+    seen the future of.
+    """
+    sizes = np.diff(log.start.astype(np.int64))
+    several = int((sizes > 1).sum())
+    if several == 0:
+        return Advice(None, "no user has more than one item, so that nothing can be held out from a profile")
+    if log.span[0] == log.span[1]:
+        return Advice("leave-one-out", "all times are the same, so that nothing came later")
+    cut = np.quantile(log.time, _LATER, method="lower").item()
+    moment = log.moment(str(log.axis.show(cut))[:10]) if log.axis.is_calendar else log.moment(cut)
+    late = log.time > moment.tick
+    users = log.entry_users()
+    known = np.zeros(len(log.users), dtype=np.bool_)
+    known[users[~late]] = True
+    tested = len(np.unique(users[late & known[users]]))
+    share = (sizes == 1).mean()
+    if tested >= _FEWEST_KNOWN:
+        why = f"{thousands(tested)} users who had a profile at {moment.label} interacted later"
+        return Advice("time split", why, moment.label)
+    why = (
+        f"only {count(tested, 'user')} who had a profile at {moment.label} interacted later, too few for a "
+        f"time split, and {thousands(several)} have several items"
+    )
+    if share > _MOST_SINGLE:
+        why += f"; {percent(float(share), 0)} have only one, which leaves nothing to recommend from"
+    return Advice("leave-one-out", why)

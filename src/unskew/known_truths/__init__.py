@@ -1,1 +1,8 @@
-"""Known truths: every method of removing bias held against worlds in which the answer is known."""
+"""Known truths: every method of removing bias held against worlds in which the answer is known.
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from unskew.arrays.types import Mask
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.time_steps import label_of
-from unskew.data.time_windows import TimeWindow
-from unskew.data.times import Moment, TimeAxis
+from unskew.data.times import Moment, TimeAxis, TimeWindow
 from unskew.errors import EmptyError, InputError
-from unskew.known_truths.world_profile import Profile
 from unskew.reading.reader import read_log
 from unskew.recommend.contract import Recommender
 from unskew.worlds.injection import restore_table
@@ -24,20 +23,6 @@ from unskew.worlds.people import Events
 from unskew.worlds.recipe import CONTENT, is_world_model
 from unskew.worlds.world import World
 from unskew.worlds.world_models import make_production
-
-"""The names, and in a few words what each asks."""
-
-"""The paper's campaigns in a real log, which has to be given."""
-
-"""Worlds on which methods and their parameters may be chosen; all others are for reporting only."""
-
-"""Worlds on which nothing was ever chosen; other worlds for reporting are older than this rule."""
-
-"""Seeds on which methods and their parameters are chosen."""
-
-"""Seeds on which they are reported, and nothing is chosen."""
-
-"""Other people for the items of a seed have the seeds from ``POPULATION * (seed + 1)`` on."""
 
 
 def cut_log(log: Log, users: int, items: int, seed: int) -> Log:
@@ -66,6 +51,7 @@ VERSIONS = ("v1", "v2")
 
 _REFERENCE = 0.6  # how far into the time the reference date is, if nothing was recommended by then
 _DAYS = 500  # of a log of plain numbers, as for injected campaigns
+_RECENT_DAYS = 60  # just before the reference date
 _DELAYS = 5.0  # windows are this many mean delays long: 99.3 % of what was shown and taken is taken by then
 
 
@@ -90,6 +76,56 @@ class Showing:
         stopped = parameters.get("stopped_after")
         campaigns = [c for c in parameters["campaigns"] if stopped is None or c["day"] > stopped]
         return tuple(cls(c["day"], c["recommender"], c["delay"]) for c in campaigns)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """How active people are, and how much of that recommendations caused.
+
+    Attributes
+    ----------
+    organic_so_far, organic_before, organic_after
+        Interactions a day in the world without recommendations: until the reference date, in the 60 days before
+        it, and after it.
+    exposed_share
+        Share of the interactions in the campaign windows that followed an exposure; None if there are none.
+    induced_share
+        Share of them that recommendations caused: had nothing been recommended since the reference date, the user
+        would not have interacted with the item.
+    """
+
+    organic_so_far: float
+    organic_before: float
+    organic_after: float
+    exposed_share: float | None
+    induced_share: float | None
+
+    @classmethod
+    def of(
+        cls,
+        log: Log,
+        organic: Log,
+        truth: Log,
+        windows: Sequence[TimeWindow],
+        before: int | float,
+        day: float,
+    ) -> Profile:
+        """From the log, the log without recommendations, the log without recommendations since `before`."""
+        time = np.asarray(organic.time)
+        first, last = (tick.item() for tick in organic.span)
+        recent = max(first, before - _RECENT_DAYS * day)
+        inside = np.zeros(len(log.time), dtype=bool)
+        for window in windows:
+            inside |= window.contains(log.time)
+        pairs = int(inside.sum())
+        exposed = np.zeros(len(log.time), dtype=bool) if log.exposed is None else log.exposed
+        return cls(
+            _rate((time <= before).sum(), (before - first) / day),
+            _rate(((time > recent) & (time <= before)).sum(), (before - recent) / day),
+            _rate((time > before).sum(), (last - before) / day),
+            float((exposed & inside).sum() / pairs) if pairs else None,
+            float((_mark_missing(log, truth) & inside).sum() / pairs) if pairs else None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +179,7 @@ class Case:
         log = world.log
         windows = find_windows(world, showings)
         before, now = find_dates(world, windows)
-        specs = {one.recommender for one in showings}
+        specs = {showing.recommender for showing in showings}
         has_content = any(spec in CONTENT for spec in specs)
         twins = [world.content_model(twin) for twin in range(len(CONTENT))] if has_content else []
         production: str | Recommender | None = specs.pop() if len(specs) == 1 and "" not in specs else None
@@ -163,7 +199,7 @@ class Case:
             production=production,
             holdout=tuple(world.holdout.column(0).to_pylist()) or None,
             exposures=world.exposures,
-            shown={one["values"]: one["counts"] for one in counts},
+            shown={showing["values"]: showing["counts"] for showing in counts},
             models=dict(zip(VERSIONS, twins, strict=False)),
             profile=Profile.of(log, world.truth, truth, windows, before.tick, _ticks_per_day(world)),
         )
@@ -172,17 +208,13 @@ class Case:
     def facts(self) -> frozenset[str]:
         """Which of `FACTS` its owner can know."""
         have = (bool(self.windows), self.production is not None, self.holdout is not None)
-        known = [fact for fact, there in zip(FACTS[:3], have, strict=True) if there]
+        known = [fact for fact, is_known in zip(FACTS[:3], have, strict=True) if is_known]
         return frozenset([*known, *(["exposures"] if self.log.exposed is not None else [])])
 
     def require_production(self) -> str | Recommender:
         """What made the recommendations, where that is known."""
         assert self.production is not None
         return self.production
-
-    def contrast_with_holdout(self) -> dict[str, Any]:
-        """What views take that have a holdout group to compare with, between the two dates."""
-        return {"holdout": self.holdout, "since": self.before.label, "until": self.now.label}
 
     def rank_by_showing(self) -> tuple[list[Any], list[Any]]:
         """The items held at the reference date: most recommended first, and least recommended first.
@@ -204,17 +236,17 @@ def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow,
     """When what campaigns showed was taken; windows that overlap, or nearly do, are one."""
     log, day = world.log, _ticks_per_day(world)
     last = _find_span(world)[1]
-    found: list[list[int | float]] = []
-    for start, delay in sorted((log.axis.moment(one.day).tick, one.delay) for one in showings):
+    spans: list[list[int | float]] = []
+    for start, delay in sorted((log.axis.moment(showing.day).tick, showing.delay) for showing in showings):
         length = delay * _DELAYS * day
         end: int | float = start + length
         if log.time.dtype.kind == "i":
             end = start + max(math.ceil(length), 1)
-        if found and start <= found[-1][1] + length / 2:
-            found[-1][1] = max(found[-1][1], end)
+        if spans and start <= spans[-1][1] + length / 2:
+            spans[-1][1] = max(spans[-1][1], end)
         else:
-            found.append([start, end])
-    return tuple(_make_window(log.axis, start, end, last) for start, end in found)
+            spans.append([start, end])
+    return tuple(_make_window(log.axis, start, end, last) for start, end in spans)
 
 
 def _find_span(world: World) -> tuple[int | float, int | float]:
@@ -262,3 +294,16 @@ def find_dates(world: World, windows: Sequence[TimeWindow]) -> tuple[Moment, Mom
             remedy="take a world whose campaigns begin later",
         )
     return Moment(tick, label_of(log.axis, tick)), Moment(last, label_of(log.axis, last))
+
+
+def _rate(count: Any, days: float) -> float:
+    return float(count) / days if days > 0 else math.nan
+
+
+def _mark_missing(log: Log, truth: Log) -> Mask:
+    """Which entries of a log are of pairs that another log does not have."""
+    user = truth.users.codes(log.users.column())[log.entry_users()]
+    item = truth.items.codes(log.items.column())[log.item]
+    known = truth.entry_users() * len(truth.items) + truth.item
+    missing: Mask = (user < 0) | (item < 0) | ~np.isin(user * len(truth.items) + item, known)
+    return missing

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import Any
 
 from unskew.checks import require_whole_number
-from unskew.data.fingerprint import fingerprint_log
 from unskew.data.log import Log
+from unskew.data.saved_log import fingerprint_log
 from unskew.errors import InputError, PolicyError, option
-from unskew.files import hash_bytes
 from unskew.known_truths.case import Case, Showing, cut_log, find_reference
-from unskew.known_truths.case_names import INJECTED, REPORTING, SUMMARIES
-from unskew.known_truths.world_profile import WORLDS as WORLD_COLUMNS
-from unskew.known_truths.world_profile import summarise_worlds
+from unskew.known_truths.case_names import INJECTED, SUMMARIES
 from unskew.reading.reader import read_log
+from unskew.storage.files import hash_bytes
 from unskew.text import did_you_mean, one_line
 from unskew.worlds.named_worlds import PAPER, WORLDS
 from unskew.worlds.recipe import Recipe, resize
@@ -39,50 +36,53 @@ _WITH_HOLDOUT = (
 _OTHERWISE_CALLED = {"always-on-for-all": "always-on"}
 
 
-class CaseSource(Protocol):
-    """A world of any seed, or of one."""
+@dataclass(frozen=True)
+class CaseSource(ABC):
+    """A world of any seed, or of one.
 
-    @property
-    def label(self) -> str:
-        """What results call it."""
+    Attributes
+    ----------
+    label
+        What results call it.
+    """
+
+    label: str
 
     def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
-        """The seeds that it is made with, if these are wanted."""
+        """The seeds that it is made with, if these are wanted: any."""
+        return wanted
 
+    @abstractmethod
     def make(self, seed: int) -> Case:
         """The case of a seed."""
 
+    @abstractmethod
     def make_people(self, seed: int, items_of: int) -> Case | None:
         """Other people for the items of a seed, nothing recommended to them; None if there are none."""
 
+    @abstractmethod
     def describe(self) -> dict[str, Any]:
         """Everything but the seed that its cases depend on, ready for JSON."""
 
     def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
         """Everything but the seed that its other people depend on, and what is known there of what is needed."""
+        return self.describe()
 
 
 @dataclass(frozen=True)
-class SimulatedWorlds:
+class SimulatedWorlds(CaseSource):
     """Worlds of a recipe.
 
     Attributes
     ----------
-    label
-        What results call them.
     recipe
         What they are made from.
     remembered
         Campaigns that their owner knows of, whether there were any or not.
     """
 
-    label: str
     recipe: Recipe
     remembered: tuple[Showing, ...]
-
-    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
-        """Any."""
-        return wanted
 
     def make(self, seed: int) -> Case:
         """The world of a seed."""
@@ -100,7 +100,7 @@ class SimulatedWorlds:
         """The same without what was recommended; when that began decides about the reference date."""
         known: dict[str, Any] = {}
         if "production" in needs:
-            known["production"] = sorted({one.recommender for one in self.remembered})
+            known["production"] = sorted({showing.recommender for showing in self.remembered})
         if needs - {"production"}:
             known["remembered"] = _describe(self.remembered)
         return {
@@ -111,7 +111,7 @@ class SimulatedWorlds:
 
     @property
     def _first(self) -> int:
-        return min(int(one.day) for one in self.remembered)
+        return min(int(showing.day) for showing in self.remembered)
 
     def _choose_people(self, items_of: int) -> Recipe:
         stop = self.recipe.stopped_after
@@ -128,45 +128,38 @@ class SimulatedWorlds:
 
 
 @dataclass(frozen=True)
-class InjectedCampaigns:
+class InjectedCampaigns(CaseSource):
     """The paper's campaigns in a real log, cut down to some of its users and items."""
 
-    label: str
     base: Log
     users: int
     items: int
 
-    def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
-        """Any: each draws other users."""
-        return wanted
-
     def make(self, seed: int) -> Case:
-        """Other users of the log, and campaigns for them."""
+        """Other users of the log for each seed, and campaigns for them."""
         log = cut_log(self.base, self.users, self.items, seed)
-        campaigns = [replace(one, day=_find_day(log, one.day)) for one in PAPER.campaigns]
+        campaigns = [replace(campaign, day=_find_day(log, campaign.day)) for campaign in PAPER.campaigns]
         world = simulate("paper", base=log, campaigns=campaigns, seed=seed)
         return Case.of(self.label, world, Showing.of_parameters(world.about["parameters"]))
 
     def make_people(self, seed: int, items_of: int) -> Case:
         """Other users of the log, nothing recommended to them."""
         log = cut_log(self.base, self.users, self.items, seed)
-        showings = [Showing(_find_day(log, one.day), one.recommender, one.delay) for one in PAPER.campaigns]
+        showings = [
+            Showing(_find_day(log, campaign.day), campaign.recommender, campaign.delay)
+            for campaign in PAPER.campaigns
+        ]
         return Case.of(self.label, simulate("quiet", base=log, seed=seed), showings)
 
     def describe(self) -> dict[str, Any]:
         """The log and the size to which it is cut."""
         return {"base": fingerprint_log(self.base), "users": self.users, "items": self.items}
 
-    def describe_people(self, needs: frozenset[str], items_of: int) -> dict[str, Any]:
-        """The same."""
-        return self.describe()
-
 
 @dataclass(frozen=True)
-class OneWorld:
+class OneWorld(CaseSource):
     """A world that somebody has made."""
 
-    label: str
     world: World
 
     def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
@@ -212,42 +205,15 @@ def find_sources(
     """The worlds that are asked for, by default all that have a name, and the injected one if there is a base."""
     require_whole_number(option("users"), users, "how many people there are")
     require_whole_number(option("items"), items, "how many items there are", 2)
-    given: list[Any] = list(worlds) if isinstance(worlds, Iterable) and not isinstance(worlds, str) else [worlds]
-    if worlds is None or not given:
-        given = [*SUMMARIES, *([] if base is None else [INJECTED])]
+    wanted: list[Any] = list(worlds) if isinstance(worlds, Iterable) and not isinstance(worlds, str) else [worlds]
+    if worlds is None or not wanted:
+        wanted = [*SUMMARIES, *([] if base is None else [INJECTED])]
     log = None if base is None else base if isinstance(base, Log) else read_log(base)
-    found = [_find_source(one, log, users, items) for one in given]
-    for one in found:
-        if sum(one.label == other.label for other in found) > 1:
-            raise InputError(f"the world {one.label!r} is given twice", remedy="give each once")
-    return found
-
-
-def describe_worlds(
-    worlds: AnyWorld | Iterable[AnyWorld] | None = None,
-    *,
-    seeds: Iterable[int] = REPORTING[:3],
-    users: int = 3000,
-    items: int = 1000,
-    base: Any = None,
-) -> pa.Table:
-    """How realistic worlds are: organic activity before and after t0, and what recommendations caused.
-
-    Returns the columns of `unskew.known_truths.world_profile.WORLDS`, one row for each world, by default for all
-    worlds of the yardstick: means over seeds with standard errors.
-
-    >>> table = describe_worlds("steady", seeds=[1], users=300, items=120)
-    >>> [row] = table.to_pylist()
-    >>> row["world"], row["used_for"], 0 < row["induced_share"] < row["exposed_share"]
-    ('steady', 'tuning', True)
-    """
-    profiles = []
-    for source in find_sources(worlds, base=base, users=users, items=items):
-        for seed in source.choose_seeds(tuple(seeds)):
-            profile = source.make(seed).profile
-            assert profile is not None
-            profiles.append((source.label, profile.to_row()))
-    return pa.Table.from_pylist(summarise_worlds(profiles), schema=WORLD_COLUMNS)
+    sources = [_find_source(source, log, users, items) for source in wanted]
+    for source in sources:
+        if sum(source.label == other.label for other in sources) > 1:
+            raise InputError(f"the world {source.label!r} is given twice", remedy="give each once")
+    return sources
 
 
 def _find_source(given: Any, base: Log | None, users: int, items: int) -> CaseSource:
@@ -273,8 +239,8 @@ def _find_source(given: Any, base: Log | None, users: int, items: int) -> CaseSo
 
 
 def _name_worlds(name: str, users: int, items: int) -> SimulatedWorlds:
-    own = WORLDS[_OTHERWISE_CALLED.get(name, name)]
-    recipe = resize(own, users, min(items, own.items))
+    named_recipe = WORLDS[_OTHERWISE_CALLED.get(name, name)]
+    recipe = resize(named_recipe, users, min(items, named_recipe.items))
     recipe = replace(recipe, holdout=HELD_OUT if name in _WITH_HOLDOUT else 0.0)
     # who owns a quiet world believes in the campaigns of the paper, or in production that is always on
     believed = WORLDS["steady"] if name == "steady-quiet" else PAPER
@@ -300,4 +266,4 @@ def _find_day(log: Log, day: Any) -> Any:
 
 
 def _describe(showings: Sequence[Showing]) -> list[list[Any]]:
-    return [[one.day, one.recommender, one.delay] for one in showings]
+    return [[showing.day, showing.recommender, showing.delay] for showing in showings]

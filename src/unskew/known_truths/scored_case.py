@@ -13,26 +13,23 @@ from typing import Any, cast
 import numpy as np
 
 from unskew.data.log import Log
-from unskew.data.slice import Snapshot
+from unskew.data.slice import Snapshot, Weights
 from unskew.data.times import Moment
 from unskew.data.view_report import ViewReport
-from unskew.data.weighting import Weights
 from unskew.errors import InputError, UnskewError, UnskewWarning
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.independent_units import Difference, Units, number_users
+from unskew.evaluation.intervals import Difference, Units, number_users
 from unskew.evaluation.metric import Metric
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.rank_selection import rank_selection
-from unskew.evaluation.score import Score
-from unskew.files import hash_files
+from unskew.evaluation.pairs import PairSelection
+from unskew.evaluation.ranking import rank_selection
 from unskew.known_truths.case import VERSIONS, Case
-from unskew.known_truths.method_table import ALL, RAW, Method, PairWeights, View
-from unskew.known_truths.summaries import Pair, choose_by, kendall_tau
+from unskew.known_truths.estimators import ALL, RAW, Estimator, PairWeights, View
 from unskew.progress import progress
 from unskew.recommend.constant import Constant
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.parameters import split_name
 from unskew.recommend.specs import AnyRecommenders, is_one_recommender, name_recommenders
+from unskew.storage.files import hash_files
 
 LEVEL = 0.95
 """Of every interval."""
@@ -79,8 +76,8 @@ def average(draws: Sequence[Finding]) -> Finding:
     if len(draws) == 1:
         return draws[0]
     names = [name for name in Finding.__dataclass_fields__ if name not in ("draws", "spread")]
-    means = {name: float(np.mean([getattr(one, name) for one in draws])) for name in names}
-    return Finding(**means, draws=len(draws), spread=float(np.std([one.value for one in draws], ddof=1)))
+    means = {name: float(np.mean([getattr(draw, name) for draw in draws])) for name in names}
+    return Finding(**means, draws=len(draws), spread=float(np.std([draw.value for draw in draws], ddof=1)))
 
 
 class ScoredLog:
@@ -106,17 +103,17 @@ class ScoredLog:
         return self._found[key]
 
     def _find(self, name: str, metric: Metric, weights: PairWeights) -> Finding:
-        made, then = self._weigh(weights)
-        score = self._now.score(name, metric, made)
+        now_weights, before_weights = self._weigh(weights)
+        score = self._now.ranks(name).score(metric, now_weights)
         places = number_users(self._now.snapshot, self._before.snapshot)
-        before = self._before.units(name, metric, then)
-        change = Difference.of(self._now.units(name, metric, made), before, places)
-        low, high = change.interval(LEVEL)
+        before = self._before.ranks(name).units(metric, before_weights)
+        change = Difference.of(self._now.ranks(name).units(metric, now_weights), before, places)
+        low, high = change.estimate(LEVEL).interval
         return Finding(score.value, score.low, score.high, score.effective_pairs, change.value, low, high)
 
     def units(self, name: str, metric: Metric, weights: PairWeights) -> Units:
         """The users behind a score."""
-        return self._now.units(name, metric, self._weigh(weights)[0])
+        return self._now.ranks(name).units(metric, self._weigh(weights)[0])
 
     def seconds(self, name: str, weights: PairWeights) -> float:
         """How long it took to make the view and the weights, and to rank."""
@@ -126,9 +123,9 @@ class ScoredLog:
         """The weights of now and those of the reference date; made once."""
         if weights not in self._weights:
             began = time.perf_counter()
-            made = weights.make(self._now.snapshot, self._reference, self._case)
+            now_weights = weights.make(self._now.snapshot, self._reference, self._case)
             self._seconds[weights] = time.perf_counter() - began
-            self._weights[weights] = (made, weights.make_before(self._before.snapshot, self._case))
+            self._weights[weights] = (now_weights, weights.make_before(self._before.snapshot, self._case))
         return self._weights[weights]
 
 
@@ -163,9 +160,9 @@ def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
     if isinstance(given, Mapping):
         named: dict[Any, Any] = dict(given)
     else:
-        several: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
+        wanted: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
         named = {}
-        for contestant in several:
+        for contestant in wanted:
             if isinstance(contestant, str):
                 label, spec = split_name(contestant)
                 name, model = label or spec, CONTESTANTS.get(spec, spec)
@@ -177,26 +174,30 @@ def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
                 )
             named[name] = model
     special = (PUSHED, UNPUSHED, *VERSIONS)
-    labels = {name: one for name, one in named.items() if isinstance(one, str) and one in special}
-    models = {name: one for name, one in named.items() if name not in labels}
-    made = name_recommenders(models) if models or not labels else {}
-    return {name: labels.get(name) or made[name] for name in named}
+    labels = {name: entry for name, entry in named.items() if isinstance(entry, str) and entry in special}
+    models = {name: entry for name, entry in named.items() if name not in labels}
+    models_by_name = name_recommenders(models) if models or not labels else {}
+    return {name: labels.get(name) or models_by_name[name] for name in named}
 
 
-def describe_contestant(name: str, one: Contestant) -> str:
+def describe_contestant(name: str, contestant: Contestant) -> str:
     """What it is, in words that tell it apart; one that was read from files with a check sum of them."""
-    files = () if isinstance(one, str) else traits_of(one).files
-    return f"{name}: {one}" + (f" ({hash_files(files)})" if files else "")
+    files = () if isinstance(contestant, str) else traits_of(contestant).files
+    return f"{name}: {contestant}" + (f" ({hash_files(files)})" if files else "")
 
 
-def is_constant(one: Contestant) -> bool:
+def is_constant(contestant: Contestant) -> bool:
     """Whether it is a list of items that somebody named, which need not be in a world of other people."""
-    return not isinstance(one, str) and traits_of(one).constant
+    return not isinstance(contestant, str) and traits_of(contestant).constant
 
 
 def find_lists(contestants: Mapping[str, Contestant], case: Case) -> dict[str, list[Any]]:
     """The items of the constant lists of a case, of those lists that are scored."""
-    wanted = [one for one in contestants.values() if isinstance(one, str) and one not in VERSIONS]
+    wanted = [
+        contestant
+        for contestant in contestants.values()
+        if isinstance(contestant, str) and contestant not in VERSIONS
+    ]
     if not wanted:
         return {}
     most, least = case.rank_by_showing()
@@ -216,18 +217,18 @@ def make_contestants(contestants: Mapping[str, Contestant], case: Case, lists: L
     for name, items in lists.items():
         known = case.truth.items.codes(items) >= 0  # nobody among other people may have an item of the list
         special[name] = Constant([item for item, has in zip(items, known, strict=True) if has] or items)
-    made = {
-        name: special[one] if isinstance(one, str) else one
-        for name, one in contestants.items()
-        if not isinstance(one, str) or one in special
+    models = {
+        name: special[contestant] if isinstance(contestant, str) else contestant
+        for name, contestant in contestants.items()
+        if not isinstance(contestant, str) or contestant in special
     }
-    if contestants and not made:
+    if contestants and not models:
         raise InputError(
             f"no content model is in production in the world {case.label!r}, so that there is no "
             f"{' and no '.join(contestants)}",
             remedy="name other recommenders, or take the world 'twins'",
         )
-    return made
+    return models
 
 
 class RankedDate:
@@ -272,13 +273,53 @@ class RankedDate:
             self.seconds[name] = time.perf_counter() - began
         return self._ranks[name]
 
-    def score(self, name: str, metric: Metric, weights: Weights) -> Score:
-        """The score of a recommender."""
-        return self.ranks(name).score(metric, weights)
 
-    def units(self, name: str, metric: Metric, weights: Weights) -> Units:
-        """The users behind that score."""
-        return Units.of(self.ranks(name), metric, weights)
+Pair = tuple[str, str]
+"""Two recommenders, the truly better one first."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is chosen by some estimates, and what that costs.
+
+    Attributes
+    ----------
+    chosen, best
+        The recommender with the best estimate, and the truly best.
+    regret
+        What is lost by the choice: the true score of the best minus that of the chosen one.
+    regret_share
+        The same as a share of the true score of the best; None if that is 0.
+    """
+
+    chosen: str
+    best: str
+    regret: float
+    regret_share: float | None
+
+
+def kendall_tau(estimates: Mapping[str, float], ordered: Sequence[Pair]) -> float | None:
+    """Kendall's tau over some pairs: the share in the true order minus the share in the reverse; None without any.
+
+    A pair of equal estimates counts for neither.
+
+    >>> kendall_tau({"a": 3.0, "b": 2.0, "c": 2.5}, [("a", "b"), ("b", "c"), ("a", "c")])
+    0.3333333333333333
+    """
+    if not ordered:
+        return None
+    return float(np.mean([np.sign(estimates[better] - estimates[worse]) for better, worse in ordered]))
+
+
+def choose_by(estimates: Mapping[str, float], truths: Mapping[str, float]) -> Choice:
+    """The choice that estimates lead to; of equal ones the first.
+
+    >>> choose_by({"a": 1.0, "b": 2.0}, {"a": 0.5, "b": 0.25})
+    Choice(chosen='b', best='a', regret=0.25, regret_share=0.5)
+    """
+    chosen, best = (max(scores, key=lambda name: scores[name]) for scores in (estimates, truths))
+    regret = truths[best] - truths[chosen]
+    return Choice(chosen, best, regret, regret / truths[best] if truths[best] > 0 else None)
 
 
 Row = dict[str, Any]
@@ -307,28 +348,28 @@ class ScoredCase:
         """The truth of the question that these weights ask."""
         return self._truth.find(name, metric, weights.truth)
 
-    def find_estimate(self, name: str, metric: Metric, method: Method) -> Finding:
+    def find_estimate(self, name: str, metric: Metric, method: Estimator) -> Finding:
         """What a method makes of the log."""
         draws = self._make_view(method.view)
-        return average([one.find(name, metric, method.weights) for one in draws])
+        return average([draw.find(name, metric, method.weights) for draw in draws])
 
     def order(self, metric: Metric, weights: PairWeights) -> list[Pair]:
         """The pairs of recommenders whose true difference exceeds its paired interval, the better one first."""
         key = (metric, weights.truth)
         if key not in self._orders:
             units = {name: self._truth.units(name, metric, weights.truth) for name in self.models}
-            found: list[Pair] = []
+            pairs: list[Pair] = []
             for a, b in combinations(self.models, 2):
-                difference = Difference.of(units[a], units[b], (units[a].numbers(), units[b].numbers()))
-                low, high = difference.interval(LEVEL)
+                difference = Difference.of(units[a], units[b])
+                low, high = difference.estimate(LEVEL).interval
                 if low > 0 or high < 0:
-                    found.append((a, b) if low > 0 else (b, a))
-            self._orders[key] = found
+                    pairs.append((a, b) if low > 0 else (b, a))
+            self._orders[key] = pairs
         return self._orders[key]
 
-    def seconds(self, name: str, method: Method) -> float:
+    def seconds(self, name: str, method: Estimator) -> float:
         """How long an estimate took, all of its draws, with what it shares with others."""
-        return sum(one.seconds(name, method.weights) for one in self._make_view(method.view))
+        return sum(draw.seconds(name, method.weights) for draw in self._make_view(method.view))
 
     def find_report(self, view: View) -> ViewReport | None:
         """What a view says about itself; None for the log as it is."""
@@ -354,7 +395,7 @@ class ScoredCase:
         )
 
 
-def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[Row], list[Row]]:
+def score_methods(scored: ScoredCase, methods: Iterable[Estimator]) -> tuple[list[Row], list[Row]]:
     """The rows of the methods whose needs are met, and one ranking for each method and metric."""
     able = [method for method in methods if method.needs <= scored.case.facts]
     rows: list[Row] = []
@@ -364,41 +405,40 @@ def score_methods(scored: ScoredCase, methods: Iterable[Method]) -> tuple[list[R
         try:
             with warnings.catch_warnings():  # rows show what a method is worth, whatever it warns of
                 warnings.simplefilter("ignore", UnskewWarning)
-                scores = {metric: _score_method(scored, method, metric) for metric in scored.metrics}
+                scores = {
+                    metric: [_score_recommender(scored, method, metric, name) for name in scored.models]
+                    for metric in scored.metrics
+                }
         except UnskewError as error:
             where = f"{scored.case.label}, seed {scored.case.seed}, {method.name}"
             raise error.with_context(where) from error
-        for metric, some in scores.items():
-            rows += some
-            ranking.append(_rank_recommenders(scored, method, metric, some))
+        for metric, method_rows in scores.items():
+            rows += method_rows
+            ranking.append(_rank_recommenders(scored, method, metric, method_rows))
     return rows, ranking
 
 
 def score_truths(scored: ScoredCase, weights: Iterable[PairWeights]) -> list[Row]:
     """The true scores of a world under weights whose needs are met: weighting, recommender, metric, truth."""
-    able = [one for one in weights if scored.case.facts.issuperset(one.needs)]
+    able = [question for question in weights if scored.case.facts.issuperset(question.needs)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnskewWarning)
         return [
             {
-                "weighting": one.name,
+                "weighting": question.name,
                 "recommender": name,
                 "metric": metric.name,
-                "truth": scored.find_truth(name, metric, one).value,
+                "truth": scored.find_truth(name, metric, question).value,
             }
-            for one in able
+            for question in able
             for metric in scored.metrics
             for name in scored.models
         ]
 
 
-def _score_method(scored: ScoredCase, method: Method, metric: Metric) -> list[Row]:
-    return [_score_recommender(scored, method, metric, name) for name in scored.models]
-
-
-def _score_recommender(scored: ScoredCase, method: Method, metric: Metric, name: str) -> Row:
+def _score_recommender(scored: ScoredCase, method: Estimator, metric: Metric, name: str) -> Row:
     estimate = scored.find_estimate(name, metric, method)
-    raw = scored.find_estimate(name, metric, Method("raw", ALL, RAW))
+    raw = scored.find_estimate(name, metric, Estimator("raw", ALL, RAW))
     truth = scored.find_truth(name, metric, method.weights)
     view = scored.find_report(method.view)
     return {
@@ -437,7 +477,7 @@ def find_bias_removed(estimate: float, raw: Finding, truth: float) -> float | No
     return 1 - abs(estimate - truth) / abs(raw.value - truth)
 
 
-def _rank_recommenders(scored: ScoredCase, method: Method, metric: Metric, rows: Sequence[Row]) -> Row:
+def _rank_recommenders(scored: ScoredCase, method: Estimator, metric: Metric, rows: Sequence[Row]) -> Row:
     estimates = {row["recommender"]: row["estimate"] for row in rows}
     truths = {row["recommender"]: row["truth"] for row in rows}
     ordered = scored.order(metric, method.weights)
@@ -463,7 +503,7 @@ def _rank_recommenders(scored: ScoredCase, method: Method, metric: Metric, rows:
     }
 
 
-def _identify(scored: ScoredCase, method: Method) -> Row:
+def _identify(scored: ScoredCase, method: Estimator) -> Row:
     return {
         "world": scored.case.label,
         "seed": scored.case.seed,

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import altair as alt
+
 from unskew.drawing.page import Section, write_page
-from unskew.folders import replace_folder
+from unskew.drawing.theme import BLUE, INK, PALE, VERMILION, apply_theme, inline_data
 from unskew.known_truths.case_names import CHOOSING, REPORTING, SUMMARIES, TUNING_WORLDS, UNTOUCHED_WORLDS
-from unskew.known_truths.method_table import METHODS
-from unskew.known_truths.summaries import draw_error_map
-from unskew.known_truths.world_profile import tabulate_profiles
-from unskew.known_truths.yardstick_result import PAGE, TABLES, WRITTEN, Yardstick
-from unskew.table_files import write_parquet
+from unskew.known_truths.estimators import ESTIMATORS
+from unskew.known_truths.yardstick_result import MEASURES, PAGE, TABLES, WRITTEN, Row, Yardstick
+from unskew.storage.folders import replace_folder
+from unskew.storage.tables import write_parquet
 from unskew.text import enumerate_words
 
-Row = dict[str, Any]
 Cells = list[list[str]]
 
 
@@ -43,9 +43,9 @@ class WorldTables:
     removed: Cells
 
 
-def tabulate_worlds(found: Yardstick) -> list[WorldTables]:
+def tabulate_worlds(result: Yardstick) -> list[WorldTables]:
     """The tables of each world and metric; every mean with its standard error."""
-    summary, ranking = found.summary.to_pylist(), found.ranking.to_pylist()
+    summary, ranking = result.summary.to_pylist(), result.ranking.to_pylist()
     names = list(dict.fromkeys((row["world"], row["metric"]) for row in ranking))
     return [_tabulate(name, _select(summary, name), _select(ranking, name)) for name in names]
 
@@ -58,27 +58,29 @@ def _tabulate(name: tuple[str, str], summary: list[Row], ranking: list[Row]) -> 
     recommenders = list(dict.fromkeys(row["recommender"] for row in summary))
     by_name = {(row["method"], row["recommender"]): row for row in summary}
 
-    def fill(one: Row, show: Callable[[Row], str]) -> list[str]:
-        own = [by_name[one["method"], who] for who in recommenders]
-        return [one["method"], one["knows"], *map(show, own)]
+    def fill(row: Row, show: Callable[[Row], str]) -> list[str]:
+        scores = [by_name[row["method"], who] for who in recommenders]
+        return [row["method"], row["knows"], *map(show, scores)]
 
     errors = [
         ["method", "knows", *recommenders, "tau", "regret", "trusted", "placebo", "gains", "false", "covered"]
     ]
-    for one in ranking:
+    for row in ranking:
         errors.append(
             [
-                *fill(one, lambda row: format_error(row["error"], row["error_se"])),
-                _format_tau(one["tau"], one["tau_se"]),
-                format_share(one["regret_share"], one["regret_share_se"]),
-                format_share(one["trusted"]),
-                format_share(one["placebo"], one["placebo_se"]),
-                f"{one['gains_seen']} of {one['gains']}",
-                str(one["gains_false"]),
-                format_share(one["covered"], one["covered_se"]),
+                *fill(row, lambda score: format_error(score["error"], score["error_se"])),
+                _format_tau(row["tau"], row["tau_se"]),
+                format_share(row["regret_share"], row["regret_share_se"]),
+                format_share(row["trusted"]),
+                format_share(row["placebo"], row["placebo_se"]),
+                f"{row['gains_seen']} of {row['gains']}",
+                str(row["gains_false"]),
+                format_share(row["covered"], row["covered_se"]),
             ]
         )
-    shares = [fill(one, lambda row: format_share(row["bias_removed"], row["bias_removed_se"])) for one in ranking]
+    shares = [
+        fill(row, lambda score: format_share(score["bias_removed"], score["bias_removed_se"])) for row in ranking
+    ]
     return WorldTables(*name, errors, [["method", "knows", *recommenders], *shares])
 
 
@@ -139,11 +141,11 @@ _WORLDS = (
 _FILES = [(name, f"{name}.parquet") for name in TABLES]
 
 
-def write_yardstick_page(path: Path, found: Yardstick) -> None:
+def write_yardstick_page(path: Path, result: Yardstick) -> None:
     """Write the page; the tables are files beside it."""
-    summary = found.summary.to_pylist()
-    profiles = tabulate_profiles(found.worlds.to_pylist())
-    text = f"{_WORLDS}\n\n{describe_worlds_used(found)}"
+    summary = result.summary.to_pylist()
+    profiles = tabulate_profiles(result.worlds.to_pylist())
+    text = f"{_WORLDS}\n\n{describe_worlds_used(result)}"
     sections = [Section("The worlds", text, None, profiles, text_columns=2)]
     for metric in dict.fromkeys(row["metric"] for row in summary):
         cells = [row for row in summary if row["metric"] == metric]
@@ -152,35 +154,37 @@ def write_yardstick_page(path: Path, found: Yardstick) -> None:
         )
         sections.append(Section("", "", chart, caption=_MAP, links=_FILES))
     sections.append(Section("Which truth", _QUESTIONS))
-    sections.append(Section("Which seeds", describe_seeds(found.seeds)))
-    for k, tables in enumerate(tabulate_worlds(found)):
+    sections.append(Section("Which seeds", describe_seeds(result.seeds)))
+    for k, tables in enumerate(tabulate_worlds(result)):
         sections += _make_sections(tables, first=k == 0)
     write_page(path, TITLE, _LEAD, sections)
 
 
-def save_yardstick(found: Yardstick, folder: Path) -> Path:
+def save_yardstick(result: Yardstick, folder: Path) -> Path:
     """Write the tables and the page into a folder, in one step; returns the path of the page."""
     with replace_folder(folder, owns=WRITTEN.__contains__, last=[PAGE]) as new:
         for name in TABLES:
-            write_parquet(new / f"{name}.parquet", getattr(found, name), f"yardstick {name}", {})
-        write_yardstick_page(new / PAGE, found)
+            write_parquet(new / f"{name}.parquet", getattr(result, name), f"yardstick {name}", {})
+        write_yardstick_page(new / PAGE, result)
     return folder / PAGE
 
 
 def describe_seeds(seeds: list[int]) -> str:
     """Which seeds the worlds had, and what they are for."""
-    told = f"The seeds of the worlds are {enumerate_words([str(seed) for seed in seeds])}."
+    sentence = f"The seeds of the worlds are {enumerate_words([str(seed) for seed in seeds])}."
     choosing = f"{CHOOSING[0]} to {CHOOSING[-1]}"
     if set(seeds) <= set(REPORTING):
-        return f"{told} Nothing was chosen on them: methods and parameters are chosen on the seeds {choosing}."
+        return f"{sentence} Nothing was chosen on them: methods and parameters are chosen on the seeds {choosing}."
     if set(seeds) & set(CHOOSING):
-        return f"{told} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
-    return told
+        return (
+            f"{sentence} Methods and parameters are chosen on the seeds {choosing}, so these figures flatter them."
+        )
+    return sentence
 
 
-def describe_worlds_used(found: Yardstick) -> str:
+def describe_worlds_used(result: Yardstick) -> str:
     """Which of the worlds methods and parameters may be chosen on."""
-    worlds = found.worlds.column("world").to_pylist()
+    worlds = result.worlds.column("world").to_pylist()
     tuning = [world for world in worlds if world in TUNING_WORLDS]
     untouched = [world for world in worlds if world in UNTOUCHED_WORLDS]
     text = f"Methods and parameters may be chosen on {enumerate_words(list(TUNING_WORLDS))} only"
@@ -191,9 +195,9 @@ def describe_worlds_used(found: Yardstick) -> str:
 
 def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
     """The methods of all worlds, those that are known by name in their usual order."""
-    found = list(dict.fromkeys(row["method"] for row in rows))
-    order = {name: place for place, name in enumerate(METHODS)}
-    return sorted(found, key=lambda name: order.get(name, len(order)))
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    order = {name: place for place, name in enumerate(ESTIMATORS)}
+    return sorted(methods, key=lambda name: order.get(name, len(order)))
 
 
 def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
@@ -206,3 +210,88 @@ def _make_sections(tables: WorldTables, *, first: bool) -> list[Section]:
             "", _REMOVED if first else "Share of the raw bias that is gone:", None, tables.removed, text_columns=2
         ),
     ]
+
+
+def tabulate_profiles(rows: Iterable[Row]) -> list[list[str]]:
+    """The table of worlds as cells, the first row its head."""
+    cells = [["world", "used for", "organic a day", "60 days to t0", "after t0", "exposed", "induced"]]
+    for row in rows:
+        rates = [_show(row, name, 1.0, 1, "") for name in MEASURES[:3]]
+        cells.append(
+            [row["world"], row["used_for"], *rates, *(_show(row, name, 100.0, 1, " %") for name in MEASURES[3:])]
+        )
+    return cells
+
+
+def _show(row: Row, name: str, scale: float, digits: int, unit: str) -> str:
+    if row[name] is None:
+        return ""
+    error = row[f"{name}_se"]
+    spread = "" if error is None else f" ±{scale * error:.{digits}f}"
+    return f"{scale * row[name]:.{digits}f}{spread}{unit}"
+
+
+_CELL, _LINE = 46, 21  # width and height of a cell
+_ACROSS = 700  # width of all cells, in which worlds stand side by side as far as there is room
+_NAMES = 230  # width of the names of methods
+_WORST = 0.5  # errors beyond it have the same colour
+
+
+def draw_error_map(summary: Sequence[Row], methods: Sequence[str], title: str, subtitle: str) -> Any:
+    """The chart of one metric: a panel for each world, methods down in the order given, recommenders across.
+
+    `summary` are rows with world, method, recommender and error; a cell stays grey where there is no row.
+    """
+    worlds, recommenders = (list(dict.fromkeys(row[name] for row in summary)) for name in ("world", "recommender"))
+    columns = max(1, min(len(worlds), _ACROSS // (_CELL * len(recommenders))))
+    panels = [
+        _draw_panel(
+            [row for row in summary if row["world"] == world], world, methods, recommenders, first=k % columns == 0
+        )
+        for k, world in enumerate(worlds)
+    ]
+    rows = [alt.hconcat(*panels[k : k + columns], spacing=16) for k in range(0, len(panels), columns)]
+    words = f"Errors of {', '.join(methods)} in the worlds {', '.join(worlds)}; the tables have the numbers"
+    return apply_theme(alt.vconcat(*rows, spacing=14), title, subtitle, words)
+
+
+def _draw_panel(
+    rows: Sequence[Row], world: str, methods: Sequence[str], recommenders: Sequence[str], *, first: bool
+) -> Any:
+    cells = [
+        {
+            "method": row["method"],
+            "recommender": row["recommender"],
+            "error": row["error"],
+            "shown": format_cell(row["error"]),
+            "strong": abs(row["error"]) > 0.7 * _WORST,
+        }
+        for row in rows
+        if row["error"] is not None
+    ]
+    names = alt.Axis(labelLimit=_NAMES, labels=first, ticks=False)
+    x = alt.X("recommender:N", title=None).scale(domain=list(recommenders))
+    y = alt.Y("method:N", title=None, axis=names).scale(domain=list(methods))
+    base = alt.Chart(inline_data(cells)).encode(
+        x=x.axis(orient="top", labelAngle=-40, domain=False, ticks=False), y=y
+    )
+    scale = alt.Scale(
+        domain=[-_WORST, 0, _WORST], range=[BLUE, "#ffffff", VERMILION], clamp=True, interpolate="rgb"
+    )
+    squares = base.mark_rect(stroke="#ffffff").encode(color=alt.Color("error:Q", legend=None, scale=scale))
+    ink = alt.when("datum.strong").then(alt.value("#ffffff")).otherwise(alt.value(INK))
+    numbers = base.mark_text(fontSize=10.5).encode(text="shown:N", color=ink)
+    head = alt.TitleParams(world, anchor="start", fontSize=13, color=INK, offset=6)
+    size = {"width": _CELL * len(recommenders), "height": _LINE * len(methods)}
+    return (squares + numbers).properties(title=head, view=alt.ViewBackground(fill=PALE), **size)
+
+
+def format_cell(error: float) -> str:
+    """An error in a cell: +4 %, or +0.4 % where it is small.
+
+    >>> format_cell(0.0312), format_cell(-0.004), format_cell(1.5)
+    ('+3 %', '\u22120.4 %', '+150 %')
+    """
+    shown = 100 * error
+    text = f"{shown:+z.1f}" if abs(shown) < 0.95 else f"{shown:+z.0f}"
+    return text.replace("-", "\u2212") + " %"

@@ -1,24 +1,18 @@
-"""What a yardstick found, and the files that keep it."""
+"""What a yardstick comes to: its tables, from the scores of many logs, as means over seeds."""
 
 from __future__ import annotations
 
-import json
-import zlib
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
-from unskew.drawing.page import is_page
-from unskew.errors import FileError, PolicyError, option
-from unskew.files import damage_error, read_json, replace_file, report_damage
-from unskew.folders import check_folder_writable
+from unskew.evaluation.intervals import influences, standard_error
 from unskew.frames import show_as_table, to_native
-from unskew.known_truths.summaries import summarise_coverage, summarise_rankings, summarise_rows
-from unskew.known_truths.world_profile import WORLDS, summarise_worlds
-from unskew.known_truths.yardstick_spec import hash_key
+from unskew.known_truths.case_names import INJECTED, SUMMARIES, TUNING_WORLDS
 from unskew.text import to_json_value
 
 Row = dict[str, Any]
@@ -85,9 +79,30 @@ SUMMARY = pa.schema(
 """The columns of `Yardstick.summary`."""
 
 
+MEASURES = ("organic_so_far", "organic_before", "organic_after", "exposed_share", "induced_share")
+"""The figures of a `Profile`."""
+
+WORLDS = pa.schema(
+    {
+        "world": pa.string(),
+        "used_for": pa.string(),
+        "seeds": pa.int64(),
+        **{name: pa.float64() for measure in MEASURES for name in (measure, f"{measure}_se")},
+    }
+)
+"""The columns of the table of worlds."""
+
+PAGE = "index.html"
+TABLES = ("worlds", "rows", "summary", "ranking")
+"""The tables of a yardstick, each a Parquet file in its folder."""
+
+WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))
+"""What stands in the folder beside the cases."""
+
+
 @dataclass(frozen=True, repr=False, eq=False)
 class Yardstick:
-    """Every method beside the truth. Made by `unskew.yardstick`.
+    """Every method beside the truth. Made by `yardstick`.
 
     Attributes
     ----------
@@ -120,13 +135,12 @@ class Yardstick:
         computed: int,
     ) -> Yardstick:
         """From the rows, rankings and profiles of all seeds."""
-        found = list(rows)
-        ranking = summarise_coverage(summarise_rankings(rankings), found)
+        scores = list(rows)
         return cls(
-            _make_table(found, ROWS),
-            _make_table(ranking, RANKING),
-            _make_table(summarise_rows(found), SUMMARY),
-            _make_table(summarise_worlds(profiles), WORLDS),
+            pa.Table.from_pylist(scores, ROWS),
+            pa.Table.from_pylist(summarise_rankings(rankings, scores), RANKING),
+            pa.Table.from_pylist(summarise_rows(scores), SUMMARY),
+            pa.Table.from_pylist(summarise_worlds(profiles), WORLDS),
             computed,
         )
 
@@ -151,114 +165,120 @@ class Yardstick:
 
     def to_dict(self) -> dict[str, Any]:
         """Worlds, rows, ranking and summary, ready for JSON: what ``unskew yardstick --json`` prints."""
-        tables: Mapping[str, pa.Table] = {
-            "worlds": self.worlds,
-            "rows": self.rows,
-            "ranking": self.ranking,
-            "summary": self.summary,
-        }
-        told: dict[str, Any] = to_json_value({name: table.to_pylist() for name, table in tables.items()})
-        return told
+        names = ("worlds", "rows", "ranking", "summary")
+        values: dict[str, Any] = to_json_value({name: getattr(self, name).to_pylist() for name in names})
+        return values
 
 
-def _make_table(rows: list[Row], schema: pa.Schema) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=schema)
+_METHOD_NAMES = ("world", "method", "knows", "view", "weighting", "metric")
 
 
-CASES, PAGE = "cases", "index.html"
-TABLES = ("worlds", "rows", "summary", "ranking")
-"""The tables of a yardstick, each a Parquet file in its folder."""
-
-WRITTEN = (PAGE, *(f"{name}.parquet" for name in TABLES))
-"""What stands in the folder beside the cases."""
-
-Check = Callable[[dict[str, Any]], object]
-"""Raises something if a case is not what it should be."""
-
-_KIND = "yardstick case"
-_COMPUTE_AGAIN = "remove it, and the case is computed again"
+def summarise_rows(rows: Iterable[Row]) -> list[Row]:
+    """One row for each world, method, recommender and metric."""
+    return [
+        dict(zip((*_METHOD_NAMES, "recommender"), name, strict=True)) | _summarise(several)
+        for name, several in _group(rows, (*_METHOD_NAMES, "recommender"))
+    ]
 
 
-@dataclass(frozen=True)
-class YardstickFolder:
-    """Where a yardstick is written, or nowhere.
+def _summarise(rows: Sequence[Row]) -> Row:
+    removed, removed_se = find_share_removed(rows)
+    sized = [{"error_size": None if row["error"] is None else abs(row["error"])} for row in rows]
+    return {
+        "seeds": len(rows),
+        **_average(rows, "estimate", "truth", "error", "covered", "trusted"),
+        **_average(sized, "error_size"),
+        "bias_removed": removed,
+        "bias_removed_se": removed_se,
+        "effective_pairs": float(np.mean([row["effective_pairs"] for row in rows])),
+        "seconds": float(np.mean([row["seconds"] for row in rows])),
+    }
 
-    Attributes
-    ----------
-    path
-        The folder.
-    resume
-        Whether what it holds of the same kind is taken as it is.
+
+def _average(rows: Sequence[Mapping[str, Any]], *names: str) -> Row:
+    """The mean of each of these values, and its standard error."""
+    means: Row = {}
+    for name in names:
+        means[name], means[f"{name}_se"] = mean_and_error(row[name] for row in rows)
+    return means
+
+
+def find_share_removed(rows: Sequence[Row]) -> tuple[float | None, float | None]:
+    """``1 - sum |estimate - truth| / sum |raw - truth|`` over seeds, with its standard error, linearised.
+
+    None where the raw scores are together no further from the truth than their intervals reach.
     """
-
-    path: Path | None
-    resume: bool
-
-    @classmethod
-    def of(cls, output: str | Path | None, *, resume: bool) -> YardstickFolder:
-        """Check that it can be written to; nothing is made yet."""
-        if output is None:
-            if resume:
-                raise PolicyError(
-                    f"{option('resume')} continues what is in a folder", remedy=f"give it with {option('output')}"
-                )
-            return cls(None, resume)
-        path = Path(output)
-        if not str(output):
-            raise FileError("the name of the folder is empty", remedy="say where to write")
-        check_folder_writable(path)
-        others = [name for name in WRITTEN if (path / name).exists()]
-        if (path / CASES).is_dir():
-            others = [PAGE] if PAGE in others and not is_page(path / PAGE) else []
-        if others:
-            raise FileError(
-                f"{path} holds a file {others[0]} that is not of a yardstick and would be lost",
-                remedy="give another folder",
-            )
-        return cls(path, resume)
-
-    def read(self, name: str, key: Mapping[str, Any], check: Check = dict) -> dict[str, Any] | None:
-        """What was found under this key before, if the run goes on; None if there is nothing.
-
-        `check` does with it what will be done with it later; what it raises is the fault of the file.
-        """
-        path = self._find(name, key)
-        if path is None or not self.resume or not path.exists():
-            return None
-        try:
-            found = read_json(path)
-        except FileError as error:
-            raise damage_error(path, error.message, _COMPUTE_AGAIN) from None
-        same = isinstance(found, dict) and found.get("kind") == _KIND
-        if not same or found.get("key") != json.loads(json.dumps(key, default=str)):
-            raise damage_error(path, "it is not of the case that its name says", _COMPUTE_AGAIN)
-        if found.get("checksum") != _sum_up(found.get("found")):
-            raise damage_error(path, "it does not hold what unskew wrote", _COMPUTE_AGAIN)
-        with report_damage(path, _COMPUTE_AGAIN):
-            check(found["found"])
-            return dict(found["found"])
-
-    def write(self, name: str, key: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Keep what was found; whole or not at all."""
-        path = self._find(name, key)
-        if path is None:
-            return
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise FileError(f"cannot make the folder {path.parent}: {error.strerror or error}") from None
-        with replace_file(path) as temporary:
-            told = {"kind": _KIND, "key": key, "found": found, "checksum": _sum_up(found)}
-            text = json.dumps(told, default=str, allow_nan=False)
-            temporary.write_text(text + "\n", encoding="utf-8")
-
-    def _find(self, name: str, key: Mapping[str, Any]) -> Path | None:
-        if self.path is None:
-            return None
-        safe = "".join(letter if letter.isalnum() or letter in "-_" else "-" for letter in name)[-60:]
-        return self.path / CASES / f"{safe}-{key['seed']}-{hash_key(key)}.json"
+    left = np.array([abs(row["estimate"] - row["truth"]) for row in rows])
+    bias = np.array([abs(row["raw"] - row["truth"]) for row in rows])
+    reach = [
+        row["raw_high"] - row["raw"] if row["truth"] > row["raw"] else row["raw"] - row["raw_low"] for row in rows
+    ]
+    if bias.sum() <= sum(reach):
+        return None, None
+    error = standard_error(influences(bias, left), len(rows))
+    return float(1 - left.sum() / bias.sum()), None if math.isnan(error) else error
 
 
-def _sum_up(found: Any) -> int:
-    """A checksum of what was found, as JSON has it."""
-    return zlib.crc32(json.dumps(found, sort_keys=True, default=str).encode())
+def summarise_rankings(rankings: Iterable[Row], rows: Iterable[Row]) -> list[Row]:
+    """One row for each world, method and metric, with the share of intervals of `rows` that cover.
+
+    That share is one over recommenders first, and then over seeds.
+    """
+    by_name = dict(_group(rows, _METHOD_NAMES))
+    counts = ("pairs", "gains", "gains_seen", "gains_false")
+    summaries = []
+    for name, several in _group(rankings, _METHOD_NAMES):
+        seeds = [scores for _, scores in _group(by_name.get(name, []), ["seed"])]
+        shares = [{"covered": mean_and_error(row["covered"] for row in scores)[0]} for scores in seeds]
+        summaries.append(
+            {
+                **dict(zip(_METHOD_NAMES, name, strict=True)),
+                "seeds": len(several),
+                **_average(several, "tau", "regret", "regret_share", "trusted", "placebo"),
+                **{key: sum(row[key] for row in several) for key in counts},
+                **_average(shares, "covered"),
+            }
+        )
+    return summaries
+
+
+def mean_and_error(values: Iterable[float | None]) -> tuple[float | None, float | None]:
+    """The mean of those that are known, and its standard error from their spread; None where too few are.
+
+    >>> mean_and_error([1.0, 3.0, None])
+    (2.0, 1.0)
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None, None
+    error = float(np.std(known, ddof=1) / math.sqrt(len(known))) if len(known) > 1 else None
+    return float(np.mean(known)), error
+
+
+def _group(rows: Iterable[Row], names: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Row]]]:
+    """The rows that share some values, in the order in which these first come."""
+    groups: dict[tuple[Any, ...], list[Row]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return list(groups.items())
+
+
+def summarise_worlds(profiles: Iterable[tuple[str, Mapping[str, Any]]]) -> list[Row]:
+    """One row for each world: means over its seeds, with standard errors."""
+    rows = [{**profile, "world": world} for world, profile in profiles]
+    return [
+        {
+            "world": world,
+            "used_for": _find_use(world),
+            "seeds": len(several),
+            **_average(several, *MEASURES),
+        }
+        for (world,), several in _group(rows, ["world"])
+    ]
+
+
+def _find_use(world: str) -> str:
+    """What a world may be used for; nothing is known of one from a folder."""
+    if world in TUNING_WORLDS:
+        return "tuning"
+    return "reporting" if world in SUMMARIES or world == INJECTED else ""

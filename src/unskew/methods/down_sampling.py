@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries
+from unskew.arrays.profiles import all_entries
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_number, require_whole_number
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError, option
 from unskew.methods.method import Method, divide_among_pairs
 

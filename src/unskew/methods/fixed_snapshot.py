@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from unskew.checks import require_instance
-from unskew.data.slice import Slice, Snapshot
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Snapshot, Weighting
 from unskew.errors import PolicyError
 from unskew.methods.method import Method
 

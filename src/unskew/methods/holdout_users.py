@@ -11,8 +11,7 @@ import numpy as np
 from unskew.arrays.types import Mask
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.slice import Slice, Snapshot
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Snapshot, Weighting
 from unskew.errors import EmptyError, InputError, option
 from unskew.methods.method import Method
 
@@ -62,7 +61,7 @@ class HoldOutUsers(Method):
     def _keep(self, part: Part) -> Part:
         held = part.restrict(_mark(part.log.users, self.holdout))
         if not held.shares().any():
-            raise EmptyError(f"no user of the holdout group holds anything at {part.at}")
+            raise EmptyError(f"no user of the holdout group has an item at {part.at}")
         return held
 
 

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, all_users
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.arrays.profiles import all_entries, all_users
+from unskew.data.slice import Slice, Weighting
 from unskew.methods.method import Method, sum_over_holders
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitOptions

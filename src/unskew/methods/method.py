@@ -13,11 +13,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, all_users, sum_entries
+from unskew.arrays.profiles import all_entries, all_users, sum_entries
 from unskew.arrays.types import Floats
 from unskew.checks import require_instance
-from unskew.data.slice import Slice, Snapshot
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Snapshot, Weighting
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +56,10 @@ class Method(ABC):
         What it gives for a slice is kept, since every score asks for it again.
         """
         require_instance(Slice, part, "a snapshot", "give the profiles at a date, such as log.at(date)")
-        found = self._applied.get(part)
-        if found is None:
-            found = self._applied[part] = self._weigh(part.restrict(part.shares() > 0))
-        return found
+        weighting = self._applied.get(part)
+        if weighting is None:
+            weighting = self._applied[part] = self._weigh(part.restrict(part.shares() > 0))
+        return weighting
 
     @abstractmethod
     def _weigh(self, part: Slice) -> Weighting:
@@ -74,13 +73,13 @@ def divide_among_pairs(part: Slice, factors: Floats) -> Floats:
     """
     p = part.profiles
     entries = all_entries(p)
-    own = part.weigh().pair_shares[entries] * factors[entries]
-    total = sum_entries(p, own)
-    some = total > 0
+    factored = part.weigh().pair_shares[entries] * factors[entries]
+    total = sum_entries(p, factored)
+    weighted = total > 0
     scale = np.zeros(p.n_users)
-    scale[some] = part.shares()[some] / total[some]
+    scale[weighted] = part.shares()[weighted] / total[weighted]
     shares = np.zeros(len(p.item))
-    shares[entries] = own * scale[all_users(p)]
+    shares[entries] = factored * scale[all_users(p)]
     return shares
 
 
@@ -89,3 +88,19 @@ def sum_over_holders(part: Slice, values: Floats) -> Floats:
     p = part.profiles
     items = p.item[all_entries(p)].astype(np.int64)
     return np.bincount(items, weights=values[all_users(p)], minlength=p.n_items).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class NoMethod(Method):
+    """The pairs as they are: ``P(u) P(i|u)``, the score of most offline evaluations.
+
+    Limits: whatever recommendations and promotions did to the log is in it.
+    """
+
+    name: ClassVar[str] = "none"
+    knows: ClassVar[str] = "nothing"
+    targets_reference: ClassVar[bool] = False
+    paper: ClassVar[str] = "none: what offline evaluation does unless told otherwise"
+
+    def _weigh(self, part: Slice) -> Weighting:
+        return part.weigh()

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from unskew.checks import require_number
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import option
 from unskew.methods.method import Method
 from unskew.weights.alignment import Alignment, Reference
@@ -54,6 +53,6 @@ class OneStepRatio(Method):
         aligned = Alignment.of(part, self.reference, FitOptions(new_items="drop"))
         target = aligned.target(keep_new=False)
         theta = np.full(len(target), -np.inf)
-        some = target > 0
-        theta[some] = self.power * (np.log(target[some]) - np.log(aligned.p_before[some]))
+        fitted = target > 0
+        theta[fitted] = self.power * (np.log(target[fitted]) - np.log(aligned.p_before[fitted]))
         return Weighting(aligned.now.collect(), theta, "weighted")

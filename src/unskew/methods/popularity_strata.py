@@ -7,14 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries
+from unskew.arrays.profiles import all_entries
 from unskew.arrays.types import Codes, Floats
 from unskew.checks import require_whole_number
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import option
+from unskew.methods.ips import GAMMA, find_propensities, require_gamma
 from unskew.methods.method import Method, divide_among_pairs
-from unskew.methods.popularity_propensity import GAMMA, find_propensities, require_gamma
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +61,8 @@ class PopularityStrata(Method):
         for q in range(self.strata):
             inside = stratum == q
             if inside.any():
-                own = divide_among_pairs(part, inside.astype(np.float64))
-                shares += own * (inside.sum() / len(entries) / own.sum())
+                divided = divide_among_pairs(part, inside.astype(np.float64))
+                shares += divided * (inside.sum() / len(entries) / divided.sum())
         return Weighting.of_pairs(part, shares)
 
 

@@ -12,14 +12,12 @@ from unskew.methods.down_sampling import DownSampling
 from unskew.methods.fitted_weights import ItemWeighting
 from unskew.methods.fixed_snapshot import FixedSnapshot
 from unskew.methods.holdout_users import HoldOutUsers
-from unskew.methods.ips import IPS
+from unskew.methods.ips import IPS, SNIPS
 from unskew.methods.item_first import ItemFirst
-from unskew.methods.method import Method
-from unskew.methods.no_method import NoMethod
+from unskew.methods.method import Method, NoMethod
 from unskew.methods.one_step_ratio import OneStepRatio
 from unskew.methods.popularity_strata import PopularityStrata
 from unskew.methods.skew import SKEW
-from unskew.methods.snips import SNIPS
 from unskew.methods.time_window import TimeWindow
 from unskew.methods.wtd import WTD, WTDH, UniformWTDH
 from unskew.text import did_you_mean, enumerate_words
@@ -62,8 +60,8 @@ class NamedMethod:
     @property
     def needs(self) -> tuple[str, ...]:
         """What has to be given to make it, by name."""
-        given = (f for f in fields(self.method) if f.init and f.name not in self.options)
-        return tuple(f.name for f in given if f.default is MISSING and f.default_factory is MISSING)
+        parameters = (f for f in fields(self.method) if f.init and f.name not in self.options)
+        return tuple(f.name for f in parameters if f.default is MISSING and f.default_factory is MISSING)
 
     def make(self, now: Snapshot, reference: Reference | None = None, **known: Any) -> Method:
         """The method for a date, from what is known; what it has no use for is passed over.
@@ -79,9 +77,9 @@ class NamedMethod:
             of the method by its name.
         """
         date = getattr(reference, "at", None)
-        given = {"reference": reference, "after": date, **known, **self.options}
+        facts = {"reference": reference, "after": date, **known, **self.options}
         takes = {f.name for f in fields(self.method) if f.init}
-        values = {name: value for name, value in given.items() if name in takes and value is not None}
+        values = {name: value for name, value in facts.items() if name in takes and value is not None}
         missing = [option(name) for name in self.needs if name not in values]
         if missing:
             raise InputError(

@@ -7,8 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.methods.method import Method
 
 

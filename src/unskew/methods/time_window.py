@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from unskew.data.held_out import SplitRule
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError, TimeError, option
 from unskew.methods.method import Method, divide_among_pairs
 

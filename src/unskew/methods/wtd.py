@@ -7,11 +7,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from unskew.arrays.rows import all_entries, all_users
+from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Floats
 from unskew.checks import require_instance
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError
 from unskew.methods.method import Method
 from unskew.weights.alignment import Alignment, Reference
@@ -60,7 +59,7 @@ class WTD(Method):
             then = np.where(codes >= 0, then[codes], 0.0)
         shares = _weigh_both(part, then, _reference_mix(part, self.reference))
         if not shares.any():
-            raise EmptyError(f"nobody at {part.at} was there at {self.reference.at} and holds an item of then")
+            raise EmptyError(f"no user at {part.at} was active at {self.reference.at} and has one of its items")
         return Weighting.of_pairs(part, shares)
 
 

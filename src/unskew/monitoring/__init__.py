@@ -1,1 +1,8 @@
-"""Thresholds for a job that runs by itself: what is checked, and what was found."""
+"""Thresholds for a job that runs by itself: what is checked, and what was found.
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
+"""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -9,19 +9,23 @@ from typing import Any, Unpack
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.policy import ItemPrior, UserPrior
 from unskew.data.slice import Snapshot
 from unskew.data.time_steps import LAST
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.evaluation.changes import Change
-from unskew.evaluation.evaluate_report import ReportKeywords, choose_population, report, separate_keywords
+from unskew.evaluation.evaluate_report import report
 from unskew.evaluation.held_out_ranks import AnyMetric
 from unskew.evaluation.report import Report
-from unskew.evaluation.results import Results
-from unskew.evaluation.selection_options import SelectionOptions
+from unskew.evaluation.score import Results
+from unskew.evaluation.selection_options import (
+    ReportKeywords,
+    SelectionOptions,
+    choose_population,
+    separate_keywords,
+)
 from unskew.evaluation.verdict import Verdict
-from unskew.monitoring.check_result import Check, CheckedThreshold
-from unskew.monitoring.thresholds import Thresholds
+from unskew.monitoring.thresholds import Check, CheckedThreshold, Thresholds
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import enumerate_words, percent, thousands
 from unskew.views.knowledge import Knowledge, find_since
@@ -221,8 +225,8 @@ class _Findings:
             "keep new items" * (fit.new_items == "drop" and self.weights.report.new_items.count > 0),
             "take a later reference date",
         ]
-        told = ", or ".join(filter(None, ways))
-        return told[0].upper() + told[1:]
+        advice = ", or ".join(filter(None, ways))
+        return advice[0].upper() + advice[1:]
 
     def _count_effective_pairs(self) -> float:
         """``(sum p)^2 / sum p^2`` over the pairs that are held out, of which p is the weighted probability."""
@@ -232,17 +236,17 @@ class _Findings:
     def _changes(self) -> list[Change]:
         """What every recommender changed by; refuses where that cannot be told, which must not pass for well."""
         assert self.report is not None
-        found = [change for change in self.report.changes if change.comparable]
-        missing = sorted(set(self.recommenders) - {change.recommender for change in found})
-        if not found or missing:
+        changes = [change for change in self.report.changes if change.comparable]
+        missing = sorted(set(self.recommenders) - {change.recommender for change in changes})
+        if not changes or missing:
             whose = ", ".join(missing) or "these scores"
-            told = [str(change) for change in self.report.changes if not change.comparable]
-            why = "; ".join([*told, *self.report.notes]) or "the profiles of the reference date are not known"
+            reasons = [str(change) for change in self.report.changes if not change.comparable]
+            why = "; ".join([*reasons, *self.report.notes]) or "the profiles of the reference date are not known"
             raise PolicyError(
                 f"there is no change of {whose} since the reference date to check ({why})",
                 remedy="compare with a date of the log, and give recommenders that can be scored at both dates",
             )
-        return found
+        return changes
 
     def _unexplained(self, change: Change, limit: float, *, relative: bool = False) -> CheckedThreshold:
         """How far the interval of what the item mix and the algorithm do not explain is from 0.

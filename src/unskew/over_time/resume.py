@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.data.fingerprint import fingerprint_history
 from unskew.data.log import Log
+from unskew.data.saved_log import fingerprint_history
 from unskew.data.slice import Snapshot
 from unskew.data.times import Label, Moment
 from unskew.engines.population import is_on_spark
 from unskew.errors import InputError, PolicyError, option
-from unskew.files import damage_error
 from unskew.over_time.timeline_spec import TimelineSpec
 from unskew.over_time.timeline_table import (
     BEGIN_AGAIN,
@@ -28,6 +27,7 @@ from unskew.over_time.timeline_table import (
     TimelineFiles,
     is_same_mix,
 )
+from unskew.storage.files import damage_error
 
 
 @dataclass(frozen=True)
@@ -60,24 +60,24 @@ def read_done_dates(
     """
     path = files.rows
     assert path is not None
-    found = Timeline.load(path)
-    former_end = find_former_end(found, spec.log, options)
-    difference = find_difference({**found.options, **_list_settled(former_end, spec, options)}, options)
+    saved = Timeline.load(path)
+    former_end = find_former_end(saved, spec.log, options)
+    difference = find_difference({**saved.options, **_list_settled(former_end, spec, options)}, options)
     if difference is not None:
         raise PolicyError(
             f"{path} cannot be continued: it {difference}",
             remedy="use the options it was made with, or write to another file",
         )
     if files.probabilities is not None:
-        found = Timeline.load(path, probabilities=files.probabilities)
-    keeps_other = _is_same_end(found.options.get(BOTH_ENDS), options[BOTH_ENDS])
-    for starts in (found.starts, *([found.other_starts] if keeps_other else [])):
+        saved = Timeline.load(path, probabilities=files.probabilities)
+    keeps_other = _is_same_end(saved.options.get(BOTH_ENDS), options[BOTH_ENDS])
+    for starts in (saved.starts, *([saved.other_starts] if keeps_other else [])):
         sizes = {len(theta) for theta in starts.values()}
         if starts.keys() != set(spec.tops) or (former_end is None and sizes != {len(spec.log.items)}):
             raise damage_error(path, "weights to start from are missing", BEGIN_AGAIN)
-    rows, shares = _group_by_date(found.rows), _group_by_date(found.probabilities)
+    rows, shares = _group_by_date(saved.rows), _group_by_date(saved.probabilities)
     done = []
-    for at in found.dates:
+    for at in saved.dates:
         try:
             moment = spec.log.axis.moment(at)
         except InputError as error:
@@ -94,13 +94,13 @@ def read_done_dates(
                 remedy="give the file that was written with it, or remove both to begin again",
             )
         logged, other = rows[at][: len(row_names)], rows[at][len(row_names) :]
-        converged = at not in found.unfinished
+        converged = at not in saved.unfinished
         done.append(DoneDate(moment, options["view"], logged, shares.get(at, []), converged))
         if other and keeps_other:
             done.append(DoneDate(moment, OTHER_VIEW, other, [], converged))
     if former_end is not None:
         return done, {}
-    return done, {options["view"]: found.starts, **({OTHER_VIEW: found.other_starts} if keeps_other else {})}
+    return done, {options["view"]: saved.starts, **({OTHER_VIEW: saved.other_starts} if keeps_other else {})}
 
 
 def _is_same_end(had: Any, wanted: Any) -> bool:
@@ -125,14 +125,14 @@ def describe_history(log: Log) -> dict[str, Any] | None:
     if is_on_spark(log):
         return None
     end = np.asarray(log.span[1]).item()
-    found = fingerprint_history(log, end)
-    return None if found is None else {"before": end, "hash": found}
+    checksum = fingerprint_history(log, end)
+    return None if checksum is None else {"before": end, "hash": checksum}
 
 
-def find_former_end(found: Timeline, log: Log, options: Mapping[str, Any]) -> int | float | None:
+def find_former_end(saved: Timeline, log: Log, options: Mapping[str, Any]) -> int | float | None:
     """Where the log of a timeline ended, if this one continues it; None if it is that log, or another."""
-    history = found.history
-    if found.options.get("log") == options["log"] or not isinstance(history, Mapping) or is_on_spark(log):
+    history = saved.history
+    if saved.options.get("log") == options["log"] or not isinstance(history, Mapping) or is_on_spark(log):
         return None
     end = history.get("before")
     if isinstance(end, bool) or not isinstance(end, int | float) or not end <= log.span[1]:
@@ -150,10 +150,10 @@ def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) ->
         elif had != wanted:
             if name in ("log", "view"):
                 return f"was computed from another {name}"
-            theirs, ours = _describe(name, had), _describe(name, wanted)
-            if theirs == ours:
-                return f"was made when {theirs} had other content"
-            return f"was made with {theirs}, not {ours}"
+            former, current = _describe(name, had), _describe(name, wanted)
+            if former == current:
+                return f"was made when {former} had other content"
+            return f"was made with {former}, not {current}"
     return None
 
 
@@ -164,7 +164,7 @@ def _describe(name: str, value: Any) -> str:
     if name == BOTH_ENDS:
         return option(name, True)
     if isinstance(value, list):
-        return option(name, [_strip_hash(one) for one in value])
+        return option(name, [_strip_hash(item) for item in value])
     value = _strip_hash(value)
     is_column = name in ("p_user", "p_item") and isinstance(value, str)
     return option(name, value.removeprefix("column ") if is_column else value)
@@ -176,7 +176,7 @@ def _strip_hash(value: Any) -> Any:
 
 def _group_by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
     """The rows of each date."""
-    found: dict[Label, list[tuple[Any, ...]]] = {}
+    by_date: dict[Label, list[tuple[Any, ...]]] = {}
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
-        found.setdefault(row[0], []).append(row)
-    return found
+        by_date.setdefault(row[0], []).append(row)
+    return by_date

@@ -1,42 +1,155 @@
-"""What a timeline was asked for: checked before the work, and written to its file so that it can be resumed."""
+"""What a timeline was asked for: checked before the work, and written to its file so that it can be resumed.
+
+A grid of dates goes from one to another in equal steps (`unskew.data.time_steps`); the last date is always part of
+it. Scores as logged assume that recommendations caused nothing. The *other end* of the range assumes that they
+caused all of the excess, not corrected by a placebo: everything by which interactions since the reference date
+agree more with a stand-in for production than interactions before it did. See `unskew.views.scenarios`.
+"""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes
-from unskew.checks import require_instance, require_one_of, require_whole_number
-from unskew.data.dated_log import DatedLog
-from unskew.data.fingerprint import fingerprint_log
+from unskew.checks import require_one_of, require_whole_number
 from unskew.data.held_out import LEAVE_ONE_OUT, HeldOutSplit, SplitRule
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.log import Log
 from unskew.data.marginal import Marginal
-from unskew.data.policy import check_level
-from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.policy import ItemPrior, UserPrior
+from unskew.data.saved_log import fingerprint_log
 from unskew.data.slice import Snapshot
-from unskew.data.time_steps import label_of
-from unskew.data.times import Label, Moment
-from unskew.engines.population import is_at_spark, is_on_spark, refuse_on_spark
+from unskew.data.time_steps import Step, label_of
+from unskew.data.times import Label, Moment, TimeAxis, refuse_compact_date
+from unskew.engines.population import is_at_spark, is_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
-from unskew.evaluation.held_out_ranks import AnyMetric
-from unskew.evaluation.metric import Metric, UserMetric, distinct_metrics
-from unskew.evaluation.pair_selection import check_user_metrics
-from unskew.evaluation.selection_options import SelectionOptions
-from unskew.files import hash_bytes, hash_files
-from unskew.over_time.timeline_table import REFERENCE_MIX, sketch_mix
+from unskew.evaluation.metric import Metric, UserMetric
+from unskew.over_time.timeline_table import BOTH_ENDS, OTHER_VIEW, REFERENCE_MIX, sketch_mix
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
-from unskew.recommend.specs import AnyRecommenders, name_recommenders
+from unskew.storage.files import hash_bytes, hash_files
 from unskew.text import count
 from unskew.views.knowledge import move_dates
-from unskew.weights.alignment import Reference, resolve_reference
-from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_METHODS, FitKeywords, FitOptions, SharedFitKeywords
+from unskew.views.scenarios import find_excesses
+from unskew.weights.alignment import Reference
+from unskew.weights.fit_options import SHARED_OPTIONS, SUBSET_SOLVERS, FitKeywords, FitOptions, SharedFitKeywords
+
+MOST = 100_000
+"""Dates of a grid: more are taken for a mistake."""
+
+
+def grid_of(
+    log: Log,
+    start: Any = None,
+    end: Any = None,
+    every: Any = None,
+    *,
+    dates: Iterable[Any] | None = None,
+    otherwise: Any = None,
+) -> list[Moment]:
+    """The dates from `start` to `end`, or those given, in order and each once; none before the log begins.
+
+    Parameters
+    ----------
+    log
+        Whose times they are.
+    start, end
+        The first and the last date; by default `otherwise` or else the log's first, and its last.
+    every
+        The step: 1 (unit of time, or day) by default.
+    dates
+        The dates themselves, in place of the other three.
+    otherwise
+        The first date where none is given.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["a", "b"], "item": [1, 2], "time": ["2024-01-31", "2024-05-20"]})
+    >>> [moment.label for moment in grid_of(log, "2024-01-31", "2024-05-01", "1mo")]
+    ['2024-01-31', '2024-02-29', '2024-03-31', '2024-04-30', '2024-05-01']
+    """
+    if dates is not None:
+        if start is not None or end is not None or every is not None:
+            steps = f"{option('start')}, {option('end')} and {option('every')}"
+            raise PolicyError(f"give {option('dates')}, or {steps}, not both")
+        grid = _read_dates(log, dates)
+    else:
+        first, last = (
+            log.moment(_value_or(start, _value_or(otherwise, log.first))),
+            log.moment(_value_or(end, log.last)),
+        )
+        for moment in (first, last):
+            refuse_compact_date(log.axis, moment, log.span)
+        if start is None and otherwise is not None and first.tick > last.tick:
+            end_of = "the end of the log" if end is None else "the last date"
+            raise TimeError(
+                f"the reference {first.label} is after {end_of}, {last.label}",
+                remedy=f"say where to begin with {option('start')}, or give a later {option('end')}",
+            )
+        grid = _step_through(log.axis, first, last, every)
+    _check_range(log, grid)
+    return grid
+
+
+def _step_through(axis: TimeAxis, first: Moment, last: Moment, every: Any) -> list[Moment]:
+    if first.tick > last.tick:
+        raise TimeError(f"the first date {first.label} is after the last, {last.label}", remedy="swap them")
+    every = 1 if every is None else every
+    step = Step.of(axis, every)
+    about = (last.tick - first.tick) / step.estimate(axis)
+    if about > MOST:
+        raise TimeError(
+            f"there are about {about:.3g} dates from {first.label} to {last.label} in steps of {every}, "
+            f"more than {MOST}",
+            remedy=f"take larger steps with {option('every')}",
+        )
+    ticks: list[int | float] = []
+    near = 1e-9 * step.ticks if axis.kind == "float" else 0  # rounding must not give the last date twice
+    try:
+        for tick in step.ticks_from(axis, first):
+            if tick >= last.tick - near:
+                break
+            if not ticks or tick > ticks[-1]:
+                ticks.append(tick)
+    except (OverflowError, ValueError):  # beyond the last day that the calendar has
+        pass
+    return [Moment(tick, label_of(axis, tick)) for tick in (*ticks, last.tick)]
+
+
+def _read_dates(log: Log, dates: Iterable[Any]) -> list[Moment]:
+    if isinstance(dates, str) or not isinstance(dates, Iterable):
+        raise TimeError(f"{option('dates')}: {dates!r} is not a list of dates", remedy="put it into one")
+    ticks = {moment.tick for moment in map(log.moment, dates)}
+    if not ticks:
+        raise TimeError(f"{option('dates')} is empty", remedy="give at least one date")
+    if len(ticks) > MOST:
+        raise TimeError(f"{option('dates')} holds {len(ticks)} dates, more than {MOST}", remedy="take fewer")
+    return [Moment(tick, label_of(log.axis, tick)) for tick in sorted(ticks)]
+
+
+def _check_range(log: Log, grid: list[Moment]) -> None:
+    begins, ends = log.axis.moment(log.first).tick, log.axis.moment(log.last).tick
+    if grid[0].tick < begins:
+        raise log.too_early_error(grid[0], remedy="begin later")
+    same_day = log.axis.is_calendar and str(log.last).startswith(str(grid[-1].label))
+    late = [moment for moment in grid if moment.tick > ends]
+    if late and not (same_day and len(late) == 1):
+        warnings.warn(
+            f"the dates from {late[0].label} on ({len(late)} of {len(grid)}) are after the log ends: it runs "
+            f"from {log.first} to {log.last}",
+            UnskewWarning,
+            stacklevel=4,
+        )
+
+
+def _value_or(value: Any, default: Any) -> Any:
+    return default if value is None else value
 
 
 @dataclass(frozen=True)
@@ -71,54 +184,6 @@ class TimelineSpec:
     p_item: ItemPrior
     rule: SplitRule = LEAVE_ONE_OUT
 
-    @classmethod
-    def of(
-        cls,
-        log: Log,
-        recommenders: AnyRecommenders,
-        *,
-        reference: Any,
-        metrics: AnyMetric | Iterable[AnyMetric],
-        top: int | Iterable[int],
-        items: Iterable[Any],
-        sample: int | Literal["auto", "all"] | None,
-        seed: int,
-        level: float,
-        p_user: UserPrior,
-        p_item: ItemPrior,
-        options: FitOptions | None,
-        changes: SharedFitKeywords,
-        after: Any = None,
-        leave_last_out: bool = False,
-    ) -> TimelineSpec:
-        """Check everything that can be checked before the work."""
-        fits = _fits(top, options, changes)
-        rule = SplitRule(after, leave_last_out, fits[0].min_items)
-        require_instance(DatedLog, log, "a log", "read one with read_log")
-        if is_on_spark(log):
-            refuse_on_spark(after=rule.after, leave_last_out=rule.leave_last_out)
-        check_level(level)
-        drawn = SelectionOptions(sample=sample, seed=seed).sample  # refuses what is none
-        reference = resolve_reference(log, reference, p_user=p_user, p_item=p_item)
-        codes = _codes(log, items)
-        wanted = distinct_metrics(metrics, several=rule.after is not None)
-        check_user_metrics(wanted, drawn)
-        return cls(
-            log=log,
-            reference=reference,
-            models=name_recommenders(recommenders),
-            metrics=wanted,
-            fits=fits,
-            items=log.items.take(codes),
-            codes=codes,
-            sample=None if drawn is None else int(drawn),
-            seed=int(seed),
-            level=float(level),
-            p_user=p_user,
-            p_item=p_item,
-            rule=rule,
-        )
-
     def move_to(self, view: Log) -> TimelineSpec:
         """The same about a view of the log, without probabilities of items."""
         reference = move_dates(self.log, view, self.reference)
@@ -152,8 +217,8 @@ class TimelineSpec:
     def snapshot(self, moment: Moment) -> Snapshot:
         """The profiles at a date of the grid."""
         if is_on_spark(self.log):
-            there: Any = self.log.at(moment, p_user=self.p_user, p_item=self.p_item)
-            return cast(Snapshot, there)
+            spark_snapshot: Any = self.log.at(moment, p_user=self.p_user, p_item=self.p_item)
+            return cast(Snapshot, spark_snapshot)
         return Snapshot.of(self.log, moment).with_priors(self.p_user, self.p_item)
 
     def check_dates(self, grid: Sequence[Moment]) -> None:
@@ -191,7 +256,7 @@ class TimelineSpec:
 
     def models_at(self, moment: Moment) -> dict[str, Recommender]:
         """The recommenders that can be scored at a date: lists external may not be valid yet."""
-        return {name: one for name, one in self.models.items() if self._is_valid(one, moment) is not False}
+        return {name: model for name, model in self.models.items() if self._is_valid(model, moment) is not False}
 
     def _is_valid(self, model: Recommender, moment: Moment) -> bool | None:
         """Whether a recommender has lists for the time at which it would be fitted for a date."""
@@ -209,7 +274,7 @@ class TimelineSpec:
                     "spec ?from=DATE)"
                 )
             if False in valid:
-                last = grid[max(k for k, one in enumerate(valid) if one is False)]
+                last = grid[max(k for k, is_valid in enumerate(valid) if is_valid is False)]
                 dates = f"{valid.count(False)} of {count(len(grid), 'date')}"
                 self._warn(f"no lists of {name} are valid at {dates}, the last {last.label}: no rows of it there")
         chosen = [moment for moment in grid if self.models_at(moment)]
@@ -221,12 +286,6 @@ class TimelineSpec:
     @staticmethod
     def _warn(text: str) -> None:
         warnings.warn(text, UnskewWarning, stacklevel=4)
-
-    def seed_at(self, moment: Moment) -> int:
-        """The seed of the draws of a date: independent of those of other dates, and always the same."""
-        tick = moment.tick
-        number = int(np.float64(tick).view(np.uint64)) if isinstance(tick, float) else int(tick) % 2**64
-        return int(np.random.SeedSequence([self.seed, number]).generate_state(1, np.uint64)[0])
 
     def names(self, view: str, moment: Moment) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
@@ -277,7 +336,16 @@ class TimelineSpec:
         return getattr(before, "at", None)
 
 
-def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedFitKeywords) -> list[FitOptions]:
+def seed_at(seed: int, moment: Moment) -> int:
+    """The seed of the draws of a date: independent of those of other dates, and always the same."""
+    tick = moment.tick
+    number = int(np.float64(tick).view(np.uint64)) if isinstance(tick, float) else int(tick) % 2**64
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0])
+
+
+def list_fits(
+    top: int | Iterable[int], options: FitOptions | None, changes: SharedFitKeywords
+) -> list[FitOptions]:
     """How weights of all items are fitted, and then those of each number of items alone."""
     if options is not None and options.is_subset:
         raise PolicyError(
@@ -289,19 +357,16 @@ def _fits(top: int | Iterable[int], options: FitOptions | None, changes: SharedF
     shared: FitKeywords = {**changes, "top": None, "items": None, "method": "scaling", "margins": ()}
     everything = FitOptions.of(options, shared)
     kept = "descent" if options is None or options.method == "scaling" else options.method
-    subset = require_one_of(option("method"), changes.get("method", kept), SUBSET_METHODS)
-    tops = [require_whole_number(option("top"), one, "how many items to weight") for one in _several(top)]
-    for one in tops:
-        if tops.count(one) > 1:
-            raise InputError(f"{option('top', one)} is given twice", remedy="give each once")
-    return [everything, *(replace(everything, top=one, method=subset) for one in tops)]
+    subset = require_one_of(option("method"), changes.get("method", kept), SUBSET_SOLVERS)
+    several = top if isinstance(top, Iterable) else [top]
+    tops = [require_whole_number(option("top"), number, "how many items to weight") for number in several]
+    for number in tops:
+        if tops.count(number) > 1:
+            raise InputError(f"{option('top', number)} is given twice", remedy="give each once")
+    return [everything, *(replace(everything, top=number, method=subset) for number in tops)]
 
 
-def _several(top: int | Iterable[int]) -> Iterable[int]:
-    return top if isinstance(top, Iterable) else [top]
-
-
-def _codes(log: Log, items: Iterable[Any]) -> Codes:
+def find_items(log: Log, items: Iterable[Any]) -> Codes:
     if isinstance(items, str | bytes) or not isinstance(items, Iterable):
         raise InputError(f"{option('items')}: {items!r} is not a list of items", remedy="put it into one")
     wanted = items.to_pylist() if isinstance(items, pa.Array) else list(items)
@@ -330,3 +395,74 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
         codes, values = require_codes_of_mapping(log.users, prior, option("p_user"))
         numbers[codes[codes >= 0]] = values[codes >= 0]
     return f"given ({hash_bytes([np.ascontiguousarray(numbers)])})"
+
+
+@dataclass(frozen=True)
+class OtherEnd:
+    """The same question as that of a timeline, about the log without the excess.
+
+    Attributes
+    ----------
+    spec
+        What is asked for; the probabilities of items are those of the log as it is, and not recorded again.
+    since
+        The reference date: nothing before it is dropped.
+    stand_in
+        The stand-in for production that explains most; None if none explains anything.
+    share
+        The share of the interactions since the date that it explains.
+    """
+
+    spec: TimelineSpec
+    since: Label
+    stand_in: str | None
+    share: float
+
+    @classmethod
+    def of(cls, spec: TimelineSpec) -> OtherEnd:
+        """Drop the excess over the stand-in that explains most, up to the end of the log."""
+        log, since = spec.log, check_both_ends(spec)
+        excesses = find_excesses(log, since, None, compared=spec.models)
+        if excesses.problem:
+            raise EmptyError(
+                f"the other end of the range cannot be estimated: {excesses.problem}",
+                remedy=f"choose a later reference date, or leave out {option(BOTH_ENDS)}",
+            )
+        if not excesses.thinnings:
+            warnings.warn(
+                f"no stand-in for production explains interactions since {since}: both ends of the range are the "
+                "log as it is",
+                UnskewWarning,
+                stacklevel=3,
+            )
+            everything = log.keep_entries(np.ones(len(log), dtype=np.bool_), view=OTHER_VIEW)
+            return cls(spec.move_to(everything), since, None, 0.0)
+        name = max(excesses.thinnings, key=lambda stand_in: excesses.explained[stand_in])
+        most = replace(excesses, thinnings={name: excesses.thinnings[name]})
+        [view] = most.list_views(fractions=(1.0,), seed=spec.seed)
+        return cls(spec.move_to(view.log), since, name, excesses.explained[name])
+
+    def describe(self) -> dict[str, Any]:
+        """What its rows depend on besides the options of the timeline, ready for JSON."""
+        return {
+            "since": str(self.since),
+            "stand_in": self.stand_in,
+            "share": round(self.share, 6),
+            "hash": fingerprint_log(self.spec.log)["hash"],
+        }
+
+
+def check_both_ends(spec: TimelineSpec) -> Label:
+    """The reference date; refuse a timeline that has no other end."""
+    name, log = option(BOTH_ENDS), spec.log
+    if log.view != "all":
+        raise PolicyError(
+            f"{name} is for the log as it is, and this is the view {log.view!r} of it",
+            remedy=f"leave out {name}, or insist on the whole log with {option('view', 'all')}",
+        )
+    if not isinstance(spec.reference, Snapshot) or spec.reference.log is not log:
+        raise PolicyError(
+            f"{name} needs a reference that is a date of the log, since only interactions after it are dropped",
+            remedy=f"give a date as {option('reference')}, or leave out {name}",
+        )
+    return spec.reference.at

@@ -14,12 +14,11 @@ import pyarrow.parquet as pq
 from unskew.arrays.types import Floats
 from unskew.data.columns import restore_dates
 from unskew.data.marginal import Marginal
-from unskew.data.time_windows import Windows
-from unskew.data.times import Label
+from unskew.data.times import Label, Windows
 from unskew.errors import FileError, InputError, PolicyError, function, option
-from unskew.files import check_writable, hash_bytes, is_file, report_damage
 from unskew.frames import show_as_table, to_native
-from unskew.table_files import (
+from unskew.storage.files import check_writable, hash_bytes, is_file, report_damage
+from unskew.storage.tables import (
     check_table_name,
     is_csv,
     read_arrays,
@@ -56,12 +55,12 @@ def is_same_mix(had: Any, wanted: Any) -> bool:
         return had is wanted is None
     if any(had.get(name) != wanted.get(name) for name in ("items", "ids")):
         return False
-    pairs = [one.get("numbers") for one in (had, wanted)]
+    pairs = [mix.get("numbers") for mix in (had, wanted)]
     if not all(isinstance(numbers, list) and len(numbers) == len(_TURNS) for numbers in pairs):
         return False
     return all(
-        isinstance(one, int | float) and isinstance(other, int | float) and abs(one - other) <= _ROUNDING
-        for one, other in zip(*pairs, strict=True)
+        isinstance(a, int | float) and isinstance(b, int | float) and abs(a - b) <= _ROUNDING
+        for a, b in zip(*pairs, strict=True)
     )
 
 
@@ -135,14 +134,19 @@ class Timeline:
     @property
     def dates(self) -> list[Label]:
         """The dates, in order."""
-        found: list[Label] = self.rows.column("at").unique().to_pylist()
-        return found
+        dates: list[Label] = self.rows.column("at").unique().to_pylist()
+        return dates
 
     @property
     def other_end(self) -> Mapping[str, Any] | None:
         """What the other end of the range is made of: `since`, `stand_in`, `share`; None if only one is scored."""
         description: Mapping[str, Any] | None = self.options.get(BOTH_ENDS)
         return description
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The options for people: without the mix, by which it is continued."""
+        return {name: value for name, value in self.options.items() if name != REFERENCE_MIX}
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -177,11 +181,11 @@ class Timeline:
         metric
             One of those that were scored; by default a chart for each.
         campaigns
-            When something was recommended, as for `unskew.outside`: shaded.
+            When something was recommended, as for `unskew.views.outside`: shaded.
         names
             What items are called, where their ids do not say it.
         """
-        from unskew.over_time.timeline_chart import plot_timeline  # a drawing library is loaded when it draws
+        from unskew.over_time.timeline_page import plot_timeline  # a drawing library is loaded when it draws
 
         return plot_timeline(self, metric, campaigns=campaigns, names=names or {})
 
@@ -200,7 +204,7 @@ class Timeline:
             "computed": self.computed,
             "complete": self.complete,
             "unfinished": list(self.unfinished),
-            "options": {name: value for name, value in self.options.items() if name != REFERENCE_MIX},
+            "options": self.settings,
         }
 
     def save(self, path: str | Path, *, probabilities: str | Path | None = None) -> None:
@@ -229,7 +233,7 @@ class Timeline:
         >>> made = us.timeline(log, "constant:1", reference=4)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     made.save(folder + "/timeline.parquet")
-        ...     us.Timeline.load(folder + "/timeline.parquet")
+        ...     Timeline.load(folder + "/timeline.parquet")
         Timeline(2 dates from 4 to 5: 4 rows of constant:1)
         """
         table, about = _read(Path(path), "timeline")
@@ -239,7 +243,7 @@ class Timeline:
             table = table.replace_schema_metadata(None)
             _require_columns(table, scores_table([], table.schema.field("at").type))
             _require_end(about["options"].get(BOTH_ENDS))
-            found = cls(
+            timeline = cls(
                 rows=table,
                 probabilities=probabilities_table([], table.schema.field("at").type, pa.null()),
                 options=dict(about["options"]),
@@ -249,7 +253,9 @@ class Timeline:
                 other_starts=other_starts,
                 history=about.get("history"),
             )
-        return found if probabilities is None else replace(found, probabilities=found._shares(path, probabilities))
+        if probabilities is None:
+            return timeline
+        return replace(timeline, probabilities=timeline._shares(path, probabilities))
 
     def _shares(self, path: str | Path, probabilities: str | Path) -> pa.Table:
         """The probabilities that were saved with it."""
@@ -276,11 +282,11 @@ def is_timeline(path: str) -> bool:
         return False  # some other file, about which whoever reads it will say more
 
 
-def _is_made_alike(one: Any, other: Mapping[str, Any]) -> bool:
+def _is_made_alike(first: Any, second: Mapping[str, Any]) -> bool:
     """Whether two files were made with the same options, on this machine or on another."""
-    if not isinstance(one, Mapping) or not is_same_mix(one.get(REFERENCE_MIX), other.get(REFERENCE_MIX)):
+    if not isinstance(first, Mapping) or not is_same_mix(first.get(REFERENCE_MIX), second.get(REFERENCE_MIX)):
         return False
-    plain = ({name: value for name, value in each.items() if name != REFERENCE_MIX} for each in (one, other))
+    plain = ({name: value for name, value in each.items() if name != REFERENCE_MIX} for each in (first, second))
     return next(plain) == next(plain)
 
 

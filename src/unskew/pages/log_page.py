@@ -1,4 +1,4 @@
-"""The page of a log: a report at one date, a timeline up to it, and how both were made."""
+"""The page of a log: a report at one date, a timeline up to it, the sizes of profiles, and how all were made."""
 
 from __future__ import annotations
 
@@ -7,33 +7,135 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from unskew.data.fingerprint import fingerprint_log
+import numpy as np
+
 from unskew.data.log import Log
+from unskew.data.saved_log import fingerprint_log
 from unskew.data.slice import Slice, Snapshot
-from unskew.data.time_windows import Windows
-from unskew.data.times import Moment
-from unskew.drawing.page import Section
+from unskew.data.times import PER_SECOND, Label, Moment, Windows
+from unskew.drawing.charts import draw_share_groups
+from unskew.drawing.page import Line, Section, Toggles
+from unskew.drawing.theme import BLUE, GREY, Stroke, adapt_chart
 from unskew.errors import EmptyError, InputError, UnskewWarning, option
 from unskew.evaluation.evaluate_report import report
-from unskew.evaluation.remembered_ranks import RankMemory, remembering_ranks
+from unskew.evaluation.ranking import RankMemory, remembering_ranks
 from unskew.evaluation.report import Report
-from unskew.evaluation.work_estimate import write_duration
-from unskew.over_time.date_grid import grid_of
+from unskew.evaluation.selection_options import write_duration
 from unskew.over_time.timeline import timeline
-from unskew.over_time.timeline_chart import metrics_of, recommenders_of
+from unskew.over_time.timeline_page import metrics_of, recommenders_of
+from unskew.over_time.timeline_spec import grid_of
 from unskew.over_time.timeline_table import Timeline
-from unskew.pages.dates_between import choose_step, thin_out
-from unskew.pages.profile_section import profile_section
 from unskew.progress import progress
+from unskew.recommend.calls import LogSize, estimate_cost
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommenders, name_recommenders
-from unskew.show.item_sections import moved_section
 from unskew.show.report_page import ReportPage
-from unskew.show.report_sections import made_section
-from unskew.text import count, enumerate_words, thousands
+from unskew.show.report_sections import made_section, moved_section
+from unskew.text import count, enumerate_words, percent, thousands
 from unskew.weights.alignment import is_date
 from unskew.weights.drift import Drift, drift
+
+
+def profile_section(before: Slice | None, now: Slice) -> Section:
+    """The sizes of profiles as shares of users; those of one item alone can only be held out whole."""
+    dates = [*([] if before is None else [before]), now]
+    names = [str(part.at) for part in dates]
+    strokes = dict(zip(names, [Stroke(GREY), Stroke(BLUE)][-len(dates) :], strict=True))
+    largest = max(int(part.sizes().max(initial=1)) for part in dates)
+    rows: list[dict[str, Any]] = []
+    for part, name in zip(dates, names, strict=True):
+        sizes = part.sizes()
+        sizes = sizes[sizes > 0]
+        for low, high in _classes(largest):
+            users = int(((sizes >= low) & (sizes <= high)).sum())
+            share = users / max(len(sizes), 1)
+            rows.append(
+                {
+                    "name": str(low) if low == high else f"{thousands(low)}–{thousands(high)}",
+                    "group": name,
+                    "share": share,
+                    "shown": f"{percent(share)}, {thousands(users)} users",
+                }
+            )
+    sentences = [_describe(part) for part in dates]
+    text = f"{' '.join(sentences)} The fewer items users have, the less any weighting can change."
+    chart = adapt_chart(
+        draw_share_groups(rows, strokes, title="share of users", across="items of a user", legend=False)
+    )
+    key = Toggles("Dates", [Line(name, stroke.colour) for name, stroke in strokes.items()])
+    return Section(
+        "How many items users have", text, chart, anchor="profiles", label=text, adapts=True, toggles=[key]
+    )
+
+
+def _classes(largest: int) -> list[tuple[int, int]]:
+    """1, 2, 3, 4 to 7, 8 to 15 and so on."""
+    classes = [(1, 1), (2, 2), (3, 3)]
+    low = 4
+    while low <= largest:
+        classes.append((low, 2 * low - 1))
+        low *= 2
+    return classes
+
+
+def _describe(part: Slice) -> str:
+    sizes = part.sizes()
+    sizes = sizes[sizes > 0]
+    single = float((sizes == 1).mean())
+    return (
+        f"On {part.at}: {thousands(len(sizes))} users; median {count(round(float(np.median(sizes))), 'item')}, "
+        f"mean {sizes.mean():.1f}; {percent(single, 1)} have only one."
+    )
+
+
+ABOUT = 16
+"""Dates of a chart: enough to see when something happened, few enough to wait for."""
+
+WORTH_WAITING = 600.0
+"""Seconds that fitting models for a chart may take, as far as can be told before; both ends are always there."""
+
+_HOURS = (1, 2, 3, 6, 12)
+_DAYS = (1, 2, 3, 5, 7, 10, 14, 21)
+
+
+def thin_out(grid: Sequence[Moment], each: float) -> list[Moment]:
+    """The dates that are worth waiting for if one takes `each` seconds, the first and the last among them.
+
+    >>> from unskew.data.times import Moment
+    >>> dates = [Moment(k, k) for k in range(300, 501, 10)]
+    >>> [moment.label for moment in thin_out(dates, 150.0)], len(thin_out(dates, 1.0))
+    ([300, 350, 400, 450, 500], 21)
+    """
+    steps = max(1, int(WORTH_WAITING // max(each, 1e-9)))
+    if steps >= len(grid) - 1:
+        return list(grid)
+    return [grid[round(k * (len(grid) - 1) / steps)] for k in range(steps + 1)]
+
+
+def choose_step(log: Log, start: Label, end: Label) -> int | float | str:
+    """The step from one date to another that a person would take; as `timeline` takes it.
+
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["a", "b"], "item": [1, 2], "time": ["2024-01-31", "2026-05-20"]})
+    >>> choose_step(log, "2024-01-31", "2024-02-10"), choose_step(log, "2024-02-01", "2026-05-20")
+    ('1d', '2mo')
+    >>> choose_step(us.simulate(users=50, items=20).log, 300, 500)
+    12
+    """
+    first, last = (log.axis.moment(time).tick for time in (start, end))
+    span = max(last - first, 0)
+    if log.axis.kind == "float":
+        return span / ABOUT or 1.0
+    if not log.axis.is_calendar:
+        return max(1, int(span) // ABOUT)
+    days = span / (1 if log.axis.unit == "day" else 86_400 * PER_SECOND[log.axis.unit or "s"])
+    wanted = days / ABOUT
+    if wanted < 0.75 and log.axis.unit != "day":
+        return f"{min(_HOURS, key=lambda hours: abs(hours - 24 * wanted))}h"
+    if wanted < 26:
+        return f"{min(_DAYS, key=lambda step: abs(step - wanted))}d"
+    return f"{max(1, round(wanted / 30.4))}mo"
+
 
 MOVED = 8
 """Items whose shares are followed over time."""
@@ -143,31 +245,31 @@ def make_log_page(
     return LogPage(report=answer, timeline=series, log=view, page=page)
 
 
-def _compare_logs(made: Timeline, log: Log) -> None:
+def _compare_logs(saved: Timeline, log: Log) -> None:
     """Warn of a timeline that was not computed from this log as it is now."""
-    theirs = made.options.get("log", {})
-    if theirs.get("hash") != fingerprint_log(log)["hash"]:
+    former = saved.options.get("log", {})
+    if former.get("hash") != fingerprint_log(log)["hash"]:
         warnings.warn(
             f"the scores over time were computed from another log, or from this one when it ended at "
-            f"{theirs.get('last')}: continue that timeline with {option('resume', True)}",
+            f"{former.get('last')}: continue that timeline with {option('resume', True)}",
             UnskewWarning,
             stacklevel=3,
         )
 
 
-def _compare_scores(made: Timeline, found: Report) -> None:
+def _compare_scores(saved: Timeline, answer: Report) -> None:
     """Warn of a timeline that shows other scores than the report beside it, or debiases them to another date."""
     parts = [
-        ("recommenders", recommenders_of(made), [score.recommender for score in found.scores]),
-        ("metrics", metrics_of(made), [score.metric for score in found.scores]),
-        ("reference dates", [str(made.options.get("reference"))], [str(found.reference)]),
+        ("recommenders", recommenders_of(saved), [score.recommender for score in answer.scores]),
+        ("metrics", metrics_of(saved), [score.metric for score in answer.scores]),
+        ("reference dates", [str(saved.options.get("reference"))], [str(answer.reference)]),
     ]
     if "(" in parts[-1][1][0]:  # a file, which is not told by its date
         parts.pop()
     other = [
-        f"{what} ({enumerate_words(theirs)} instead of {enumerate_words(list(dict.fromkeys(ours)))})"
-        for what, theirs, ours in parts
-        if set(theirs) != set(ours)
+        f"{noun} ({enumerate_words(in_series)} instead of {enumerate_words(list(dict.fromkeys(in_report)))})"
+        for noun, in_series, in_report in parts
+        if set(in_series) != set(in_report)
     ]
     if other:
         warnings.warn(
@@ -198,7 +300,7 @@ def _make_timeline(
     now = log.at(at)
     models = {**_find_baseline(options.get("baseline")), **name_recommenders(recommenders)}
     held = log.items.codes(moved.items) >= 0
-    items = [item for item, here in zip(moved.items.to_pylist(), held.tolist(), strict=True) if here][:MOVED]
+    items = [item for item, is_held in zip(moved.items.to_pylist(), held.tolist(), strict=True) if is_held][:MOVED]
     start = moved.reference
     if start is None:
         raise InputError("the reference has no date", remedy="give a date, from which scores are followed")
@@ -239,7 +341,7 @@ def _afford_dates(grid: list[Moment], by_name: Mapping[str, Recommender], now: S
     return chosen
 
 
-def _describe_making(found: Report, log: Log, making: Making) -> Section:
+def _describe_making(answer: Report, log: Log, making: Making) -> Section:
     print_ = fingerprint_log(log)
     data = ", ".join(f"{thousands(print_[name])} {name}" for name in ("users", "items", "interactions"))
     rows = [
@@ -248,4 +350,4 @@ def _describe_making(found: Report, log: Log, making: Making) -> Section:
         ("seed", str(making.seed)),
         *making.known,
     ]
-    return made_section(found, rows, making.command)
+    return made_section(answer, rows, making.command)

@@ -11,10 +11,9 @@ import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, ReadingNotice, TimeError, option
-from unskew.reading.column_times import ZONED_NANOSECONDS, read_text_times
+from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, read_text_times
+from unskew.reading.connection import find_types, quote_name
 from unskew.reading.sources import Part, Source
-from unskew.reading.sql import find_types, quote_name
-from unskew.reading.time_formats import TimeReading
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
 _WIDE = ("UBIGINT", "HUGEINT", "UHUGEINT")
@@ -50,8 +49,8 @@ def family_of(kind: str) -> str:
 
 def json_expression(source: Source, short: str, name: str, table: str) -> str:
     """SQL for a column of JSON values: all numbers, all texts or all flags; anything else is refused."""
-    found = source.connection.execute(f"SELECT DISTINCT json_type({short}) FROM {table}").fetchall()
-    kinds = {row[0] for row in found} - {None, "NULL"}
+    rows = source.connection.execute(f"SELECT DISTINCT json_type({short}) FROM {table}").fetchall()
+    kinds = {row[0] for row in rows} - {None, "NULL"}
     if kinds <= {"BIGINT", "UBIGINT"}:
         return f"{short}::{'HUGEINT' if len(kinds) == 2 else 'UBIGINT' if kinds == {'UBIGINT'} else 'BIGINT'}"
     if kinds <= {"BIGINT", "UBIGINT", "DOUBLE"}:
@@ -70,20 +69,20 @@ def json_expression(source: Source, short: str, name: str, table: str) -> str:
     if kinds == {"BOOLEAN"}:
         return f"{short}::BOOLEAN"
     words = {"VARCHAR": "text", "BOOLEAN": "true or false", "ARRAY": "lists", "OBJECT": "objects"}
-    told = " and ".join(sorted({words.get(kind, "numbers") for kind in kinds}))
-    raise ColumnError(f"column {name!r} holds {told}: all its values must be numbers, or all text")
+    listing = " and ".join(sorted({words.get(kind, "numbers") for kind in kinds}))
+    raise ColumnError(f"column {name!r} holds {listing}: all its values must be numbers, or all text")
 
 
 def _refuse_wide(
     source: Source, short: str, name: str, table: str, is_integer: str, kinds: tuple[str, str]
 ) -> None:
     """Refuse integers that a decimal number cannot hold, in a column that has both: two could become one."""
-    found = source.connection.execute(
+    wide = source.connection.execute(
         f"SELECT {short}::VARCHAR FROM {table} WHERE {is_integer} AND abs({short}::HUGEINT) > {2**53} LIMIT 1"
     ).fetchall()
-    if found:
+    if wide:
         raise ColumnError(
-            f"column {name!r} holds integers ({kinds[0]}, such as {found[0][0]}) and decimal numbers "
+            f"column {name!r} holds integers ({kinds[0]}, such as {wide[0][0]}) and decimal numbers "
             f"({kinds[1]}), which cannot tell such large integers apart",
             remedy="make all of them integers, or all text",
         )
@@ -117,7 +116,7 @@ def refuse_twins(part: Part, name: str) -> None:
     names = [] if part.schema is None else part.schema.names
     if names.count(name) > 1:
         raise ColumnError(f"{part.name} has two columns {name!r}", remedy="rename one of them")
-    twin = next((one for one in names if one != name and one.lower() == name.lower()), None)
+    twin = next((other for other in names if other != name and other.lower() == name.lower()), None)
     if twin is not None:
         raise ColumnError(
             f"{part.name} has columns {name!r} and {twin!r}, which differ only in case",
@@ -247,47 +246,48 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
 
     That something leaves at 3.5 on an axis of integers means that it is there at 3 and not at 4.
     """
-    one, other = left.axis, when.axis
+    axis_left, axis_when = left.axis, when.axis
     if all_values(source, left.expression, "false"):  # no value in it
-        return f"NULL::{'DOUBLE' if other.kind == 'float' else 'BIGINT'}"
-    zones = (one.zone is None, other.zone is None)
+        return f"NULL::{'DOUBLE' if axis_when.kind == 'float' else 'BIGINT'}"
+    zones = (axis_left.zone is None, axis_when.zone is None)
     if zones[0] == zones[1]:
-        if (one.kind, one.unit) == (other.kind, other.unit):
+        if (axis_left.kind, axis_left.unit) == (axis_when.kind, axis_when.unit):
             return left.expression
-        if (one.kind, other.kind) == ("integer", "float"):
+        if (axis_left.kind, axis_when.kind) == ("integer", "float"):
             return f"({left.expression})::DOUBLE"
-        if (one.kind, other.kind) == ("float", "integer"):
+        if (axis_left.kind, axis_when.kind) == ("float", "integer"):
             if not all_values(source, left.expression, f"abs({left.expression}) < {_MOST}"):
                 raise TimeError(f"column {name!r} holds numbers beyond 64 bits, but {time_name!r} holds integers")
             return f"ceil({left.expression})::BIGINT"
-        if one.kind == other.kind and one.unit in PER_SECOND and other.unit in PER_SECOND:
-            return _rescale(left.expression, PER_SECOND[one.unit], PER_SECOND[other.unit])
-    told = [
+        if axis_left.kind == axis_when.kind and axis_left.unit in PER_SECOND and axis_when.unit in PER_SECOND:
+            return _rescale(left.expression, PER_SECOND[axis_left.unit], PER_SECOND[axis_when.unit])
+    descriptions = [
         f"{axis.kind} times" + (" with a zone" * (axis.zone is not None) or " without a zone") * axis.is_calendar
-        for axis in (one, other)
+        for axis in (axis_left, axis_when)
     ]
     raise TimeError(
-        f"column {name!r} holds {told[0]}, but {time_name!r} {told[1]}", remedy="give both in the same form"
+        f"column {name!r} holds {descriptions[0]}, but {time_name!r} {descriptions[1]}",
+        remedy="give both in the same form",
     )
 
 
 def all_values(source: Source, short: str, test: str) -> bool:
     """Whether `test` holds for every value that is there; mostly the first few tell that it does not."""
     for rows in (f"(SELECT * FROM raw LIMIT {_FEW})", "raw"):
-        found = source.connection.execute(
+        counts = source.connection.execute(
             f"SELECT count(*) FILTER (WHERE NOT coalesce({test}, false)) FROM {rows} WHERE {short} IS NOT NULL"
         ).fetchall()
-        if found[0][0]:
+        if counts[0][0]:
             return False
     return True
 
 
 def first_value(source: Source, short: str, bad: str) -> str | None:
     """The smallest text for which `bad` holds, if there is one."""
-    found = source.connection.execute(
+    rows = source.connection.execute(
         f"SELECT min({short}) FROM raw WHERE {short} IS NOT NULL AND {bad}"
     ).fetchall()
-    return None if not found else found[0][0]
+    return None if not rows else rows[0][0]
 
 
 def is_missing(name: str, *, is_id: bool = False) -> str:

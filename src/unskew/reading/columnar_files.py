@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,8 @@ import pyarrow.parquet as pq
 
 from unskew.data.saved_log import is_saved_log
 from unskew.errors import FileError, InputError
-from unskew.reading.input_file import InputFile
-from unskew.reading.sql import quote_paths, run_interruptibly
+from unskew.reading.connection import quote_paths, run_interruptibly
+from unskew.reading.input_files import InputFile
 from unskew.text import tell_damage
 
 _FEW = 100_000  # rows that Arrow reads before a loop is loaded
@@ -46,18 +47,23 @@ def check_pages(path: Path, name: str, columns: Sequence[str], require: Callable
     """
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            for group in range(file.num_row_groups):
-                chunks = map(file.metadata.row_group(group).column, range(file.metadata.num_columns))
-                for chunk in chunks:
-                    if chunk.path_in_schema not in columns:
-                        continue
-                    few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
-                    if few or (text and not _are_whole(path, file.schema, chunk, require)):
-                        _read_chunk(file, group, chunk, require)
+            places = [k for k in range(len(file.schema.names)) if file.schema.column(k).path in columns]
+            for group, k in product(range(file.num_row_groups), places):
+                chunk = _describe_chunk(file, group, k)
+                few, text = chunk.num_values < _FEW, chunk.physical_type == "BYTE_ARRAY"
+                if few or (text and not _are_whole(path, file.schema.column(k), chunk, require)):
+                    _read_chunk(file, group, chunk, require)
     except (FileError, MemoryError):
         raise
     except Exception as error:  # whatever damaged bytes lead Arrow to
         raise FileError(f"cannot read {name}: {tell_damage(error)}") from error
+
+
+def _describe_chunk(file: Any, group: int, place: int) -> Any:
+    """What a file says about a chunk; if it is damaged, Arrow raises while it reads, and else ends the process."""
+    columns = [file.schema.column(place).path]
+    next(file.iter_batches(1, row_groups=[group], columns=columns, use_threads=False), None)
+    return file.metadata.row_group(group).column(place)
 
 
 def _read_chunk(file: Any, group: int, chunk: Any, require: Callable[[int], None]) -> None:
@@ -69,11 +75,10 @@ def _read_chunk(file: Any, group: int, chunk: Any, require: Callable[[int], None
         require(0)
 
 
-def _are_whole(path: Path, schema: Any, chunk: Any, require: Callable[[int], None]) -> bool:
+def _are_whole(path: Path, column: Any, chunk: Any, require: Callable[[int], None]) -> bool:
     """Whether all texts of a chunk end where their page does; False as well if that cannot be told."""
-    from unskew.arrays.id_kernels import fills_page
+    from unskew.arrays.id_table import fills_page
 
-    [column] = [c for c in map(schema.column, range(len(schema.names))) if c.path == chunk.path_in_schema]
     if column.max_repetition_level or chunk.compression not in _CODECS:
         return False
     codec = pa.Codec(_CODECS[chunk.compression]) if _CODECS[chunk.compression] else None

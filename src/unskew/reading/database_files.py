@@ -1,7 +1,8 @@
-"""SQLite and DuckDB files: one table of a database.
+"""Files with several tables, of which one is read: SQLite and DuckDB databases, and Excel workbooks.
 
 SQLite is read with Python's own library, row by row into a temporary table, each column in the type that all its
 values have. A DuckDB file is attached, read-only. Views are not read: they may read other files, or never end.
+Excel is read with openpyxl, which is an extra.
 """
 
 from __future__ import annotations
@@ -12,19 +13,18 @@ import zlib
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from datetime import date, datetime, time
+from typing import Any
 from urllib.parse import quote
 
 import duckdb
 import pyarrow as pa
 
-from unskew.errors import ColumnError, FileError
-from unskew.reading.input_file import InputFile, choose_inside
-from unskew.reading.sql import quote_name, quote_text, run_interruptibly
-from unskew.text import first_line
-
-SQLITE_MAGIC = b"SQLite format 3\0"
-DUCKDB_MAGIC = b"DUCK"
-DUCKDB_MAGIC_AT = 8
+from unskew.errors import ColumnError, EmptyError, FileError, UnskewError
+from unskew.reading.connection import quote_name, quote_text, run_interruptibly
+from unskew.reading.input_files import InputFile, choose_inside, name_columns
+from unskew.reading.text_files import find_header
+from unskew.text import first_line, tell_damage
 
 _ROWS = 100_000  # that are converted at once
 _ARROW = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string(), "blob": pa.binary()}
@@ -71,10 +71,10 @@ def open_duckdb(connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile
     have = {row[0] for row in connection.execute("SELECT database_name FROM duckdb_databases()").fetchall()}
     if name not in have:
         connection.execute(f"ATTACH {quote_text(str(file.path))} AS {name} (READ_ONLY, TYPE duckdb)")
-    found = connection.execute(
+    rows = connection.execute(
         f"SELECT schema_name, table_name FROM duckdb_tables() WHERE database_name = '{name}' AND NOT internal"
     ).fetchall()
-    tables = {(table if schema == "main" else f"{schema}.{table}"): (schema, table) for schema, table in found}
+    tables = {(table if schema == "main" else f"{schema}.{table}"): (schema, table) for schema, table in rows}
     schema, table = tables[choose_inside(file, sorted(tables), "table")]
     return f"{name}.{quote_name(schema)}.{quote_name(table)}"
 
@@ -92,11 +92,11 @@ def _connect(file: InputFile) -> sqlite3.Connection:
 def _refuse_damage(database: sqlite3.Connection, file: InputFile) -> None:
     """Refuse a file that SQLite would read in part, without a word about the rows that it cannot reach."""
     try:
-        found = database.execute("PRAGMA quick_check(1)").fetchone()
+        verdict = database.execute("PRAGMA quick_check(1)").fetchone()
     except UnicodeDecodeError:  # SQLite quotes what it found, and that is no text
         raise FileError(f"{file.name} is damaged (its schema is no text)", remedy="restore it") from None
-    if found != ("ok",):
-        raise FileError(f"{file.name} is damaged ({found[0].splitlines()[-1]})", remedy="restore it")
+    if verdict != ("ok",):
+        raise FileError(f"{file.name} is damaged ({verdict[0].splitlines()[-1]})", remedy="restore it")
 
 
 def _list_sqlite(database: sqlite3.Connection) -> list[str]:
@@ -109,22 +109,22 @@ def _list_sqlite(database: sqlite3.Connection) -> list[str]:
 def _find_columns(database: sqlite3.Connection, table: str, file: InputFile) -> list[_Column]:
     """The columns of a table, each with the one type that holds all its values: SQLite lets each have its own."""
     rows = database.execute(f"SELECT * FROM {quote_name(table)} LIMIT 0")
-    names = [one[0] for one in rows.description]
+    names = [field[0] for field in rows.description]
     twice = next((n for n in names if [m.lower() for m in names].count(n.lower()) > 1), None)
     if twice is not None:
         raise ColumnError(f"{table!r} of {file.name} has two columns {twice!r}", remedy="rename one of them")
     columns = []
     for name in names:
-        own = quote_name(name)
-        kinds = {row[0] for row in database.execute(f"SELECT DISTINCT typeof({own}) FROM {quote_name(table)}")} - {
-            "null"
-        }
+        quoted = quote_name(name)
+        kinds = {
+            row[0] for row in database.execute(f"SELECT DISTINCT typeof({quoted}) FROM {quote_name(table)}")
+        } - {"null"}
         if kinds == {"integer", "real"}:
-            columns.append(_Column(name, f"CAST({own} AS REAL)", pa.float64()))
+            columns.append(_Column(name, f"CAST({quoted} AS REAL)", pa.float64()))
         elif len(kinds) == 1:
-            columns.append(_Column(name, own, _ARROW[next(iter(kinds))]))
+            columns.append(_Column(name, quoted, _ARROW[next(iter(kinds))]))
         else:
-            columns.append(_Column(name, f"CAST({own} AS TEXT)" if kinds else own, pa.string()))
+            columns.append(_Column(name, f"CAST({quoted} AS TEXT)" if kinds else quoted, pa.string()))
     return columns
 
 
@@ -134,8 +134,76 @@ def _read_batches(
     chosen = ", ".join(column.expression for column in columns)
     rows = database.execute(f"SELECT {chosen} FROM {quote_name(table)}")
     names = [column.name for column in columns]
-    while some := rows.fetchmany(_ROWS):
+    while fetched := rows.fetchmany(_ROWS):
         arrays = [
-            pa.array(values, type=c.type) for c, values in zip(columns, zip(*some, strict=True), strict=True)
+            pa.array(values, type=c.type) for c, values in zip(columns, zip(*fetched, strict=True), strict=True)
         ]
         yield pa.RecordBatch.from_arrays(arrays, names=names)
+
+
+_SAMPLE = 200  # rows that tell whether the first is a header
+
+
+def open_excel(_: duckdb.DuckDBPyConnection, files: Sequence[InputFile], __: Hashable) -> pa.Table:
+    """A sheet as a table, each column in the type that all its cells have."""
+    (file,) = files
+    rows = _trim(_read_sheet(file))
+    if not rows:
+        raise EmptyError(f"{file.name} has no rows")
+    header = _has_header(rows, file)
+    first = ["" if cell is None else str(cell) for cell in rows[0]]
+    names = name_columns(file, first, header=header)
+    body = rows[1:] if header else rows
+    arrays = [_to_array([row[k] if k < len(row) else None for row in body]) for k in range(len(names))]
+    return pa.table(arrays, names=list(names))
+
+
+def _read_sheet(file: InputFile) -> list[tuple[Any, ...]]:
+    try:
+        import openpyxl
+    except ModuleNotFoundError:
+        raise FileError(
+            f"cannot read {file.name}: Excel files need openpyxl",
+            remedy="pip install 'unskew[excel]', or save the sheet as CSV",
+        ) from None
+    try:
+        book = openpyxl.load_workbook(file.path, read_only=True, data_only=True)
+        try:
+            sheet = book[choose_inside(file, book.sheetnames, "sheet")]
+            return list(sheet.iter_rows(values_only=True))
+        finally:
+            book.close()
+    except UnskewError:
+        raise
+    except Exception as error:  # whatever damaged bytes lead openpyxl to
+        raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
+
+
+def _trim(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The rows that have anything in them, without the empty columns at their end that a sheet often has."""
+    filled = [row for row in rows if any(cell is not None for cell in row)]
+    width = max((k + 1 for row in filled for k, cell in enumerate(row) if cell is not None), default=0)
+    return [row[:width] for row in filled]
+
+
+def _has_header(rows: Sequence[Sequence[Any]], file: InputFile) -> bool:
+    if file.options.header is not None:
+        return file.options.header
+    evident = find_header([["" if c is None else str(c) for c in row] for row in rows[:_SAMPLE]])
+    return file.options.column_names is None if evident is None else evident
+
+
+def _to_array(cells: Sequence[Any]) -> pa.Array:
+    """Cells in the one type that they all have: Excel lets each have its own."""
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds and kinds <= {int, float}:
+        if all(cell is None or (abs(cell) < 2**63 and float(cell).is_integer()) for cell in cells):
+            return pa.array([None if cell is None else int(cell) for cell in cells])
+        if not any(isinstance(cell, int) and abs(cell) > 2**53 for cell in cells):
+            return pa.array([None if cell is None else float(cell) for cell in cells])
+        kinds = {str}  # decimal numbers could not tell such integers apart
+    if len(kinds) <= 1 and not kinds & {time, str}:
+        return pa.array(cells)
+    if kinds <= {datetime, date}:
+        return pa.array([datetime(c.year, c.month, c.day) if type(c) is date else c for c in cells])
+    return pa.array([None if cell is None else str(cell) for cell in cells])

@@ -3,30 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 
-from unskew.arrays.lookup import find_sorted
+from unskew.arrays.profiles import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.checks import require_instance
-from unskew.data.columns import Columns
-from unskew.data.dated_log import DatedLog
 from unskew.data.ids import Ids, are_comparable, kind_of
-from unskew.data.log import Log
+from unskew.data.log import DatedLog, Log
 from unskew.data.time_steps import Step
-from unskew.engines.population import is_on_spark, is_spark_table
+from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
-from unskew.reading.reader import choose_alike, choose_columns, find_columns, read_log
-from unskew.reading.sources import names_files
+from unskew.reading.column_guesses import find_columns
+from unskew.reading.reader import read_log
 from unskew.text import count, percent
-
-if TYPE_CHECKING:
-    from unskew.engines.spark.log import SparkLog
-    from unskew.engines.spark.tables import SparkRows
 
 
 def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
@@ -49,8 +41,9 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     --------
     >>> import unskew as us
     >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
-    >>> marked = us.mark_exposed(log, {"user": ["a", "b"], "item": [2, 1], "time": [1, 6]})
-    >>> us.organic(marked)
+    >>> from unskew.reading import mark_exposed
+    >>> marked = mark_exposed(log, {"user": ["a", "b"], "item": [2, 1], "time": [1, 6]})
+    >>> us.views.organic(marked)
     Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
     """
     require_instance(DatedLog, log, "a log", "read one with read_log")
@@ -61,8 +54,10 @@ def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
         )
     length = None if within is None else _read_length(log, within)
     if is_on_spark(log):
-        there: Any = _mark_there(log, exposures, length)
-        return cast(Log, there)
+        from unskew.engines.spark.layout import mark_exposed_on_spark
+
+        marked_on_spark: Any = mark_exposed_on_spark(log, exposures, length, _judge_known)
+        return cast(Log, marked_on_spark)
     key, time = _read_pairs(log, exposures)
     keys = log.entry_users() * len(log.items) + log.item
     exposed = _follow(keys, log.time, key, time, length)
@@ -98,56 +93,6 @@ def _read_pairs(log: Log, exposures: Any) -> tuple[Codes, Times]:
     if log.axis.kind == "epoch" and shown.axis.kind == "integer":
         shown = replace(shown, axis=log.axis)
     return _line_up(log, shown)
-
-
-def _mark_there(log: SparkLog, exposures: Any, within: float | None) -> SparkLog:
-    """The same for a log on a cluster: its rows are marked, and laid out anew."""
-    from unskew.engines.spark.layout import lay_out_log
-    from unskew.engines.spark.tables import SparkRows, count_known, mark_rows
-
-    rows: SparkRows = log.rows
-    shown = exposures if isinstance(exposures, SparkRows) else _read_there(log, exposures)
-    marked = mark_rows(rows, shown, within)
-    _judge_known(*count_known(rows, shown), shown.source)
-    return lay_out_log(marked, repeats=True)
-
-
-def _read_there(log: SparkLog, exposures: Any) -> SparkRows:
-    if is_spark_table(exposures):
-        source = "the table of exposures"
-        names = choose_alike(exposures.columns, source, log.columns, "exposures")
-        return _read_shown(log, exposures, names, source)
-    if names_files(exposures):
-        return open_exposures(log, [exposures] if isinstance(exposures, str | Path) else list(exposures), {})
-    raise InputError(
-        f"{option('exposures')} is a {type(exposures).__name__}",
-        remedy="give a Spark table or Parquet files, as for the log",
-    )
-
-
-def open_exposures(
-    log: SparkLog, paths: Sequence[str | Path], names: Mapping[str, str], *, drop_nulls: bool = False
-) -> SparkRows:
-    """The rows of Parquet files with exposures; `names` says which of their columns is what, or is empty."""
-    from unskew.engines.spark.tables import open_parquet, require_one_type
-
-    files = open_parquet(paths, log.rows.frame.sparkSession)
-    frame, source = files.read({role: [name] for role, name in names.items()})
-    if names:
-        chosen, _ = choose_columns(source, {role: names.get(role) for role in asdict(log.columns)})
-    else:
-        chosen = choose_alike(source.columns, source.name, log.columns, "exposures")
-    require_one_type(source, list(asdict(chosen).values()))
-    return _read_shown(log, frame, chosen, source.name, drop_nulls=drop_nulls)
-
-
-def _read_shown(log: SparkLog, frame: Any, names: Columns, source: str, *, drop_nulls: bool = False) -> SparkRows:
-    """The rows of a table; whole numbers are times as those of the log."""
-    from unskew.engines.spark.tables import WHOLE_NUMBERS, read_spark_rows
-
-    is_whole = frame.schema[names.time].dataType.simpleString() in WHOLE_NUMBERS
-    unit = log.axis.unit if log.axis.kind == "epoch" and is_whole else None
-    return read_spark_rows(frame, names, time_unit=unit, drop_nulls=drop_nulls, source=source)
 
 
 def _read(log: Log, source: Any) -> Log:
@@ -198,12 +143,12 @@ def _judge_known(known: int, total: int, source: str) -> None:
         )
 
 
-def _find(ours: Ids, theirs: Ids, what: str, shown: Log) -> Codes:
-    codes = ours.match(theirs.values)
-    if not are_comparable(theirs.values.type, ours.values.type) and (codes < 0).all():
+def _find(log_ids: Ids, shown_ids: Ids, what: str, shown: Log) -> Codes:
+    codes = log_ids.match(shown_ids.values)
+    if not are_comparable(shown_ids.values.type, log_ids.values.type) and (codes < 0).all():
         raise InputError(
-            f"the {what}s of {shown.source} are {kind_of(theirs.values.type)}, those of the log "
-            f"{kind_of(ours.values.type)}",
+            f"the {what}s of {shown.source} are {kind_of(shown_ids.values.type)}, those of the log "
+            f"{kind_of(log_ids.values.type)}",
             remedy="make them the same type",
         )
     return codes

@@ -16,16 +16,28 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError, option
-from unskew.files import ARROW_MAGIC
 from unskew.reading.columnar_files import check_pages, open_arrow, open_parquet
-from unskew.reading.csv_files import CsvForm, open_csv
-from unskew.reading.database_files import DUCKDB_MAGIC, DUCKDB_MAGIC_AT, SQLITE_MAGIC, open_duckdb, open_sqlite
-from unskew.reading.excel_files import open_excel
-from unskew.reading.input_file import InputFile
-from unskew.reading.json_files import open_json
-from unskew.reading.text_encodings import find_encoding
-from unskew.reading.unpacking import read_head, strip_packing
+from unskew.reading.input_files import InputFile
+from unskew.reading.text_files import CsvForm, open_csv, open_json
+from unskew.reading.unpacking import find_encoding, read_head, strip_packing
+from unskew.storage.files import ARROW_MAGIC
 from unskew.text import with_article
+
+_Opener = Callable[[duckdb.DuckDBPyConnection, Sequence[InputFile], Hashable], str | pa.Table]
+
+
+def _open_later(name: str) -> _Opener:
+    """A function of `unskew.reading.database_files`, which is loaded when such a file is opened."""
+
+    def open_files(
+        connection: duckdb.DuckDBPyConnection, files: Sequence[InputFile], form: Hashable
+    ) -> str | pa.Table:
+        from unskew.reading import database_files
+
+        opener: _Opener = getattr(database_files, name)
+        return opener(connection, files, form)
+
+    return open_files
 
 
 def _any_form(_: InputFile) -> Hashable | None:
@@ -45,7 +57,7 @@ class Format:
     name
         As people say it.
     key
-        What it is called in options; see `unskew.reading.file_options`.
+        What it is called in options; see `unskew.reading.input_files`.
     endings
         Of the names of its files, in lower case.
     open_files
@@ -71,7 +83,7 @@ class Format:
     name: str
     key: str
     endings: tuple[str, ...]
-    open_files: Callable[[duckdb.DuckDBPyConnection, Sequence[InputFile], Hashable], str | pa.Table]
+    open_files: _Opener
     typed_by: Literal["column", "value", "nothing"]
     parse_once: bool
     magic: bytes = b""
@@ -124,7 +136,7 @@ EXCEL = Format(
     name="Excel",
     key="excel",
     endings=(".xlsx", ".xlsm"),
-    open_files=open_excel,
+    open_files=_open_later("open_excel"),
     typed_by="column",
     parse_once=False,
     magic=b"PK\x03\x04",
@@ -134,21 +146,21 @@ SQLITE = Format(
     name="SQLite",
     key="sqlite",
     endings=(".sqlite", ".sqlite3", ".db", ".db3"),
-    open_files=open_sqlite,
+    open_files=_open_later("open_sqlite"),
     typed_by="column",
     parse_once=False,
-    magic=SQLITE_MAGIC,
+    magic=b"SQLite format 3\0",
     form_of=_by_itself,
 )
 DUCKDB = Format(
     name="DuckDB",
     key="duckdb",
     endings=(".duckdb", ".ddb"),
-    open_files=open_duckdb,
+    open_files=_open_later("open_duckdb"),
     typed_by="column",
     parse_once=False,
-    magic=DUCKDB_MAGIC,
-    magic_at=DUCKDB_MAGIC_AT,
+    magic=b"DUCK",
+    magic_at=8,
     form_of=_by_itself,
 )
 
@@ -187,28 +199,28 @@ def find_format(file: InputFile) -> Format:
         head = stream.read(_MAGIC_BYTES)
     if not head:
         raise FileError(f"{file.name} is empty")
-    real = next((one for one in FORMATS if one.magic and head.startswith(one.magic, one.magic_at)), None)
+    real = next((form for form in FORMATS if form.magic and head.startswith(form.magic, form.magic_at)), None)
     ending = find_ending(file.path)
     if file.options.format is not None:
-        asked = next(one for one in FORMATS if one.key == file.options.format)
+        asked = next(form for form in FORMATS if form.key == file.options.format)
         named: Format | None = asked
-        said = f"is to be read as {with_article(f'{asked.name} file')}"
+        claim = f"is to be read as {with_article(f'{asked.name} file')}"
         remedy = f"leave out {option('format')}"
     else:
-        named = next((one for one in FORMATS if ending in one.endings and ending not in _SHARED_ENDINGS), None)
-        said, remedy = f"ends in {ending}", "rename it"
+        named = next((form for form in FORMATS if ending in form.endings and ending not in _SHARED_ENDINGS), None)
+        claim, remedy = f"ends in {ending}", "rename it"
     if named is not None and real is not named and (real is not None or named.magic):
         content = ("not " if real is None else "") + with_article(f"{(real or named).name} file")
-        raise FileError(f"{file.name} {said} but is {content}", remedy=remedy)
-    found = named or real
-    if found is not None:
-        return found
+        raise FileError(f"{file.name} {claim} but is {content}", remedy=remedy)
+    chosen = named or real
+    if chosen is not None:
+        return chosen
     if ending in _FOREIGN:
         raise FileError(f"unskew does not read {ending} files", remedy=_write_recipe(file.place.name, ending))
     head, _ = read_head(file.path, file.name)
     if find_encoding(head, whole=False) is not None:
         return JSON_LINES if head.lstrip()[:1] in (b"{", b"[") else CSV
-    known = ", ".join(ending for one in FORMATS for ending in one.endings)
+    known = ", ".join(ending for form in FORMATS for ending in form.endings)
     raise FileError(
         f"cannot tell the format of {file.name}: it is not text, and its ending is none of {known}",
         remedy=_write_recipe(file.place.name, ending),

@@ -23,16 +23,24 @@ import pyarrow as pa
 from unskew import frames
 from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError, option
-from unskew.files import check_readable, shorten_path
-from unskew.reading.file_options import FileOptions, split_parameters, take_file_options
+from unskew.reading.buckets import find_remote, is_remote
+from unskew.reading.connection import (
+    MemoryGuard,
+    ReadingLimits,
+    find_types,
+    quote_name,
+    quote_text,
+    reading_limits,
+    translate_errors,
+)
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
-from unskew.reading.input_file import InputFile
-from unskew.reading.limits import MemoryGuard, ReadingLimits, reading_limits
-from unskew.reading.sql import find_types, quote_name, quote_text, translate_errors
+from unskew.reading.input_files import FileOptions, InputFile, split_parameters, take_file_options
+from unskew.reading.streams import BatchStream, as_stream, is_database, open_query
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
-from unskew.text import tell_damage
+from unskew.storage.files import check_readable, shorten_path
+from unskew.text import hide_secrets, tell_damage
 
-_REMOTE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
+_ELSEWHERE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
 _DOUBTING = "statistics_propagation,filter_pushdown,join_filter_pushdown,compressed_materialization"
@@ -94,6 +102,8 @@ class Source:
         The columns that the parts have together.
     library
         The dataframe library it came in, None for files.
+    stream
+        What is still to be read in batches, once it is known which columns are needed.
     memory
         What keeps reading it within its limit.
     """
@@ -105,9 +115,13 @@ class Source:
     library: str | None = None
     frame: Any = None
     memory: MemoryGuard = field(default_factory=MemoryGuard)
+    stream: BatchStream | None = None
 
     def narrow(self, columns: Sequence[str]) -> Source:
         """The same with these columns alone: only they are checked and, of a frame, converted."""
+        if self.stream is not None:
+            self.stream.copy_into(self.connection, self.relation, columns)
+            return replace(self, columns=tuple(columns), stream=None)
         if self.frame is None:
             for part in self.parts:
                 if part.format is not None and part.format.check_columns is not None and part.path is not None:
@@ -146,21 +160,24 @@ class Source:
         """Whether its columns are called by numbers, since no file names them."""
         return (
             self.frame is None
+            and self.stream is None
             and bool(self.parts)
             and all(list(part.kinds) == [str(k + 1) for k in range(len(part.kinds))] for part in self.parts)
         )
 
     def sample(self, rows: int = 1000) -> list[tuple[str, ...]]:
         """The first rows of the first file as texts, empty where there is no value or no such column."""
-        found = self.connection.execute(f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}")
-        texts = (["" if value is None else str(value) for value in row] for row in found.fetchall())
+        rows_found = self.connection.execute(
+            f"SELECT COLUMNS(*)::VARCHAR FROM {self.parts[0].relation} LIMIT {rows}"
+        )
+        texts = (["" if value is None else str(value) for value in row] for row in rows_found.fetchall())
         return [(*row, *[""] * (len(self.columns) - len(row))) for row in texts]  # its columns come first
 
     @property
     def said(self) -> str:
         """What its files were taken for, where they do not make that clear by themselves."""
-        told = {part.said: part.name for part in reversed(self.parts) if part.said}
-        return "; ".join(f"{name}: read as {said}" for said, name in reversed(told.items()))
+        first_names = {part.said: part.name for part in reversed(self.parts) if part.said}
+        return "; ".join(f"{name}: read as {said}" for said, name in reversed(first_names.items()))
 
     @property
     def is_text(self) -> bool:
@@ -169,18 +186,18 @@ class Source:
         Values that know their types become text as well where they stand beside those of another format.
         """
         formats = self._formats
-        untyped = any(one.typed_by == "nothing" for one in formats)
+        untyped = any(format_.typed_by == "nothing" for format_ in formats)
         return untyped or (self.is_typed_by_value and len(formats) > 1)
 
     @property
     def is_typed_by_value(self) -> bool:
         """Whether some values know their types, and their columns do not."""
-        return any(one.typed_by == "value" for one in self._formats)
+        return any(format_.typed_by == "value" for format_ in self._formats)
 
     @property
     def parse_once(self) -> bool:
         """Whether reading it twice means parsing it twice."""
-        return any(one.parse_once for one in self._formats)
+        return any(format_.parse_once for format_ in self._formats)
 
     def zone(self, column: str) -> str | None:
         """The time zone of a column, where the source tells it."""
@@ -195,12 +212,12 @@ class Source:
     def first_row(self, condition: str, show: str) -> tuple[str, Any]:
         """Where the first row with `condition` is (counting from 1), and the value of `show` there."""
         for part in self.parts:
-            found = self.connection.execute(
+            rows = self.connection.execute(
                 f"SELECT n, v FROM (SELECT row_number() OVER () AS n, {show} AS v, {condition} AS bad "
                 f"FROM {part.relation}) WHERE bad ORDER BY n LIMIT 1"
             ).fetchall()
-            if found:
-                return f"row {found[0][0]} of {part.name}", found[0][1]
+            if rows:
+                return f"row {rows[0][0]} of {part.name}", rows[0][1]
         return f"a row of {self.name}", None
 
     @property
@@ -215,9 +232,21 @@ class Source:
 
 @contextlib.contextmanager
 def open_source(
-    source: Any, options: FileOptions | None = None, *, limits: ReadingLimits | None = None
+    source: Any,
+    options: FileOptions | None = None,
+    *,
+    query: str | None = None,
+    limits: ReadingLimits | None = None,
 ) -> Iterator[Source]:
-    """Open a source for reading; what DuckDB says against it becomes a `FileError`."""
+    """Open a source for reading; what DuckDB says against it becomes a `FileError`.
+
+    `query` says what to read from a database.
+    """
+    if query is not None and not is_database(source):
+        raise InputError(
+            f"{option('query')} is about a database, and {_name_source(source)} is none",
+            remedy="give the address of a database, such as postgresql://localhost/shop",
+        )
     with contextlib.ExitStack() as stack:
         limits, config = limits or reading_limits(), {**_ALONE, "threads": threads()}
         settings = {"temp_directory": ""}
@@ -233,14 +262,28 @@ def open_source(
         connection.execute(f"SET disabled_optimizers='{_DOUBTING}'")
         connection.execute("SET TimeZone='UTC'")  # and not that of the machine
         memory = MemoryGuard(limits.memory)
-        name = str(source) if isinstance(source, str | Path) else "the log"
+        name = _name_source(source)
         with translate_errors(name), memory.watch(connection.interrupt):
-            opened = _open(connection, source, options or FileOptions(), Path(settings["temp_directory"]))
+            folder = Path(settings["temp_directory"])
+            if is_database(source):
+                opened = _open_stream(connection, open_query(source, query, stack))
+            else:
+                opened = _open(connection, source, options or FileOptions(), folder)
             yield replace(opened, memory=memory)
 
 
+def _name_source(source: Any) -> str:
+    """How to speak of what is to be read."""
+    return hide_secrets(str(source)) if isinstance(source, str | Path) else "the log"
+
+
 def _is_small_table(source: Any) -> bool:
-    """Whether it is an Arrow table or a dict of columns with few rows: these never have to go to the disk."""
+    """Whether it is an Arrow table or a dict of columns with few rows: these never have to go to the disk.
+
+    A list of paths is none: what is unpacked needs a folder, and what is read a limit.
+    """
+    if names_files(source):
+        return False
     column = next(iter(source.values()), None) if isinstance(source, Mapping) else source
     return isinstance(column, list | np.ndarray | pa.Array | pa.ChunkedArray | pa.Table) and len(column) < _SMALL
 
@@ -261,11 +304,15 @@ def names_files(source: Any) -> bool:
     """Whether it is a path or a list of paths."""
     if isinstance(source, str | Path):
         return True
-    return isinstance(source, list | tuple) and all(isinstance(one, str | Path) for one in source)
+    return isinstance(source, list | tuple) and all(isinstance(path, str | Path) for path in source)
 
 
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
-    """The files meant by a path, a glob, a folder, or a list of these; none for standard input."""
+    """The local files meant by a path, a glob, a folder, or a list of these; none for standard input."""
+    if not isinstance(source, str | Path):
+        return [path for one in source for path in expand(one)]
+    if is_remote(source) or is_database(source):
+        return []
     return [file.path for file in find_files(source) if file.name != STDIN_NAME]
 
 
@@ -276,19 +323,26 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
     """
     options = options or FileOptions()
     if not isinstance(source, str | Path):
-        return [file for one in source for file in find_files(one, options)]
+        return [file for part in source for file in find_files(part, options)]
     if str(source) == "":
         raise FileError("the name of a file is empty", remedy="is a shell variable unset?")
     if str(source) == STANDARD_INPUT:
         return [InputFile(Path(STANDARD_INPUT), STDIN_NAME, options)]
-    if _REMOTE.match(str(source)):
+    if is_database(source):
         raise FileError(
-            f"{shorten_path(Path(source))} is on another machine, and unskew reads files of this one alone",
-            remedy="copy it here first",
+            f"{hide_secrets(str(source))} is a database, and stands where files are read",
+            remedy="save the result of a query as a Parquet or CSV file",
         )
-    text, given = split_parameters(str(source))
-    options = options.update(take_file_options(given, str(source)))
-    paths = _expand_path(Path(text) if given else Path(source))
+    if is_remote(source):
+        return _find_remote_files(str(source), options)
+    if _ELSEWHERE.match(str(source)):
+        raise FileError(
+            f"{shorten_path(Path(source))} is not on this machine",
+            remedy="give an s3://, gs://, abfss:// or https:// address as text, or copy the file here first",
+        )
+    text, parameters = split_parameters(str(source))
+    options = options.update(take_file_options(parameters, str(source)))
+    paths = _expand_path(Path(text) if parameters else Path(source))
     return [InputFile(_spell_out(path), str(path), options) for path in paths]
 
 
@@ -305,28 +359,39 @@ def _expand_path(path: Path) -> list[Path]:
         is_folder = exists = False
     if is_folder:
         check_readable(path)
-        found = _files_in(path)
+        files = _files_in(path)
     elif not exists and glob.has_magic(str(path)):
-        found = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())
-        if not found:
+        files = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())
+        if not files:
             raise FileError(f"no file matches {shorten_path(path)}")
     else:
-        found = [path]
-    for one in found:
-        check_readable(one)
-    return found
+        files = [path]
+    for file in files:
+        check_readable(file)
+    return files
+
+
+def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
+    """The files meant by the address of a bucket or of a web server; fetched when they are opened."""
+    files = {Path(file.path): file for file in find_remote(address)}
+    chosen = _choose_format(list(files), address) if len(files) > 1 and "*" not in address else list(files)
+    return [InputFile(path, files[path].address, options, remote=files[path]) for path in chosen]
 
 
 def _files_in(folder: Path) -> list[Path]:
     """The files of a folder that are read."""
-    inside = sorted(path for path in folder.rglob("*") if path.is_file())
+    return _choose_format(sorted(path for path in folder.rglob("*") if path.is_file()), folder)
+
+
+def _choose_format(inside: Sequence[Path], folder: str | Path) -> list[Path]:
+    """The files of one format in a folder: those of Parquet, or of the only format that there is."""
     by_format = [[path for path in inside if find_ending(path) in one.endings] for one in FORMATS]
     others = [found for found in by_format if found]
     if by_format[FORMATS.index(PARQUET)]:
         return by_format[FORMATS.index(PARQUET)]
     if len(others) != 1:
         has = "files of several formats, and none of Parquet" if others else "no Parquet file"
-        raise FileError(f"the folder {folder} has {has} in it", remedy=f"name the files, as in {folder / '*.csv'}")
+        raise FileError(f"the folder {folder} has {has} in it", remedy=f"name the files, as in {folder}/*.csv")
     return others[0]
 
 
@@ -334,25 +399,38 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
     if isinstance(source, Mapping):
         source = frames.from_columns(source)
     if names_files(source):
-        files = [_fetch(file) for file in find_files(source, options)]
+        files = [_fetch(file, folder) for file in find_files(source, options)]
         return _open_files(connection, [one for file in files for one in unpack(file, folder)], folder)
     if options.given():
         raise InputError(
             f"{option(next(iter(options.given())))} says how to read a file, and this is a table",
             remedy="leave it out",
         )
+    if isinstance(source, pa.RecordBatch):
+        source = pa.Table.from_batches([source])
     if not frames.is_frame(source):
+        stream = as_stream(source)
+        if stream is not None:
+            return _open_stream(connection, stream)
         raise InputError(
             f"cannot read a log from a {type(source).__name__}",
-            remedy="give a path, a list of paths or a dataframe",
+            remedy="give a path, a list of paths, a dataframe or an Arrow stream",
         )
     columns = tuple(frames.column_names(source))
     part = Part("the table", "frame")
     return Source(connection, "frame", (part,), columns, frames.library_of(source), source)
 
 
-def _fetch(file: InputFile) -> InputFile:
-    """The file itself, or the one that holds what came on standard input."""
+def _open_stream(connection: duckdb.DuckDBPyConnection, stream: BatchStream) -> Source:
+    """A table that arrives in batches; its schema tells zones and categories."""
+    part = Part(stream.name, "stream", schema=stream.schema)
+    return Source(connection, part.relation, (part,), stream.columns, stream=stream)
+
+
+def _fetch(file: InputFile, folder: Path) -> InputFile:
+    """The file itself, or the one that holds what came on standard input or from another machine."""
+    if file.remote is not None:
+        return file.remote.fetch(folder, file)
     return replace(file, path=copy_standard_input()) if file.name == STDIN_NAME else file
 
 

@@ -1,7 +1,7 @@
 """From rows to arrays inside DuckDB: fold repeats, encode the ids and sort.
 
 DuckDB does this in parallel and spills to disk, so that a log may be larger than memory while it is read. Plain
-rows are encoded by `unskew.reading.loop_encoder`, which is faster.
+rows are encoded by `unskew.reading.encoder`, which is faster.
 """
 
 from __future__ import annotations
@@ -13,10 +13,9 @@ import duckdb
 import numpy as np
 import numpy.typing as npt
 
-from unskew.data.columns import Labels, Reading
+from unskew.data.columns import Labels, Reading, Repeats
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.repeats import Repeats
 from unskew.errors import ColumnError, EmptyError, option
 from unskew.frames import join_chunks
 from unskew.reading.typed_rows import TypedRows
@@ -126,7 +125,10 @@ class SqlEncoder:
     def _collect(self, folded: str) -> Log:
         users, items = self._ids("users", self.rows.names.user), self._ids("items", self.rows.names.item)
         if len(users) == 0:
-            raise EmptyError(f"{self.rows.source.name}: every item left its profile the moment it was added")
+            raise EmptyError(
+                f"{self.rows.source.name}: every item left its profile the moment it was added",
+                remedy=f"is {option('removed', self.rows.removed)} the column of removals?",
+            )
         sizes = np.zeros(len(users), dtype=np.int64)
         counted = self.sql.sql(
             f"SELECT k.rank, count(*) FROM {folded} f JOIN users_rank k ON f.u = k.code GROUP BY ALL"
@@ -178,10 +180,10 @@ class SqlEncoder:
         return replace(log, repeats=repeats, labels=labels)
 
     def _ids(self, table: str, column: str) -> Ids:
-        found = self.sql.sql(
+        ids = self.sql.sql(
             f"SELECT d.id FROM {table} d JOIN {table}_rank k ON d.code = k.code ORDER BY k.rank"
         ).to_arrow_table()
-        return self.rows.make_ids(join_chunks(found.column(0)), column)
+        return self.rows.make_ids(join_chunks(ids.column(0)), column)
 
     def _organic(self, log: Log) -> Log | None:
         self.sql.execute("CREATE TEMP VIEW unexposed AS SELECT * FROM coded WHERE NOT x")
@@ -195,5 +197,5 @@ def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> n
     keys = log.entry_users() * len(log.items) + log.item
     order = np.argsort(keys, kind="stable")
     wanted = user.astype(np.int64) * len(log.items) + item
-    found: npt.NDArray[np.int64] = order[np.searchsorted(keys, wanted, sorter=order)]
-    return found
+    entries: npt.NDArray[np.int64] = order[np.searchsorted(keys, wanted, sorter=order)]
+    return entries

@@ -24,6 +24,7 @@ from unskew.data.log import Log
 from unskew.data.time_steps import find_epoch_unit
 from unskew.data.times import UNIT_WORDS
 from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
+from unskew.reading.column_times import TimeReading
 from unskew.reading.column_types import (
     TimeColumn,
     align_times,
@@ -34,9 +35,8 @@ from unskew.reading.column_types import (
     number_expression,
     time_column,
 )
+from unskew.reading.connection import find_types, quote_name
 from unskew.reading.sources import Source
-from unskew.reading.sql import find_types, quote_name
-from unskew.reading.time_formats import TimeReading
 from unskew.text import count
 
 NO_LABEL = "(none)"
@@ -194,10 +194,10 @@ class TypedRows:
             f"GROUP BY {bare} HAVING count(*) > 1)"
         ).fetchall()[0]
         if twins[0]:
-            one, other = twins[1]
+            first, second = twins[1]
             warnings.warn(
                 f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, "
-                f"such as {one!r} and {other!r}: each spelling counts as a separate id; trim them if they mean "
+                f"such as {first!r} and {second!r}: each spelling counts as a separate id; trim them if they mean "
                 "the same",
                 UnskewWarning,
                 stacklevel=4,

@@ -21,13 +21,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, Final, cast
 
 import pyarrow as pa
 
 from unskew.errors import FileError, option
-from unskew.reading.input_file import InputFile, list_names
-from unskew.reading.text_encodings import find_encoding, is_utf8, name_encoding
+from unskew.reading.input_files import InputFile, list_names
 from unskew.text import tell_damage
 
 STANDARD_INPUT = "-"
@@ -155,26 +154,26 @@ def _unpack_archive(file: InputFile, folder: Path) -> list[InputFile]:
     """The one file of an archive, or those that `table` names."""
     wanted = file.options.table
     with _report(file.name), zipfile.ZipFile(file.path) as archive:
-        inside = [one for one in archive.infolist() if _is_content(one)]
-        chosen = inside if wanted is None else [one for one in inside if _is_called(one.filename, wanted)]
+        inside = [entry for entry in archive.infolist() if _is_content(entry)]
+        chosen = inside if wanted is None else [entry for entry in inside if _is_called(entry.filename, wanted)]
         if not chosen or (wanted is None and len(chosen) > 1):
-            has = f"{file.name} has {list_names([one.filename for one in inside]) or 'no file'} in it"
+            has = f"{file.name} has {list_names([entry.filename for entry in inside]) or 'no file'} in it"
             raise FileError(
                 has if wanted is None else f"{has}, and none is called {wanted!r}",
                 remedy=f"choose with {option('table')}, whose value may be a pattern such as *.csv"
                 if inside
                 else "",
             )
-        found = []
-        for one in chosen:
-            if one.flag_bits & 1:
+        unpacked = []
+        for entry in chosen:
+            if entry.flag_bits & 1:
                 raise FileError(f"cannot read {file.name}: it has a password", remedy="unpack it first")
-            target = _make_place(folder, Path(one.filename).name)
-            with archive.open(one) as stream, target.open("wb") as out:
+            target = _make_place(folder, Path(entry.filename).name)
+            with archive.open(entry) as stream, target.open("wb") as out:
                 shutil.copyfileobj(stream, out)
             options = replace(file.options, table=None)
-            found.append(InputFile(target, f"{file.name}/{one.filename}", options, file.notes, file.place))
-        return found
+            unpacked.append(InputFile(target, f"{file.name}/{entry.filename}", options, file.notes, file.place))
+        return unpacked
 
 
 def _is_text(file: InputFile) -> bool:
@@ -182,10 +181,10 @@ def _is_text(file: InputFile) -> bool:
     return find_encoding(head, whole=whole) is not None
 
 
-def _is_content(one: zipfile.ZipInfo) -> bool:
+def _is_content(entry: zipfile.ZipInfo) -> bool:
     """Whether it is a file, one with a name, and none that only the system of a machine knows."""
-    name = one.filename
-    return name != "" and not (one.is_dir() or name.startswith("__MACOSX/") or Path(name).name.startswith("."))
+    name = entry.filename
+    return name != "" and not (entry.is_dir() or name.startswith("__MACOSX/") or Path(name).name.startswith("."))
 
 
 def _is_called(name: str, wanted: str) -> bool:
@@ -216,3 +215,74 @@ def _report(name: str) -> Iterator[None]:
         raise FileError(f"cannot read {name}: {tell_damage(error)}") from None
     except Exception as error:  # a library that expected other bytes: a place that is not there, an odd number
         raise FileError(f"cannot read {name}: it is damaged") from error
+
+
+UTF_8: Final = "utf-8"
+
+_MARKS = (
+    (codecs.BOM_UTF8, UTF_8),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_NAMES = {
+    "iso8859-1": "latin-1",
+    "utf-16": "UTF-16",
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "utf-8": "UTF-8",
+}
+
+
+def find_encoding(head: bytes, *, whole: bool) -> str | None:
+    """The encoding of a text that begins with `head` (or is that, if `whole`); None if it is no text.
+
+    What is neither marked nor UTF-8 is taken for Latin-1, in which every byte is a letter, so that different ids
+    stay different; or for its extension of Windows, where the bytes that this adds occur.
+
+    >>> find_encoding("café".encode("utf-16"), whole=True), find_encoding("café".encode("latin-1"), whole=True)
+    ('utf-16', 'latin-1')
+    """
+    marked = next((name for mark, name in _MARKS if head.startswith(mark)), None)
+    if marked is not None:
+        return marked
+    if b"\0" in head:
+        return _find_wide(head)
+    try:
+        codecs.getincrementaldecoder(UTF_8)().decode(head, final=whole)
+    except UnicodeDecodeError:
+        return _find_narrow(head)
+    return UTF_8
+
+
+def name_encoding(name: str) -> str:
+    """An encoding as people call it."""
+    return _NAMES.get(name, name)
+
+
+def is_utf8(name: str) -> bool:
+    """Whether text in this encoding need not be written anew."""
+    return codecs.lookup(name).name in ("utf-8", "utf-8-sig", "ascii")
+
+
+def _find_wide(head: bytes) -> str | None:
+    """UTF-16 without a mark: of most characters one byte is zero, always the same one."""
+    pairs = len(head) // 2
+    for name, zeros in (("utf-16-le", head[1::2]), ("utf-16-be", head[::2])):
+        others = head[::2] if name == "utf-16-le" else head[1::2]
+        if pairs >= 2 and zeros.count(0) >= 0.7 * pairs and others.count(0) == 0:
+            return name
+    return None
+
+
+def _find_narrow(head: bytes) -> str | None:
+    if any(byte < 32 and byte not in b"\t\n\r\f\x1a\x1b" for byte in set(head)):
+        return None
+    if any(0x80 <= byte < 0xA0 for byte in set(head)):
+        try:
+            head.decode("cp1252")
+        except UnicodeDecodeError:
+            return "latin-1"
+        return "cp1252"
+    return "latin-1"

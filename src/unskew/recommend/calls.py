@@ -1,10 +1,11 @@
-"""Calling a recommender: in blocks of users, with what it needs checked before."""
+"""Around a recommender: calling it in blocks of users with checks, what it costs, and its name in results."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self, TypeVar, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,15 @@ from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.progress import progress
-from unskew.recommend.contract import Batch, HeldOutPairs, KnowsEmptyLists, RanksHeldOut, Recommender, traits_of
+from unskew.recommend.contract import (
+    Batch,
+    HeldOutPairs,
+    KnowsEmptyLists,
+    RanksHeldOut,
+    Recommender,
+    Traits,
+    traits_of,
+)
 from unskew.text import first_line
 
 Learned = TypeVar("Learned")
@@ -120,7 +129,7 @@ PAIRS = 100_000  # ranked between two reports of progress, where the recommender
 _FAULTS = {
     1: "recommends the item code {item}, which does not exist",
     2: "recommends item {item!r} twice",
-    3: "recommends item {item!r}, which the profile holds",
+    3: "recommends item {item!r}, which is in the profile",
 }
 
 
@@ -134,8 +143,8 @@ def lists_for(
     model: Recommender, snapshot: Snapshot, batch: Batch, depth: int, wanted: Codes
 ) -> tuple[Codes, Codes]:
     """The lists that a recommender gives for some profiles, checked, and the rank of a wanted item in each."""
-    given = call_model(model, "recommend", model.recommend, batch, depth)
-    lists = require_whole_numbers(model, "recommend", given, (len(batch), depth))
+    answer = call_model(model, "recommend", model.recommend, batch, depth)
+    lists = require_whole_numbers(model, "recommend", answer, (len(batch), depth))
     ranks, fault = np.zeros(len(batch), dtype=np.int64), np.zeros(3, dtype=np.int64)
     free = traits_of(model).may_recommend_profile
     item_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
@@ -160,56 +169,56 @@ def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple
     empty = np.zeros(len(pairs), dtype=np.bool_) if isinstance(model, KnowsEmptyLists) else None
     for at in range(0, len(pairs), PAIRS):
         end = min(at + PAIRS, len(pairs))
-        some = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
-        given = call_model(model, "held_out_ranks", model.held_out_ranks, some, depth)
-        found = require_whole_numbers(model, "held_out_ranks", given, (end - at,))
-        wrong = (found < 0) | (found > depth)
+        block = HeldOutPairs(pairs.snapshot, pairs.user[at:end], pairs.item[at:end], pairs.entry[at:end])
+        answer = call_model(model, "held_out_ranks", model.held_out_ranks, block, depth)
+        block_ranks = require_whole_numbers(model, "held_out_ranks", answer, (end - at,))
+        wrong = (block_ranks < 0) | (block_ranks > depth)
         if wrong.any():
             k = int(np.argmax(wrong))
             log = pairs.snapshot.log
-            user, item = log.users[int(some.user[k])], log.items[int(some.item[k])]
+            user, item = log.users[int(block.user[k])], log.items[int(block.item[k])]
             raise InputError(
-                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned {found[k]}, "
-                f"which must lie between 0 and {depth}"
+                f"{model}, for user {user!r} with item {item!r} held out: held_out_ranks returned "
+                f"{block_ranks[k]}, which must lie between 0 and {depth}"
             )
-        ranks[at:end] = found
+        ranks[at:end] = block_ranks
         if empty is not None and isinstance(model, KnowsEmptyLists):
-            empty[at:end] = _ask_for_empty_lists(model, some)
+            empty[at:end] = _ask_for_empty_lists(model, block)
         progress().advance(end - at)
     return ranks, empty
 
 
 def _ask_for_empty_lists(model: KnowsEmptyLists, pairs: HeldOutPairs) -> Mask:
-    found = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, pairs))
-    if found.shape != (len(pairs),) or found.dtype.kind != "b":
+    empty = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, pairs))
+    if empty.shape != (len(pairs),) or empty.dtype.kind != "b":
         raise InputError(
             f"{model}: empty_lists must return true or false for each of the {len(pairs)} pairs, not "
-            f"{describe_array(found)}"
+            f"{describe_array(empty)}"
         )
-    return found
+    return empty
 
 
-def require_whole_numbers(model: Any, what: str, given: Any, shape: tuple[int, ...]) -> Codes:
+def require_whole_numbers(model: Any, method: str, answer: Any, shape: tuple[int, ...]) -> Codes:
     """What a method gave, which must be whole numbers of a shape."""
-    found = to_array(model, what, given)
-    if found.shape != shape or found.dtype.kind not in "iu":
+    numbers = to_array(model, method, answer)
+    if numbers.shape != shape or numbers.dtype.kind not in "iu":
         raise InputError(
-            f"{model}: {what} must return whole numbers of shape {shape}, not {describe_array(found)}"
+            f"{model}: {method} must return whole numbers of shape {shape}, not {describe_array(numbers)}"
         )
-    return np.ascontiguousarray(found, dtype=np.int64)
+    return np.ascontiguousarray(numbers, dtype=np.int64)
 
 
-def to_array(model: Any, what: str, given: Any) -> npt.NDArray[Any]:
+def to_array(model: Any, method: str, answer: Any) -> npt.NDArray[Any]:
     """What a method gave, as an array."""
     try:
-        return np.asarray(given)
+        return np.asarray(answer)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{model}: {what} must return an array of numbers: {first_line(error)}") from error
+        raise InputError(f"{model}: {method} must return an array of numbers: {first_line(error)}") from error
 
 
-def describe_array(found: npt.NDArray[Any]) -> str:
+def describe_array(array: npt.NDArray[Any]) -> str:
     """An array in words: its type and shape."""
-    return f"{found.dtype} of shape {found.shape}"
+    return f"{array.dtype} of shape {array.shape}"
 
 
 def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
@@ -223,3 +232,135 @@ def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
             f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}",
             remedy="mend it; the traceback shows the place",
         ) from error
+
+
+# What a recommender costs follows from counts alone, so that long work can be announced, or cut, before it begins.
+# Seconds are those of two cores of an ordinary server; they are never measured, so that the same log and options
+# always give the same answer. A recommender may say what it costs, in a method ``estimate_cost(size)``.
+
+_LISTED = 2e-7
+"""Seconds to find a held-out item in a list that is there already."""
+
+_ASKED = 2e-4
+"""Seconds for a list of a recommender of which nothing is known: a call of Python for each."""
+
+
+class LogSize(NamedTuple):
+    """What costs follow from: how many items there are, how many pairs, and the sum of squared profile sizes."""
+
+    items: int
+    pairs: int
+    squares: float
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, items: int | None = None) -> LogSize:
+        """The size of the profiles at a date; `items` spares counting them."""
+        sizes = snapshot.sizes().astype(np.float64)
+        n = int(np.count_nonzero(snapshot.counts())) if items is None else items
+        return cls(n, int(sizes.sum()), float(sizes @ sizes))
+
+
+@dataclass(frozen=True)
+class Cost:
+    """About how many seconds it takes to fit a recommender, and to rank every held-out pair."""
+
+    fit: float
+    rank: float
+
+    def __add__(self, other: Cost) -> Cost:
+        return Cost(self.fit + other.fit, self.rank + other.rank)
+
+
+@runtime_checkable
+class EstimatesCost(Protocol):
+    """A recommender that knows what it costs."""
+
+    def estimate_cost(self, size: LogSize, /) -> Cost:
+        """What it costs at one date."""
+
+
+def estimate_cost(models: Sequence[Any], size: LogSize) -> Cost:
+    """What some recommenders cost at one date; of one that does not tell, only the lists, at a guess.
+
+    >>> from unskew.recommend import EASE, ItemKNN
+    >>> twenty_million = LogSize(items=27_000, pairs=20_000_000, squares=1e10)
+    >>> knn = estimate_cost([ItemKNN(50)], twenty_million)
+    >>> f"{knn.fit:.0f} s, {knn.rank:.0f} s"
+    '80 s, 15 s'
+    >>> f"{estimate_cost([EASE()], twenty_million).fit:.0f} s"
+    '394 s'
+    """
+    total = Cost(0.0, 0.0)
+    for model in models:
+        traits = traits_of(model)
+        if isinstance(model, EstimatesCost):
+            total += model.estimate_cost(size)
+        elif traits.constant or traits.external:
+            total += Cost(0.0, size.pairs * _LISTED)
+        else:
+            total += Cost(0.0, size.pairs * _ASKED)
+    return total
+
+
+_OPTIONAL = ("held_out_ranks", "empty_lists", "grades", "estimate_cost", "is_valid_at", "count_missing")
+"""What a recommender may have besides ``fit`` and ``recommend``."""
+
+
+class Named:
+    """A recommender under another name; in everything else it is the recommender itself.
+
+    It ranks and grades if the recommender does, and has its traits; `files` are what it was read from besides.
+    """
+
+    def __init__(self, recommender: Recommender, name: str, files: tuple[Path, ...] = ()) -> None:
+        self.recommender = recommender
+        self._name = name
+        self._files = files
+        for method in _OPTIONAL:  # a protocol does not look into __getattr__
+            if hasattr(recommender, method):
+                setattr(self, method, getattr(recommender, method))
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __repr__(self) -> str:
+        return f"Named({self.recommender!r}, {self._name!r})"
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__") or attribute == "recommender":
+            raise AttributeError(attribute)
+        return getattr(self.recommender, attribute)
+
+    @property
+    def traits(self) -> Traits:
+        """Those of the recommender, and the files that it was read from."""
+        traits = traits_of(self.recommender)
+        return replace(traits, files=(*traits.files, *self._files))
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn from the profiles at a date; returns itself."""
+        self.recommender.fit(snapshot)
+        return self
+
+    def recommend(self, profiles: Batch, k: int, /) -> Codes:
+        """The best k items of each profile: shape (len(profiles), k), -1 for none."""
+        return self.recommender.recommend(profiles, k)
+
+
+class Prefitted(Named):
+    """A recommender that has learned what it needs to know already, elsewhere; it is not fitted again."""
+
+    def fit(self, snapshot: Snapshot, /) -> Self:
+        """Learn nothing more."""
+        return self
+
+
+def with_name(model: Recommender, name: str, *, files: tuple[Path, ...] = ()) -> Recommender:
+    """The recommender under this name, and read from these files; itself if there is nothing to add."""
+    return model if str(model) == name and not files else Named(model, name, files)
+
+
+def is_nameless(model: Any) -> bool:
+    """Whether an object leaves it to Python to say what it is."""
+    kind: Any = type(model)
+    return kind.__str__ is object.__str__ and kind.__repr__ is object.__repr__

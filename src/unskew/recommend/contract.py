@@ -6,7 +6,7 @@ Anything with ``fit`` and ``recommend`` will do; nothing has to be subclassed. B
 - ``empty_lists``, if it does so and can tell for which profiles it recommends nothing (`KnowsEmptyLists`);
 - ``grades``, if it gives items a number that metrics may use (`GradesHeldOut`);
 - ``is_valid_at`` and ``count_missing``, if its lists were made before, for some users and dates (`PreparedLists`);
-- ``estimate_cost``, if it knows how long it takes (`unskew.recommend.cost`);
+- ``estimate_cost``, if it knows how long it takes (`unskew.recommend.calls`);
 - ``traits``, if it differs from the usual in one of the ways that `Traits` lists.
 
 Its ``str`` is its name in results and messages. `unskew.testing.RecommenderConformance` tests all of this.
@@ -58,7 +58,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from unskew.arrays.rows import entries_of
+from unskew.arrays.profiles import entries_of
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Snapshot
 from unskew.data.times import TimeAxis
@@ -256,11 +256,11 @@ def top_k(scores: npt.NDArray[Any], k: int) -> Codes:
     """
     out = np.full((len(scores), k), -1, dtype=np.int64)
     for row, all_scores in enumerate(scores):
-        some = np.flatnonzero(all_scores > -np.inf)
-        s = all_scores[some]
+        candidates = np.flatnonzero(all_scores > -np.inf)
+        s = all_scores[candidates]
         if k < len(s):
             near = s >= np.partition(s, len(s) - k)[len(s) - k]
-            some, s = some[near], s[near]
-        best = some[np.argsort(-s, kind="stable")][:k]
+            candidates, s = candidates[near], s[near]
+        best = candidates[np.argsort(-s, kind="stable")][:k]
         out[row, : len(best)] = best
     return out

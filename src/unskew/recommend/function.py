@@ -66,18 +66,18 @@ class FunctionRecommender:
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         ids = snapshot.log.items.take(profiles.item).to_pylist()
         for row, (first, last) in enumerate(zip(profiles.start[:-1], profiles.start[1:], strict=True)):
-            given = self._require_list(self.function(ids[first:last], k), profiles, row)
-            codes = self._find_codes(given[:k], profiles, row)
+            answer = self._require_list(self.function(ids[first:last], k), profiles, row)
+            codes = self._find_codes(answer[:k], profiles, row)
             out[row, : len(codes)] = codes
         return out
 
-    def _require_list(self, given: Any, profiles: Batch, row: int) -> list[Any]:
-        if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+    def _require_list(self, answer: Any, profiles: Batch, row: int) -> list[Any]:
+        if isinstance(answer, str | bytes) or not isinstance(answer, Iterable):
             raise InputError(
-                f"{self}, for user {self._user(profiles, row)!r}, returned {given!r}: it must return a list of "
+                f"{self}, for user {self._user(profiles, row)!r}, returned {answer!r}: it must return a list of "
                 "item ids"
             )
-        return list(given)
+        return list(answer)
 
     def _find_codes(self, ids: list[Any], profiles: Batch, row: int) -> Codes:
         assert self._snapshot is not None

@@ -26,14 +26,17 @@ from unskew.data.slice import Snapshot
 from unskew.errors import InputError, UnskewError
 from unskew.recommend.calls import require_fitted, require_length
 from unskew.recommend.contract import Batch, HeldOutPairs
-from unskew.recommend.matrix import FoldIn, ItemColumns, hide_profiles, rows_at_once
-from unskew.recommend.matrix_kernels import (
+from unskew.recommend.matrix import (
+    FoldIn,
+    ItemColumns,
     ItemFactors,
     ProfileRows,
     Vectors,
     count_ranks,
     count_ranks_by_factors,
     find_empty_rows,
+    hide_profiles,
+    rows_at_once,
 )
 from unskew.recommend.parameters import format_spec, unknown_parameter
 
@@ -103,8 +106,8 @@ class ImplicitModel:
         return format_spec(self._name, **self._parameters)
 
     def __repr__(self) -> str:
-        given = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
-        return f"ImplicitModel({self._name!r}{given})"
+        parameters = "".join(f", {name}={value!r}" for name, value in self._parameters.items())
+        return f"ImplicitModel({self._name!r}{parameters})"
 
     def fit(self, snapshot: Snapshot, /) -> Self:
         """Fit a fresh copy of the model to the profiles; everything is 1 in the matrix."""
@@ -130,8 +133,8 @@ class ImplicitModel:
         columns = require_fitted(self._columns, self)
         rows = columns.rows(profiles)
         out = np.full((len(profiles), require_length(k)), -1, dtype=np.int64)
-        some = np.flatnonzero(np.diff(rows.indptr))
-        rows = rows[some]
+        filled = np.flatnonzero(np.diff(rows.indptr))
+        rows = rows[filled]
 
         with _library().quiet():
             left, right = self._factor_scores(rows)
@@ -141,10 +144,10 @@ class ImplicitModel:
                 if sparse.issparse(left):
                     scores[~(scores > 0)] = -np.inf
                 hide_profiles(scores, rows[low:high])
-                out[some[low:high]] = columns.best(scores, k)
+                out[filled[low:high]] = columns.best(scores, k)
 
-            if len(some):
-                over_blocks(_cut(len(some), len(columns)), len(some) * len(columns), block)
+            if len(filled):
+                over_blocks(_cut(len(filled), len(columns)), len(filled) * len(columns), block)
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -210,9 +213,9 @@ class ImplicitModel:
             else:
                 vectors = self._fold_in.leave_out(whole, row[low:high], column[low:high])
             rough = vectors.astype(np.float32) @ rough_factors.T
-            some = slice(low, high)
-            asked = Vectors(vectors, rough, column[some], row[some])
-            count_ranks_by_factors(asked, items, profiles, k, out[some])
+            block_pairs = slice(low, high)
+            asked = Vectors(vectors, rough, column[block_pairs], row[block_pairs])
+            count_ranks_by_factors(asked, items, profiles, k, out[block_pairs])
 
         over_blocks(_cut(len(pairs), len(columns)), len(pairs) * len(columns), block)
         return out

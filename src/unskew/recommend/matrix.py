@@ -1,11 +1,12 @@
 """Models of matrices: fitted to the profiles as a sparse matrix, and how a profile is folded in."""
+# mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,14 +14,14 @@ import pyarrow.compute as pc
 from scipy import sparse
 from scipy.linalg.lapack import dposv
 
+from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError
-from unskew.recommend.calls import require_fitted, require_length
+from unskew.recommend.calls import is_nameless, require_fitted, require_length
+from unskew.recommend.candidates import STEP, offer, sort_best_first
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
-from unskew.recommend.display_name import is_nameless
-from unskew.recommend.matrix_kernels import count_ranks, find_empty_rows, fold_in_without, list_best
 from unskew.text import closest, first_line
 
 
@@ -73,8 +74,8 @@ class FoldIn:
         Rows ascend.
         """
         if self.confidence == 1:
-            some = slice(int(row[0]), int(row[-1]) + 1) if len(row) else slice(0, 0)
-            vectors: Floats = (rows[some] @ self.single)[row - some.start]
+            block = slice(int(row[0]), int(row[-1]) + 1) if len(row) else slice(0, 0)
+            vectors: Floats = (rows[block] @ self.single)[row - block.start]
             known = column >= 0
             vectors[known] -= self.single[column[known]]
             return vectors
@@ -138,9 +139,9 @@ class ItemColumns:
 
     def best(self, scores: npt.NDArray[Any], k: int) -> Codes:
         """The item codes of the k highest scores in each row: ties by id, -inf and NaN never, -1 for none."""
-        found = np.full((len(scores), k), -1, dtype=np.int64)
-        list_best(scores, k, found)
-        return np.where(found >= 0, self.code[found], -1)
+        columns = np.full((len(scores), k), -1, dtype=np.int64)
+        list_best(scores, k, columns)
+        return np.where(columns >= 0, self.code[columns], -1)
 
 
 def hide_profiles(scores: npt.NDArray[Any], rows: sparse.csr_matrix) -> None:
@@ -321,21 +322,21 @@ class MatrixModel:
             return getattr(self.fitted, self.scores)(rows)
         return self.scores(self.fitted, rows)
 
-    def _read(self, given: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
+    def _read(self, answer: Any, shape: tuple[int, int]) -> npt.NDArray[Any]:
         """Scores as an array of our own; an array is copied, since the model may keep it."""
         for step in ("detach", "cpu", "numpy"):
-            if callable(getattr(given, step, None)):
-                given = getattr(given, step)()
-        found = given if sparse.issparse(given) else np.array(given)
-        if found.shape != shape or found.dtype.kind not in "biuf":
-            what = self.scores if isinstance(self.scores, str) else "scores"
+            if callable(getattr(answer, step, None)):
+                answer = getattr(answer, step)()
+        block = answer if sparse.issparse(answer) else np.array(answer)
+        if block.shape != shape or block.dtype.kind not in "biuf":
+            method = self.scores if isinstance(self.scores, str) else "scores"
             raise InputError(
-                f"{self}: {what} must return numbers of shape {shape}, a row for each profile and a column for "
-                f"each item of the matrix that was fitted, not {found.dtype} of shape {found.shape}"
+                f"{self}: {method} must return numbers of shape {shape}, a row for each profile and a column for "
+                f"each item of the matrix that was fitted, not {block.dtype} of shape {block.shape}"
             )
-        if sparse.issparse(found):
-            return _fill_in(found)
-        return found if found.dtype.kind == "f" else found.astype(np.float64)
+        if sparse.issparse(block):
+            return _fill_in(block)
+        return block if block.dtype.kind == "f" else block.astype(np.float64)
 
 
 def _fill_in(scores: Any) -> Floats:
@@ -369,3 +370,194 @@ def _describe(model: Any) -> str:
     """How a model is written, if that is one line that says something."""
     text = str(getattr(model, "__name__", model))
     return type(model).__name__ if is_nameless(model) or "\n" in text else text
+
+
+# The loops, compiled with numba: arrays in, arrays out; see `unskew.recommend.candidates` for the rules.
+
+
+class ItemFactors(NamedTuple):
+    """The factors of columns, and how far a rough product with each is off at most, as a part of ``|vector|``."""
+
+    factors: npt.NDArray[Any]
+    doubt: Floats
+
+
+class ProfileRows(NamedTuple):
+    """The columns that profiles hold: row r is ``profile[start[r]:start[r + 1]]``."""
+
+    start: Codes
+    profile: npt.NDArray[Any]
+
+
+class Vectors(NamedTuple):
+    """One vector for each held-out item.
+
+    Attributes
+    ----------
+    vectors, rough
+        The vectors, and their products with the factors of every column in single precision.
+    column, row
+        The column of the held-out item, or -1, and the row of the profile.
+    """
+
+    vectors: Floats
+    rough: npt.NDArray[Any]
+    column: Codes
+    row: Codes
+
+
+@compiled
+def list_best(scores, k, out):
+    """The columns of the k highest scores in each row, ties by column; -inf and NaN never."""
+    room = min(k, scores.shape[1])
+    best = np.empty(room)
+    columns = np.empty(room, dtype=np.uint32)
+    for row in range(len(scores)):
+        kept = 0
+        for i in range(scores.shape[1]):
+            score = float(scores[row, i])
+            if score > -np.inf:
+                kept = offer(score, i, kept, best, columns)
+        sort_best_first(kept, best, columns)
+        for t in range(kept):
+            out[row, t] = columns[t]
+
+
+@compiled
+def find_empty_rows(scores, out):
+    """Mark rows in which nothing may be recommended."""
+    for row in range(len(scores)):
+        out[row] = True
+        for i in range(scores.shape[1]):
+            if scores[row, i] > -np.inf:
+                out[row] = False
+                break
+
+
+@compiled
+def count_ranks(scores, column, k, out):
+    """The rank of one column in each row, ties by column; 0 if it is beyond k or never recommended."""
+    n = scores.shape[1]
+    for row in range(len(scores)):
+        h = column[row]
+        if h < 0 or not scores[row, h] > -np.inf:
+            continue
+        held_score = scores[row, h]
+        ahead = first = 0
+        while first < n and ahead < k:
+            last = min(first + STEP, n)
+            for i in range(first, min(last, h)):
+                ahead += scores[row, i] >= held_score
+            for i in range(max(first, h + 1), last):
+                ahead += scores[row, i] > held_score
+            first = last
+        if ahead < k:
+            out[row] = ahead + 1
+
+
+@compiled
+def multiply(left, right):
+    """The inner product of two vectors in double precision, added from the first to the last."""
+    total = 0.0
+    for t in range(len(left)):
+        total += float(left[t]) * float(right[t])
+    return total
+
+
+@compiled
+def is_ahead(i, h, held_score, rough, doubt, vector, factors):
+    """Whether column i comes before h: by a rough score if that is certain, else by the score itself."""
+    if rough - doubt > held_score:
+        return True
+    if rough + doubt < held_score:
+        return False
+    score = multiply(vector, factors[i])
+    return score > held_score or (score == held_score and i < h)
+
+
+@compiled
+def count_ranks_by_factors(asked, items, profiles, k, out):
+    """The rank of one column for each of these vectors, by their inner products with the factors of columns.
+
+    ``rough`` has the products in single precision, each within ``doubt[i] * |vector|`` of the right one: where
+    that decides, it decides, and elsewhere the product is made again in double precision. So a rank does not
+    depend on how a library has rounded. What the profile holds does not count; the held-out item may be part of
+    it.
+    """
+    vectors, rough, column, row = asked.vectors, asked.rough, asked.column, asked.row
+    factors, doubt = items.factors, items.doubt
+    start, profile = profiles.start, profiles.profile
+    n = len(factors)
+    for p in range(len(vectors)):
+        h, r = column[p], row[p]
+        vector, scores = vectors[p], rough[p]
+        length = np.sqrt(multiply(vector, vector))
+        if h < 0 or length == 0.0:
+            continue
+        held_score = multiply(vector, factors[h])
+        most = k + start[r + 1] - start[r]
+        ahead = first = 0
+        while first < n and ahead < most:
+            last = min(first + STEP, n)
+            certain = 0
+            possible = -1 if first <= h < last else 0  # h itself is never certain
+            for i in range(first, last):
+                score, near = float(scores[i]), doubt[i] * length
+                certain += score - near > held_score
+                possible += score + near >= held_score
+            if certain == possible:
+                ahead += certain
+            else:
+                for i in range(first, last):
+                    ahead += i != h and is_ahead(
+                        i, h, held_score, float(scores[i]), doubt[i] * length, vector, factors
+                    )
+            first = last
+        for e in range(start[r], start[r + 1]):
+            j = profile[e]
+            if j != h and j < first:
+                ahead -= is_ahead(j, h, held_score, float(scores[j]), doubt[j] * length, vector, factors)
+        if ahead < k:
+            out[p] = ahead + 1
+
+
+@compiled
+def solve_each(held, single, base, more):
+    """The solutions of ``base + more sum y y'`` for each y of `held`, where `single` are those of `base`.
+
+    By Woodbury's formula a profile of fewer items than factors needs a system of its own size only.
+    """
+    m, f = held.shape
+    if m < f:
+        small = more * np.dot(held, single.T)
+        for j in range(m):
+            small[j, j] += 1.0
+        return np.linalg.solve(small.T, single)
+    return np.linalg.solve(base + more * np.dot(held.T, held), held.T).T
+
+
+@compiled
+def fold_in_without(factors, single, base, confidence, start, profile, row, column, out):
+    """The least squares vectors of profiles, each without one of its items, or whole where that is -1.
+
+    With confidence c in what a profile holds its matrix is ``base + (c - 1) sum y y'``, its right side
+    ``c sum y``. Without y the one loses ``(c - 1) y y'`` and the other ``c y``: if z solves the whole and w solves
+    the same matrix for y, the solution becomes ``z - w (c - (c - 1) y'(z - c w) / (1 - (c - 1) y'w))``. Pairs of a
+    row stand together.
+    """
+    more = confidence - 1
+    z = np.zeros(factors.shape[1])
+    solved = np.zeros((0, factors.shape[1]))
+    for p in range(len(row)):
+        columns = profile[start[row[p]] : start[row[p] + 1]]
+        if p == 0 or row[p] != row[p - 1]:
+            solved = np.ascontiguousarray(solve_each(factors[columns], single[columns], base, more))
+            z[:] = 0.0
+            for j in range(len(columns)):
+                z += confidence * solved[j]
+        out[p] = z
+        for j in range(len(columns)):
+            if columns[j] == column[p]:
+                y, w = factors[columns[j]], solved[j]
+                yw = multiply(y, w)
+                out[p] -= w * (confidence - more * (multiply(y, z) - confidence * yw) / (1 - more * yw))

@@ -25,14 +25,14 @@ def import_object(name: str) -> Any:
     where, _, attribute = name.rpartition(":")
     if not where or not attribute:
         raise InputError(f"{name!r} must be written as package.module:Class or ./file.py:Class")
-    found: Any = _import_module(where, name) if path is None else _import_file(path, name)
-    called = found.__name__ if path is None else path.name
+    target: Any = _import_module(where, name) if path is None else _import_file(path, name)
+    called = target.__name__ if path is None else path.name
     for part in attribute.split("."):
-        if not hasattr(found, part):
-            raise InputError(f"{name}: {called!r} has no {part!r}{did_you_mean(part, dir(found))}")
-        found = getattr(found, part)
-        called = getattr(found, "__name__", part)
-    return found
+        if not hasattr(target, part):
+            raise InputError(f"{name}: {called!r} has no {part!r}{did_you_mean(part, dir(target))}")
+        target = getattr(target, part)
+        called = getattr(target, "__name__", part)
+    return target
 
 
 def file_of(name: str) -> Path | None:
@@ -61,8 +61,8 @@ def _import_module(module: str, name: str) -> ModuleType:
             ) from None
         raise InputError(f"{name}: the module {module!r} was found, but it cannot be imported: {error}") from error
     except Exception as error:
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {told}") from error
+        fault = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{name}: the module {module!r} was found, but importing it failed: {fault}") from error
 
 
 def _import_file(path: Path, name: str) -> ModuleType:
@@ -72,8 +72,8 @@ def _import_file(path: Path, name: str) -> ModuleType:
     try:
         return _run_file(path, path.read_bytes())
     except (Exception, SystemExit) as error:
-        told = f"{type(error).__name__}: {first_line(error)}"
-        raise InputError(f"{name}: importing the file {str(path)!r} failed: {told}") from error
+        fault = f"{type(error).__name__}: {first_line(error)}"
+        raise InputError(f"{name}: importing the file {str(path)!r} failed: {fault}") from error
 
 
 @cache
@@ -130,7 +130,7 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
     ('knn', {'neighbours': '50', 'similarity': 'cosine'})
     """
     name, _, query = spec.partition("?")
-    given: dict[str, str] = {}
+    parameters: dict[str, str] = {}
     for part in query.split("&") if query else []:
         key, equals, value = (unquote(text.strip()) for text in part.partition("="))
         if not key or not equals:
@@ -138,10 +138,10 @@ def parse_spec(spec: str) -> tuple[str, dict[str, str]]:
                 f"{spec!r}: cannot read {part!r}",
                 remedy=f"write parameters as in {name}?name=value&other=2",
             )
-        if key in given:
+        if key in parameters:
             raise InputError(f"{spec!r} gives {key!r} twice")
-        given[key] = value
-    return name.strip(), given
+        parameters[key] = value
+    return name.strip(), parameters
 
 
 def format_spec(name: str, /, **parameters: Any) -> str:
@@ -152,8 +152,8 @@ def format_spec(name: str, /, **parameters: Any) -> str:
     >>> format_spec("als", regularization=0.012345678)  # the whole number: another one is another model
     'als?regularization=0.012345678'
     """
-    given = "&".join(f"{key}={_format(value)}" for key, value in parameters.items())
-    return f"{name}?{given}" if given else name
+    query = "&".join(f"{key}={_format(value)}" for key, value in parameters.items())
+    return f"{name}?{query}" if query else name
 
 
 def _format(value: Any) -> str:
@@ -171,9 +171,9 @@ def convert_parameters(
     signature = _signature(target)
     if signature is None:
         return {key: _guess(text) for key, text in given.items()}
-    own = list(signature.parameters.values())[skip:]
-    valid = {p.name: p for p in own if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
-    takes_more = any(p.kind is p.VAR_KEYWORD for p in own)
+    parameters = list(signature.parameters.values())[skip:]
+    valid = {p.name: p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    takes_more = any(p.kind is p.VAR_KEYWORD for p in parameters)
     hints = _hints(target)
     values = {}
     for key, text in given.items():

@@ -1,4 +1,5 @@
 """The popularity recommender: what most users hold, the baseline that a campaign moves first."""
+# mypy: disallow-untyped-defs=False
 
 from __future__ import annotations
 
@@ -7,14 +8,21 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from unskew.arrays.compiling import compiled
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_bool
 from unskew.data.slice import Snapshot
-from unskew.recommend.calls import BatchWork, PairWork, require_fitted, require_length, require_same_date
+from unskew.recommend.calls import (
+    BatchWork,
+    Cost,
+    LogSize,
+    PairWork,
+    require_fitted,
+    require_length,
+    require_same_date,
+)
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
-from unskew.recommend.cost import Cost, LogSize
 from unskew.recommend.parameters import format_spec
-from unskew.recommend.popular_kernels import Popularity, rank_by_popularity, recommend_most_popular
 
 
 class _Model(NamedTuple):
@@ -80,8 +88,8 @@ class Popular:
         work = BatchWork.of(profiles)
 
         def recommend(lo: int, hi: int, out: Codes) -> None:
-            mine = np.zeros(len(model.popularity.key), dtype=np.int64)
-            recommend_most_popular(lo, hi, work.rows, model.best, k, mine, out)
+            seen = np.zeros(len(model.popularity.key), dtype=np.int64)
+            recommend_most_popular(lo, hi, work.rows, model.best, k, seen, out)
 
         return work.recommend(recommend, k)
 
@@ -112,3 +120,55 @@ class Popular:
         others = len(model.best) - pairs.snapshot.profiles.sizes_of(pairs.user)
         empty: Mask = others + (model.popularity.ahead[pairs.item] >= 0) == 0
         return empty
+
+
+# The loops, compiled with numba: arrays in, arrays out; see `unskew.recommend.candidates` for the rules.
+
+
+class Popularity(NamedTuple):
+    """Where each item stands.
+
+    ``key[i]`` sorts the items: by how many hold them, most first, then by code. Once i is held out its key is
+    ``held_key[i]``, and ``ahead[i]`` items stand ahead of it; -1 if it is then not recommended at all.
+    """
+
+    key: Codes
+    held_key: Codes
+    ahead: Codes
+
+
+@compiled
+def rank_by_popularity(lo, hi, pairs, profiles, popularity, k, out):
+    """The rank of held-out items: those ahead of it, less those that the profile holds."""
+    user, held = pairs.user, pairs.item
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    key, held_key, ahead = popularity.key, popularity.held_key, popularity.ahead
+    for p in range(lo, hi):
+        h = held[p]
+        rank = ahead[h] + 1
+        if rank <= 0:
+            continue
+        u = user[p]
+        own_key = held_key[h]
+        for e in range(start[u], stop[u]):
+            j = item[e]
+            if j != h and key[j] < own_key:
+                rank -= 1
+        if rank <= k:
+            out[p] = rank
+
+
+@compiled
+def recommend_most_popular(lo, hi, profiles, best, k, seen, out):
+    """The first k of `best` that are not in the profile; `seen` is scratch."""
+    start, stop, item = profiles.start, profiles.stop, profiles.item
+    for p in range(lo, hi):
+        for e in range(start[p], stop[p]):
+            seen[item[e]] = p + 1
+        n = 0
+        for i in best:
+            if n == k:
+                break
+            if seen[i] != p + 1:
+                out[p, n] = i
+                n += 1

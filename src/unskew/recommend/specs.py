@@ -9,15 +9,15 @@ from functools import partial
 from typing import Any, cast
 
 from unskew.errors import InputError, PolicyError, UnskewError, option
-from unskew.files import is_file
+from unskew.recommend.calls import is_nameless, with_name
 from unskew.recommend.constant import ConstantOfTexts
 from unskew.recommend.contract import (
     Recommender,
 )
-from unskew.recommend.display_name import is_nameless, with_name
 from unskew.recommend.function import FunctionRecommender
 from unskew.recommend.parameters import convert_parameters, file_of, import_object, parse_spec, split_name
 from unskew.recommend.table import Table
+from unskew.storage.files import is_file
 from unskew.text import did_you_mean, first_line, one_line, with_article
 
 AnyRecommender = str | Recommender | Callable[..., Any]
@@ -149,21 +149,21 @@ def is_one_recommender(given: Any) -> bool:
 
 def name_recommenders(given: AnyRecommenders) -> dict[str, Recommender]:
     """One or several recommenders by the names that they have in results, each of which must come once."""
-    several: list[Any] = []
+    specs: list[Any] = []
     if isinstance(given, Mapping):
         wrong = [name for name in given if not isinstance(name, str)]
         if wrong:
             raise InputError(f"the name of a recommender must be text, not {wrong[0]!r}")
         named = [(name, recommender(spec)) for name, spec in given.items()]
     else:
-        several = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
-        named = [_name_recommender(spec) for spec in several]
+        specs = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
+        named = [_name_recommender(spec) for spec in specs]
     if not named:
         raise InputError("no recommender was given", remedy="name at least one, such as popular")
     models = dict(named)
     for name in models:
         if sum(name == other for other, _ in named) > 1:
-            by_text = all(isinstance(spec, str) for spec in several)
+            by_text = all(isinstance(spec, str) for spec in specs)
             rename = "NAME=SPEC" if by_text else "a mapping"
             raise InputError(
                 f"recommender {name!r} is given twice", remedy=f"give each once, or other names with {rename}"
@@ -188,20 +188,20 @@ def _make_from_text(spec: str) -> Recommender:
         if not rest:
             raise InputError(f"{spec!r} must name a file, as in {KNOWN['table']}")
         return _make_table(rest, spec)
-    name, given = parse_spec(spec)
+    name, parameters = parse_spec(spec)
     if name in _OWN:
         module, attribute = _OWN[name]
         kind = getattr(importlib.import_module(f"unskew.recommend.{module}"), attribute)
-        model: Recommender = kind(**convert_parameters(kind, given, name))
+        model: Recommender = kind(**convert_parameters(kind, parameters, name))
         return model
     if name in _IMPLICIT:
         from unskew.recommend.implicit_models import ImplicitModel, model_class
 
-        return ImplicitModel(name, **convert_parameters(model_class(name), given, name))
+        return ImplicitModel(name, **convert_parameters(model_class(name), parameters, name))
     if (":" in name or name.endswith(".py")) and head not in KNOWN:
-        own = _make_recommender(import_object(name), name, given)
+        imported = _make_recommender(import_object(name), name, parameters)
         file = file_of(name)
-        return own if file is None else with_name(own, spec, files=(file,))
+        return imported if file is None else with_name(imported, spec, files=(file,))
     if colon and head in KNOWN:
         raise InputError(f"{spec!r}: {head} takes nothing after a colon; write it as in {KNOWN[head]}")
     if is_file(name):
@@ -220,12 +220,12 @@ def _make_table(text: str, spec: str) -> Table:
     path, mark, query = text.rpartition("?")
     if not mark or "=" not in query or is_file(text):
         return Table(text)
-    given = parse_spec(f"{KNOWN['table']}?{query}")[1]
-    if "from" in given:  # which Python keeps for itself
-        if "valid_from" in given:
+    parameters = parse_spec(f"{KNOWN['table']}?{query}")[1]
+    if "from" in parameters:  # which Python keeps for itself
+        if "valid_from" in parameters:
             raise InputError(f"{spec!r} gives 'from' and 'valid_from', which are the same")
-        given["valid_from"] = given.pop("from")
-    return Table(path, **convert_parameters(Table, given, "table", skip=1))
+        parameters["valid_from"] = parameters.pop("from")
+    return Table(path, **convert_parameters(Table, parameters, "table", skip=1))
 
 
 def _read_items(text: str, spec: str) -> list[str]:

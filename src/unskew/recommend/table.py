@@ -12,8 +12,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from unskew.arrays.lookup import find_sorted
-from unskew.arrays.rows import all_entries, all_users
+from unskew.arrays.profiles import all_entries, all_users, find_sorted
 from unskew.arrays.types import Codes, Mask
 from unskew.data.ids import Ids
 from unskew.data.log import Log
@@ -80,11 +79,11 @@ class Lists:
         g = int(self._find(np.array([user]), np.array([held_out]))[0])
         return self.item[self.start[g] : self.start[g + 1]] if g >= 0 else self.item[:0]
 
-    def find_held_out(self, user: int, own: Codes) -> int:
+    def find_held_out(self, user: int, remaining: Codes) -> int:
         """The one item that a profile lacks."""
         p = self.snapshot.profiles
         full = p.item[int(p.start[user]) : int(p.stop[user])].astype(np.int64)
-        lacking = full[~np.isin(full, own)]
+        lacking = full[~np.isin(full, remaining)]
         if len(lacking) == 0:
             raise InputError(
                 f"{self.name} has a list for each held-out item, but nothing is held out from the profile of user "
@@ -108,12 +107,12 @@ class Lists:
     def rank(self, user: Codes, item: Codes, k: int) -> Codes:
         """Where `item` is in the list, not counting what the remaining profile holds."""
         g = self._find(user, np.full_like(item, -1) if self.per_user else item)
-        there = g >= 0
+        listed = g >= 0
         size = len(self.snapshot.log.items)
         sorted_by = np.argsort(self._owners() * size + self.item)
         keys = (self._owners() * size + self.item)[sorted_by]
-        at = find_sorted(keys, np.where(there, g, 0) * size + item)
-        there &= at >= 0
+        at = find_sorted(keys, np.where(listed, g, 0) * size + item)
+        listed &= at >= 0
         entry = sorted_by[at] if len(keys) else np.zeros_like(item)
         first = self.start[np.where(g >= 0, g, 0)]
         before = np.concatenate([[0], np.cumsum(self.held)])
@@ -121,8 +120,8 @@ class Lists:
             self._check_profiles(g, user, before, k)
         skipped = before[entry] - before[first] if self.per_user else 0
         rank = entry - first - skipped + 1
-        found: Codes = np.where(there & (rank <= k), rank, 0)
-        return found
+        ranks: Codes = np.where(listed & (rank <= k), rank, 0)
+        return ranks
 
     def find_empty(self, user: Codes, item: Codes) -> Mask:
         """Whether the list has nothing but what the remaining profile, without `item`, has; or there is none."""
@@ -136,17 +135,17 @@ class Lists:
 
     def _check_profiles(self, g: Codes, user: Codes, before: Codes, k: int) -> None:
         """No list may have among its first k what the remaining profile holds."""
-        there = np.flatnonzero(g >= 0)
-        first = self.start[g[there]]
-        last = np.minimum(first + k, self.start[g[there] + 1])
+        listed = np.flatnonzero(g >= 0)
+        first = self.start[g[listed]]
+        last = np.minimum(first + k, self.start[g[listed] + 1])
         bad = before[last] > before[first]
         if bad.any():
             pair = int(np.argmax(bad))
             entry = first[pair] + int(np.argmax(self.held[first[pair] : last[pair]]))
             log = self.snapshot.log
             raise InputError(
-                f"{self.name}, for user {log.users[int(user[there[pair]])]!r}: recommends item "
-                f"{log.items[int(self.item[entry])]!r}, which the profile holds"
+                f"{self.name}, for user {log.users[int(user[listed[pair]])]!r}: recommends item "
+                f"{log.items[int(self.item[entry])]!r}, which is in the profile"
             )
 
     def _owners(self) -> Codes:
@@ -309,8 +308,8 @@ class Table:
     def count_missing(self, pairs: HeldOutPairs, /) -> tuple[int, int, str]:
         """How many of those whom the pairs score have no list, of how many, and of what: users, or pairs."""
         lists = require_fitted(self._lists, self)
-        what = "users" if lists.per_user else "pairs of a user and a held-out item"
-        return *lists.count_missing(pairs), what
+        unit = "users" if lists.per_user else "pairs of a user and a held-out item"
+        return *lists.count_missing(pairs), unit
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
         """The first k items of each list: shape (len(profiles), k), -1 for none.
@@ -320,12 +319,12 @@ class Table:
         lists = require_fitted(self._lists, self)
         out = np.full((len(profiles), k), -1, dtype=np.int64)
         for row in range(len(profiles)):
-            own = profiles.profile(row)
+            remaining = profiles.profile(row)
             user = int(profiles.user[row])
-            found = lists.list_of(user, -1 if lists.per_user else lists.find_held_out(user, own))
+            items = lists.list_of(user, -1 if lists.per_user else lists.find_held_out(user, remaining))
             if lists.per_user:
-                found = found[~np.isin(found, own)]
-            out[row, : min(k, len(found))] = found[:k]
+                items = items[~np.isin(items, remaining)]
+            out[row, : min(k, len(items))] = items[:k]
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:
@@ -337,11 +336,11 @@ class Table:
         return require_fitted(self._lists, self).find_empty(pairs.user, pairs.item)
 
 
-def _name_table(source: Any, files: Sequence[Path], given: Mapping[str, Any]) -> str:
+def _name_table(source: Any, files: Sequence[Path], named: Mapping[str, Any]) -> str:
     """The table as a spec names it, with what was said about it."""
     path = "table"
     if isinstance(source, str | Path):
         path = f"table:{source}"
     elif files:
         path = f"table:{files[0]}" + (f" and {len(files) - 1} more" if len(files) > 1 else "")
-    return format_spec(path, **{name: value for name, value in given.items() if value is not None})
+    return format_spec(path, **{name: value for name, value in named.items() if value is not None})

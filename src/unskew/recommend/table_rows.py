@@ -21,7 +21,7 @@ from unskew.data.log import Log
 from unskew.data.times import Moment, TimeAxis
 from unskew.errors import ColumnError, InputError, TimeError, UnskewWarning, missing_column
 from unskew.frames import join_chunks
-from unskew.reading.column_synonyms import OF_A_TABLE
+from unskew.reading.column_guesses import OF_A_TABLE, shorten_name
 from unskew.reading.column_types import (
     create_plain_view,
     id_expression,
@@ -29,8 +29,8 @@ from unskew.reading.column_types import (
     refuse_twins,
     time_column,
 )
+from unskew.reading.connection import find_types, quote_name
 from unskew.reading.sources import Source, open_source
-from unskew.reading.sql import find_types, quote_name
 from unskew.text import count, did_you_mean, enumerate_words
 
 FORMS = (("items",), ("item", "rank"), ("item", "score"))
@@ -54,15 +54,15 @@ def choose_columns(have: Sequence[str], named: Mapping[str, str | None], where: 
     >>> choose_columns(["member_id", "sku", "pos", "day"], {}, "lists")
     {'user': 'member_id', 'date': 'day', 'item': 'sku', 'rank': 'pos'}
     """
-    told = {role: _require(name, role, have, where) for role, name in named.items() if name is not None}
+    chosen = {role: _require(name, role, have, where) for role, name in named.items() if name is not None}
     columns = f"{where} has the columns {', '.join(map(repr, have))}"
-    found = {role: name for role in ("user", "held_out", "date") if (name := _find(role, have, told, where))}
-    if "user" not in found:
+    roles = {role: name for role in ("user", "held_out", "date") if (name := _find(role, have, chosen, where))}
+    if "user" not in roles:
         raise ColumnError(
             columns,
             remedy=f"a table of recommendations needs 'user' ({how_to_name('user')}), and {_HOW}",
         )
-    return found | _choose_form(have, told, where, columns)
+    return roles | _choose_form(have, chosen, where, columns)
 
 
 def how_to_name(role: str) -> str:
@@ -80,13 +80,13 @@ def describe_guesses(chosen: Mapping[str, str], named: Mapping[str, str | None])
     return enumerate_words(guessed)
 
 
-def _choose_form(have: Sequence[str], told: Mapping[str, str], where: str, columns: str) -> dict[str, str]:
+def _choose_form(have: Sequence[str], chosen: Mapping[str, str], where: str, columns: str) -> dict[str, str]:
     """The columns of items and of their order."""
-    asked = [form for form in FORMS if set(told) & {"items", "item", "rank", "score"} <= set(form)]
+    asked = [form for form in FORMS if set(chosen) & {"items", "item", "rank", "score"} <= set(form)]
     for plain in (True, False):
         forms = []
         for form in asked:
-            names = [_find(role, have, told, where, plain=plain) for role in form]
+            names = [_find(role, have, chosen, where, plain=plain) for role in form]
             if all(names):
                 forms.append({role: name for role, name in zip(form, names, strict=True) if name})
         if forms and "items" in forms[0] and len(forms) > 1:
@@ -100,15 +100,15 @@ def _choose_form(have: Sequence[str], told: Mapping[str, str], where: str, colum
 
 
 def _find(
-    role: str, have: Sequence[str], told: Mapping[str, str], where: str, *, plain: bool = False
+    role: str, have: Sequence[str], chosen: Mapping[str, str], where: str, *, plain: bool = False
 ) -> str | None:
     """The column of a role: the one that was named, the one of its plain name, or the one that is called so."""
-    if role in told:
-        return told[role]
+    if role in chosen:
+        return chosen[role]
     if role in have:
         return role
-    alike = [] if plain else [c for c in have if re.sub(r"[\W_]", "", c.lower()) in OF_A_TABLE[role]]
-    alike = [c for c in alike if c not in told.values()]
+    alike = [] if plain else [c for c in have if shorten_name(c) in OF_A_TABLE[role]]
+    alike = [c for c in alike if c not in chosen.values()]
     if len(alike) > 1:
         raise ColumnError(
             f"{where} has the columns {' and '.join(map(repr, alike))}, each of which could be {role!r}",
@@ -231,11 +231,11 @@ def name_column(rows: Rows, role: str, name: str) -> str:
 def find_codes(values: pa.Array, ids: Ids, is_text: bool, where: str) -> Codes:
     """The codes of ids in a log, -1 for those that it does not have."""
     codes = ids.match(values)
-    theirs, ours = values.type, ids.values.type
-    if not is_text and len(values) and not are_comparable(theirs, ours) and (codes < 0).all():
+    table_type, log_type = values.type, ids.values.type
+    if not is_text and len(values) and not are_comparable(table_type, log_type) and (codes < 0).all():
         raise InputError(
-            f"{where} holds {kind_of(theirs)} ({values[0].as_py()!r}), but the ids of the log are {kind_of(ours)} "
-            f"({ids.examples()})",
+            f"{where} holds {kind_of(table_type)} ({values[0].as_py()!r}), but the ids of the log are "
+            f"{kind_of(log_type)} ({ids.examples()})",
             remedy="give them in the type of the log",
         )
     return codes
@@ -248,8 +248,8 @@ def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples
     columns = {"user": rows.user, "item": rows.item, "held-out item": rows.held_out}
     skipped = np.logical_or.reduce(list(unknown.values()))
     first = int(np.argmax(skipped))
-    what = next(what for what, mask in unknown.items() if mask[first])
-    example = f"{what} {columns[what][first].as_py()!r}"
+    role = next(role for role, mask in unknown.items() if mask[first])
+    example = f"{role} {columns[role][first].as_py()!r}"
     view = "" if view == "all" else f" ({view} view)"
     if skipped.all():
         raise InputError(
@@ -257,8 +257,10 @@ def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples
             f"example, but {examples}",
             remedy="give the ids of the log",
         )
-    some = {what: mask for what, mask in unknown.items() if mask.any()}
-    counted = [count(len(columns[what].filter(pa.array(mask)).unique()), what) for what, mask in some.items()]
+    unknown_masks = {role: mask for role, mask in unknown.items() if mask.any()}
+    counted = [
+        count(len(columns[role].filter(pa.array(mask)).unique()), role) for role, mask in unknown_masks.items()
+    ]
     warnings.warn(
         f"the log{view} does not have {enumerate_words(counted)} of {name}, such as {example}: "
         f"{count(int(skipped.sum()), 'recommendation')} of {len(rows)} skipped",
@@ -345,17 +347,17 @@ def read_rows(source: Any, named: Mapping[str, str | None], *, dated: bool = Fal
     Where no column says from when lists were valid, and nobody else does (`dated`), names of files may: those of
     one date are read together.
     """
-    with open_source(source) as found:
-        chosen = choose_columns(found.columns, named, found.name)
+    with open_source(source) as source_table:
+        chosen = choose_columns(source_table.columns, named, source_table.name)
         if dated:
             chosen.pop("date", None)
-        days = {} if dated or "date" in chosen or not _is_files(found) else _group_by_date(found)
+        days = {} if dated or "date" in chosen or not _is_files(source_table) else _group_by_date(source_table)
         if not days:
-            return _read(found, chosen)
+            return _read(source_table, chosen)
     parts = []
     for day, files in days.items():
-        with open_source(files) as found:
-            parts.append(_read(found, chosen).valid_from(day))
+        with open_source(files) as source_table:
+            parts.append(_read(source_table, chosen).valid_from(day))
     return _join(parts, [files[0] for files in days.values()])
 
 
@@ -365,16 +367,16 @@ def _is_files(source: Source) -> bool:
 
 def _group_by_date(source: Source) -> dict[str, list[str]]:
     """The files of each date that their names have in them; nothing if none has any."""
-    found: dict[str, list[str]] = {}
+    files: dict[str, list[str]] = {}
     for part in source.parts:
-        found.setdefault(find_date(Path(part.name)) or "", []).append(part.name)
-    without = found.pop("", [])
-    if found and without:
+        files.setdefault(find_date(Path(part.name)) or "", []).append(part.name)
+    without = files.pop("", [])
+    if files and without:
         raise InputError(
-            f"{next(iter(found.values()))[0]} has a date in its name, and {without[0]} has none, or several",
+            f"{next(iter(files.values()))[0]} has a date in its name, and {without[0]} has none, or several",
             remedy=f"give every file one date as in 2013-06-01, or a column of dates ({how_to_name('date')})",
         )
-    return dict(sorted(found.items()))
+    return dict(sorted(files.items()))
 
 
 def find_date(path: Path) -> str | None:
@@ -386,9 +388,9 @@ def find_date(path: Path) -> str | None:
     """
     names = [path.name, path.parent.name if "=" in path.parent.name else ""]
     for name in names:
-        found = [text for text in _ISO_DATE.findall(name) if parse_time(text) is not None]
-        if found:
-            return found[0] if len(found) == 1 else None
+        dates = [text for text in _ISO_DATE.findall(name) if parse_time(text) is not None]
+        if dates:
+            return dates[0] if len(dates) == 1 else None
     return None
 
 
@@ -399,8 +401,8 @@ def _read(source: Source, chosen: Mapping[str, str]) -> Rows:
             refuse_twins(part, name)
     narrow = source.narrow(list(names.values()))
     selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in names.items())
-    what = "TABLE" if narrow.parse_once else "VIEW"
-    narrow.connection.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {narrow.relation}")
+    kind = "TABLE" if narrow.parse_once else "VIEW"
+    narrow.connection.execute(f"CREATE TEMP {kind} parsed AS SELECT {selected} FROM {narrow.relation}")
     if "l" in names:
         _unnest(narrow, names)
     else:
@@ -413,11 +415,11 @@ def _unnest(source: Source, names: Mapping[str, str]) -> None:
     kind, name = find_types(source.connection, "parsed")["l"], names["l"]
     items = "l"
     if kind == "JSON":
-        found = source.connection.execute(
+        wrong = source.connection.execute(
             "SELECT l::VARCHAR FROM parsed WHERE l IS NOT NULL AND json_type(l) NOT IN ('ARRAY', 'NULL') LIMIT 1"
         ).fetchall()
-        if found:
-            raise ColumnError(f"column {name!r} holds {found[0][0]}", remedy="it must hold lists")
+        if wrong:
+            raise ColumnError(f"column {name!r} holds {wrong[0][0]}", remedy="it must hold lists")
         items = "CASE WHEN json_type(l) = 'ARRAY' THEN l::JSON[] END"
     elif not kind.endswith("]"):
         instead = "; in a text file, give item and rank" if source.is_text else ""
@@ -429,8 +431,8 @@ def _unnest(source: Source, names: Mapping[str, str]) -> None:
     )
 
 
-def _collect(source: Source, given: Mapping[str, str], chosen: Mapping[str, str]) -> Rows:
-    names = {"i": given.get("l", "item"), "r": "rank"} | dict(given)
+def _collect(source: Source, short_names: Mapping[str, str], chosen: Mapping[str, str]) -> Rows:
+    names = {"i": short_names.get("l", "item"), "r": "rank"} | dict(short_names)
     types = create_plain_view(source, names, "listed")
     wanted = []
     axis = TimeAxis("integer")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
 from importlib.util import find_spec
-from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import pyarrow as pa
 
 from unskew.data.log import Log
-from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -23,11 +20,16 @@ from unskew.drawing.theme import (
     OCHRE,
     PALE,
     PURPLE,
+    Label,
+    Span,
     Stroke,
     apply_theme,
     colour_by,
     dash_by,
+    end_labels,
+    fit_span,
     inline_data,
+    log_ticks,
     number_axis,
     percent_axis,
     percent_digits,
@@ -42,18 +44,14 @@ from unskew.reproduction.figure import (
     METHOD_NAMES,
     RAW_COLOUR,
     Figure,
-    describe_change,
     format_number,
     format_percent,
 )
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.text import enumerate_words
-from unskew.views.organic import organic
+from unskew.views.organic_view import organic
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
-from unskew.worlds.named_worlds import WORLDS
-from unskew.worlds.recipe import Loop, Recipe
-from unskew.worlds.simulation import simulate
 
 COMPARABLE, FREE = f"comparable with day {FIRST}", "free of the campaigns"
 """The two questions that a score can answer; each has a truth of its own."""
@@ -66,22 +64,6 @@ ALGORITHMS = {
     "als": "als?factors=32&iterations=10",
 }
 """The specs of what is scored, by their names in figures."""
-
-LISTS = Loop(tuple(f"list:{letter}" for letter in "abcde"), incumbent="list:e")
-"""A race of fixed lists, the weakest in production at first."""
-
-_RACERS = {
-    "popular": "popular",
-    "knn, co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
-    "knn, Jaccard": "knn?similarity=jaccard",
-    "fixed list": "list:a",
-}
-RACE = Loop(
-    tuple(_RACERS.values()),
-    incumbent=_RACERS["knn, Jaccard"],
-    campaign=replace(LISTS.campaign, acceptance=0.12),
-)
-"""A race of algorithms, the weakest in production at first."""
 
 _REPEATS = 3  # of a fit that is timed; the quickest counts
 
@@ -102,18 +84,157 @@ def _measure_fit(now: Any, before: Any, label: str, p: int | None, method: str) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # what was reached is what is shown
         fits = [fit_weights(now, before, top=p, method=method) for _ in range(_REPEATS)]
-    one = fits[0]
+    first_fit = fits[0]
     return {
-        "p": one.report.fitted,
+        "p": first_fit.report.fitted,
         "method": method,
         "items": label,
-        "passes": one.report.passes,
+        "passes": first_fit.report.passes,
         "seconds": min(fit.report.seconds for fit in fits),
-        "divergence": one.divergence,
-        "bound": one.bound,
-        "least_bound": one.report.bound_least if p is None else None,
-        "status": one.status,
+        "divergence": first_fit.divergence,
+        "bound": first_fit.bound,
+        "least_bound": first_fit.report.bound_least if p is None else None,
+        "status": first_fit.status,
     }
+
+
+MAIN = "scaling"
+FIT_STROKES = {
+    "descent": Stroke(OCHRE, (6, 3), shape="square"),
+    "lbfgs": Stroke(PURPLE, (2, 2), shape="triangle-up"),
+    MAIN: Stroke(NAVY, shape="diamond"),
+}
+MEASURES = {
+    "seconds": ("time (s)", "s"),
+    "passes": ("passes over the log", "passes"),
+    "divergence": ("D (nats)", "nats"),
+    "points": ("bound (score points)", "points"),
+}
+ROOM = 80
+"""Pixels that the name of a method needs inside a panel."""
+TRUTH = "truth"
+ESTIMATES = {
+    "raw": Stroke(RAW_COLOUR, shape="circle"),
+    "item weights": Stroke(BLUE, shape="square"),
+    "organic view": Stroke(GREEN, shape="triangle-up"),
+    "organic view + item weights": Stroke(NAVY, shape="diamond"),
+}
+FAR = 8.0
+"""An axis that spans this factor or more is one of orders of magnitude."""
+
+
+def draw_cost(table: pa.Table) -> Figure:
+    """What more weights cost and what they bring, in four panels over the number of weights.
+
+    Parameters
+    ----------
+    table
+        Columns p (the number of weights), method (a key of FIT_STROKES), items (p in words), passes, seconds,
+        divergence, bound, least_bound (or null).
+    """
+    rows = [row | {"points": 100 * row["bound"]} for row in table.to_pylist()]
+    panels = [_draw_cost_panel(rows, field) for field in MEASURES]
+    grid: Any = alt.concat(*panels, columns=2, spacing=20, align="each")
+    title = "What more weights cost, and what they bring"
+    subtitle = (
+        "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
+        "item mixes. Diamond: all items at once, by scaling. Fits end at the default tolerance, 1e-4, or after "
+        "2 000 passes"
+    )
+    sentence = cost_sentence(rows)
+    chart = apply_theme(grid, title, wrap_lines(subtitle, 830), sentence)
+    return Figure(7, "figure-7-cost", title, chart, sentence, table)
+
+
+def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
+    width, height, (title, unit) = 270, 180, MEASURES[field]
+    least = [100 * row["least_bound"] for row in rows if field == "points" and row.get("least_bound")]
+    values = [row[field] for row in rows] + least
+    log = min(values) > 0 and max(values) / min(values) >= FAR
+    span = fit_span(values, height, zero=not log, log=log)
+    sizes = sorted({row["p"] for row in rows})
+    names = {row["p"]: "all" for row in rows if row["items"] == "all items"}
+    across = Span(sizes[0] / 1.25, sizes[-1] * 1.25, width, log=True)
+    cases = " : ".join(f"datum.value == {p} ? '{name}'" for p, name in names.items())
+    ticks = alt.Axis(
+        values=sizes,
+        labelExpr=f"{cases} : format(datum.value, 'd')" if cases else "format(datum.value, 'd')",
+        title="p, number of weights" if field in ("divergence", "points") else None,
+        labelOverlap="greedy",
+        labelSeparation=4,
+        labelFontSize=10.5,
+    )
+    axis = number_axis(log_ticks(span.low, span.high)) if log else number_axis()
+    base = alt.Chart(inline_data(rows)).encode(
+        x=alt.X("p:Q").scale(across.scale()).axis(ticks),
+        y=alt.Y(f"{field}:Q", title=title + (", log scale" if log else "")).scale(span.scale()).axis(axis),
+        color=colour_by("method", FIT_STROKES),
+    )
+    several = [row for row in rows if sum(r["method"] == row["method"] for r in rows) > 1]
+    lines = base.properties(data=inline_data(several)).mark_line(strokeWidth=1.8)
+    layers = [lines.encode(strokeDash=dash_by("method", FIT_STROKES))]
+    for size, main in ((36, False), (170, True)):
+        points = base.properties(data=inline_data(row for row in rows if (row["method"] == MAIN) == main))
+        layers.append(
+            points.mark_point(filled=True, opacity=1, size=size).encode(
+                shape=shape_by("method", FIT_STROKES), tooltip=["method:N", "items:N", f"{field}:Q"]
+            )
+        )
+    last = {row["method"]: row for row in sorted(rows, key=lambda row: row["p"])}
+    groups: dict[float, list[Label]] = {}
+    for method, row in last.items():
+        end = width - across.pixel(row["p"])
+        if end >= width - ROOM:  # there is no room before the last size
+            end = width - across.pixel(sizes[-1])
+        groups.setdefault(end, []).append(_make_cost_label(row, field, unit))
+        if method == MAIN:
+            groups[end] += [Label(v, f"least possible {format_number(v)}", GREY) for v in least]
+    layers += [end_labels(labels, span, end, gap=13, reach=11) for end, labels in groups.items()]
+    if least:
+        edge = alt.Chart(inline_data({"p": p, "points": v} for v in least for p in names))
+        layers.append(
+            edge.mark_tick(color=GREY, thickness=2, size=22, orient="horizontal").encode(x="p:Q", y="points:Q")
+        )
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def _make_cost_label(row: dict[str, Any], field: str, unit: str) -> Label:
+    main = row["method"] == MAIN
+    text = METHOD_NAMES.get(row["method"], row["method"])
+    text = f"{text} {format_number(row[field])} {unit}" if main else text
+    return Label(row[field], text, FIT_STROKES[row["method"]].colour, bold=main)
+
+
+def cost_sentence(rows: list[dict[str, Any]]) -> str:
+    """What p weights cost and reach, and what all items at once do."""
+    parts = []
+    for method in dict.fromkeys(row["method"] for row in rows):
+        fits = sorted((row for row in rows if row["method"] == method), key=lambda row: row["p"])
+        first, last, name = fits[0], fits[-1], METHOD_NAMES.get(method, method)
+        if len(fits) > 1:
+            start, end = _cost_numbers(first), _cost_numbers(last)
+            parts.append(
+                f"from p = {first['items']} to {last['items']}, {name} goes from {first['passes']} to "
+                f"{last['passes']} passes ({start['seconds']} to {end['seconds']} s) and brings D from "
+                f"{start['divergence']} to {end['divergence']} nats and the bound from {start['points']} to "
+                f"{end['points']} score points"
+            )
+        else:
+            least = last.get("least_bound")
+            known = "" if least is None else f", where no weighting can go below {format_number(100 * least)}"
+            end = _cost_numbers(last)
+            parts.append(
+                f"{name} with weights on {last['items']} takes {last['passes']} passes ({end['seconds']} s) to "
+                f"D = {end['divergence']} nats and a bound of {end['points']} points{known}"
+            )
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
+    """What a fit costs and reaches, with the digits that count."""
+    numbers = {"seconds": row["seconds"], "divergence": row["divergence"], "points": 100 * row["bound"]}
+    return {name: format_number(number) for name, number in numbers.items()}
 
 
 def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
@@ -156,230 +277,6 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
 
 def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
     return rank_held_out(spec, log.at(LAST), metric=METRICS, weights=[None, weights], sample=DRAWS, seed=seed)
-
-
-def loop_table(race: Loop, users: int, items: int, seed: int, choices: tuple[str, ...]) -> pa.Table:
-    """Figures 9 and 10: the same race, run once for each score that may decide."""
-    names = {spec: name for name, spec in _RACERS.items()} if race is RACE else {}
-    rows = []
-    for chosen_by in choices:
-        recipe: Recipe = replace(
-            WORLDS["closed-loop"], users=users, items=items, loop=replace(race, chosen_by=chosen_by)
-        )
-        rounds = simulate(recipe, seed=seed).rounds
-        assert rounds is not None  # a closed loop has them
-        rows += [
-            {
-                "chosen_by": f"{chosen_by} score",
-                "round": row["round"],
-                "at": row["at"],
-                "candidate": names.get(row["candidate"], row["candidate"].replace("list:", "list ")),
-                "weighting": row["score_of"],
-                "score": row["score"],
-                "rank": row["rank"],
-                "in_production": row["chosen"],
-                "truth": row["truth"],
-            }
-            for row in rounds.to_pylist()
-        ]
-    return pa.Table.from_pylist(rows)
-
-
-def cost_sentence(rows: list[dict[str, Any]]) -> str:
-    """What p weights cost and reach, and what all items at once do."""
-    parts = []
-    for method in dict.fromkeys(row["method"] for row in rows):
-        own = sorted((row for row in rows if row["method"] == method), key=lambda row: row["p"])
-        first, last, name = own[0], own[-1], METHOD_NAMES.get(method, method)
-        if len(own) > 1:
-            start, end = _cost_numbers(first), _cost_numbers(last)
-            parts.append(
-                f"from p = {first['items']} to {last['items']}, {name} goes from {first['passes']} to "
-                f"{last['passes']} passes ({start['seconds']} to {end['seconds']} s) and brings D from "
-                f"{start['divergence']} to {end['divergence']} nats and the bound from {start['points']} to "
-                f"{end['points']} score points"
-            )
-        else:
-            least = last.get("least_bound")
-            known = "" if least is None else f", where no weighting can go below {format_number(100 * least)}"
-            end = _cost_numbers(last)
-            parts.append(
-                f"{name} with weights on {last['items']} takes {last['passes']} passes ({end['seconds']} s) to "
-                f"D = {end['divergence']} nats and a bound of {end['points']} points{known}"
-            )
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}."
-
-
-def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
-    """What a fit costs and reaches, with the digits that count."""
-    numbers = {"seconds": row["seconds"], "divergence": row["divergence"], "points": 100 * row["bound"]}
-    return {name: format_number(number) for name, number in numbers.items()}
-
-
-def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
-    """How far each estimate is from the truth of each question, over algorithms and metrics."""
-    truth = {_truth_key(row): row["value"] for row in rows if row["estimate"] == "truth"}
-    parts = []
-    for question in dict.fromkeys(row["question"] for row in rows):
-        own = [row for row in rows if row["question"] == question and row["estimate"] != "truth"]
-        errors = []
-        for estimate in dict.fromkeys(row["estimate"] for row in own):
-            these = [row for row in own if row["estimate"] == estimate and truth[_truth_key(row)] > 0]
-            off = [abs(row["value"] / truth[_truth_key(row)] - 1) for row in these]
-            errors += [f"{estimate} by {_describe_range(off)}"] if off else []
-        parts.append(f"{question}: {enumerate_words(errors)}")
-    text = "; ".join(parts)
-    return f"How far the estimates are from the truth, as a part of it. {text[:1].upper()}{text[1:]}."
-
-
-def loop_sentence(rows: list[dict[str, Any]]) -> str:
-    """Who is in production in the end, and what the truth says about that."""
-    return " ".join(
-        _describe_loop(chosen_by, [row for row in rows if row["chosen_by"] == chosen_by])
-        for chosen_by in dict.fromkeys(row["chosen_by"] for row in rows)
-    )
-
-
-def _describe_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
-    last = max(row["round"] for row in rows)
-    shown = {row["round"]: row["candidate"] for row in rows if row["in_production"]}
-    winner = shown[max(shown)]
-    since = next(r for r in sorted(shown) if all(shown[k] == winner for k in shown if k >= r))
-    own = {row["round"]: row for row in rows if row["candidate"] == winner}
-    now = {row["candidate"]: row for row in rows if row["round"] == last}
-    better = sum(row["truth"] > now[winner]["truth"] for row in now.values())
-    place = "the best" if better == 0 else f"number {better + 1}"
-    swaps = sum(shown[a] != shown[b] for a, b in pairwise(sorted(shown)))
-    start = "throughout" if since == min(shown) else f"from round {since} on, after {_count_swaps(swaps)}"
-    first = min(own)
-    before = own[first]["score"]
-    became = describe_change(own[last]["score"] / before - 1) if before > 0 else "went up from nothing"
-    return (
-        f"Chosen by the {chosen_by}, {winner} is in production {start}; since round {first} its score "
-        f"{became}, to {format_percent(own[last]['score'])} where the truth is "
-        f"{format_percent(now[winner]['truth'])}, and in truth it is {place} of {len(now)}."
-    )
-
-
-def _count_swaps(number: int) -> str:
-    return "one change" if number == 1 else f"{number} changes"
-
-
-def _truth_key(row: dict[str, Any]) -> tuple[str, str, str]:
-    return row["recommender"], row["metric"], row["question"]
-
-
-def _describe_range(shares: Sequence[float]) -> str:
-    low, high = format_percent(min(shares), 0), format_percent(max(shares), 0)
-    return high if low == high else f"{low.removesuffix(' %')} to {high}"
-
-
-MAIN = "scaling"
-METHODS = {
-    "descent": Stroke(OCHRE, (6, 3), shape="square"),
-    "lbfgs": Stroke(PURPLE, (2, 2), shape="triangle-up"),
-    MAIN: Stroke(NAVY, shape="diamond"),
-}
-MEASURES = {
-    "seconds": ("time (s)", "s"),
-    "passes": ("passes over the log", "passes"),
-    "divergence": ("D (nats)", "nats"),
-    "points": ("bound (score points)", "points"),
-}
-ROOM = 80
-"""Pixels that the name of a method needs inside a panel."""
-TRUTH = "truth"
-ESTIMATES = {
-    "raw": Stroke(RAW_COLOUR, shape="circle"),
-    "item weights": Stroke(BLUE, shape="square"),
-    "organic view": Stroke(GREEN, shape="triangle-up"),
-    "organic view + item weights": Stroke(NAVY, shape="diamond"),
-}
-FAR = 8.0
-"""An axis that spans this factor or more is one of orders of magnitude."""
-
-
-def draw_cost(table: pa.Table) -> Figure:
-    """What more weights cost and what they bring, in four panels over the number of weights.
-
-    Parameters
-    ----------
-    table
-        Columns p (the number of weights), method (a key of METHODS), items (p in words), passes, seconds,
-        divergence, bound, least_bound (or null).
-    """
-    rows = [row | {"points": 100 * row["bound"]} for row in table.to_pylist()]
-    panels = [_draw_cost_panel(rows, field) for field in MEASURES]
-    grid: Any = alt.concat(*panels, columns=2, spacing=20, align="each")
-    title = "What more weights cost, and what they bring"
-    subtitle = (
-        "Over the number p of items that have a weight (log scale). Above: cost; below: what remains between the "
-        "item mixes. Diamond: all items at once, by scaling. Fits end at the default tolerance, 1e-4, or after "
-        "2 000 passes"
-    )
-    sentence = cost_sentence(rows)
-    chart = apply_theme(grid, title, wrap_lines(subtitle, 830), sentence)
-    return Figure(7, "figure-7-cost", title, chart, sentence, table)
-
-
-def _draw_cost_panel(rows: list[dict[str, Any]], field: str) -> Any:
-    width, height, (title, unit) = 270, 180, MEASURES[field]
-    least = [100 * row["least_bound"] for row in rows if field == "points" and row.get("least_bound")]
-    values = [row[field] for row in rows] + least
-    log = min(values) > 0 and max(values) / min(values) >= FAR
-    span = fit_span(values, height, zero=not log, log=log)
-    sizes = sorted({row["p"] for row in rows})
-    names = {row["p"]: "all" for row in rows if row["items"] == "all items"}
-    across = Span(sizes[0] / 1.25, sizes[-1] * 1.25, width, log=True)
-    cases = " : ".join(f"datum.value == {p} ? '{name}'" for p, name in names.items())
-    ticks = alt.Axis(
-        values=sizes,
-        labelExpr=f"{cases} : format(datum.value, 'd')" if cases else "format(datum.value, 'd')",
-        title="p, number of weights" if field in ("divergence", "points") else None,
-        labelOverlap="greedy",
-        labelSeparation=4,
-        labelFontSize=10.5,
-    )
-    axis = number_axis(log_ticks(span.low, span.high)) if log else number_axis()
-    base = alt.Chart(inline_data(rows)).encode(
-        x=alt.X("p:Q").scale(across.scale()).axis(ticks),
-        y=alt.Y(f"{field}:Q", title=title + (", log scale" if log else "")).scale(span.scale()).axis(axis),
-        color=colour_by("method", METHODS),
-    )
-    several = [row for row in rows if sum(r["method"] == row["method"] for r in rows) > 1]
-    lines = base.properties(data=inline_data(several)).mark_line(strokeWidth=1.8)
-    layers = [lines.encode(strokeDash=dash_by("method", METHODS))]
-    for size, main in ((36, False), (170, True)):
-        own = base.properties(data=inline_data(row for row in rows if (row["method"] == MAIN) == main))
-        layers.append(
-            own.mark_point(filled=True, opacity=1, size=size).encode(
-                shape=shape_by("method", METHODS), tooltip=["method:N", "items:N", f"{field}:Q"]
-            )
-        )
-    last = {row["method"]: row for row in sorted(rows, key=lambda row: row["p"])}
-    groups: dict[float, list[Label]] = {}
-    for method, row in last.items():
-        end = width - across.pixel(row["p"])
-        if end >= width - ROOM:  # there is no room before the last size
-            end = width - across.pixel(sizes[-1])
-        groups.setdefault(end, []).append(_make_cost_label(row, field, unit))
-        if method == MAIN:
-            groups[end] += [Label(v, f"least possible {format_number(v)}", GREY) for v in least]
-    layers += [end_labels(labels, span, end, gap=13, reach=11) for end, labels in groups.items()]
-    if least:
-        edge = alt.Chart(inline_data({"p": p, "points": v} for v in least for p in names))
-        layers.append(
-            edge.mark_tick(color=GREY, thickness=2, size=22, orient="horizontal").encode(x="p:Q", y="points:Q")
-        )
-    return alt.layer(*layers).properties(width=width, height=height)
-
-
-def _make_cost_label(row: dict[str, Any], field: str, unit: str) -> Label:
-    main = row["method"] == MAIN
-    text = METHOD_NAMES.get(row["method"], row["method"])
-    text = f"{text} {format_number(row[field])} {unit}" if main else text
-    return Label(row[field], text, METHODS[row["method"]].colour, bold=main)
 
 
 def draw_algorithms(table: pa.Table) -> Figure:
@@ -512,3 +409,28 @@ def _draw_estimates(
             .encode(x=alt.value(0), y=alt.value(-26), text="name:N")
         )
     return alt.layer(*layers).properties(width=width, height=step * (bottom - 0.2))
+
+
+def algorithms_sentence(rows: list[dict[str, Any]]) -> str:
+    """How far each estimate is from the truth of each question, over algorithms and metrics."""
+    truth = {_truth_key(row): row["value"] for row in rows if row["estimate"] == "truth"}
+    parts = []
+    for question in dict.fromkeys(row["question"] for row in rows):
+        estimates = [row for row in rows if row["question"] == question and row["estimate"] != "truth"]
+        errors = []
+        for estimate in dict.fromkeys(row["estimate"] for row in estimates):
+            known = [row for row in estimates if row["estimate"] == estimate and truth[_truth_key(row)] > 0]
+            off = [abs(row["value"] / truth[_truth_key(row)] - 1) for row in known]
+            errors += [f"{estimate} by {_describe_range(off)}"] if off else []
+        parts.append(f"{question}: {enumerate_words(errors)}")
+    text = "; ".join(parts)
+    return f"How far the estimates are from the truth, as a part of it. {text[:1].upper()}{text[1:]}."
+
+
+def _truth_key(row: dict[str, Any]) -> tuple[str, str, str]:
+    return row["recommender"], row["metric"], row["question"]
+
+
+def _describe_range(shares: Sequence[float]) -> str:
+    low, high = format_percent(min(shares), 0), format_percent(max(shares), 0)
+    return high if low == high else f"{low.removesuffix(' %')} to {high}"

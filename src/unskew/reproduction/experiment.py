@@ -7,29 +7,25 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from unskew.drawing.page import is_page
+import pyarrow as pa
+
+from unskew.drawing.page import Section, is_page, write_page
 from unskew.errors import FileError
-from unskew.files import replace_file
-from unskew.folders import check_folder_writable, replace_folder
 from unskew.progress import progress
 from unskew.reproduction.beyond_figures import (
-    LISTS,
-    RACE,
     algorithms_table,
     cost_table,
     draw_algorithms,
     draw_cost,
-    loop_table,
 )
-from unskew.reproduction.claims import RULE, Changes, Claim, collect_changes, judge_claims
-from unskew.reproduction.figure import Figure, save_figure
-from unskew.reproduction.loop_figure import draw_loop
+from unskew.reproduction.figure import Figure, format_change, format_percent, save_figure
+from unskew.reproduction.loop_figure import LISTS, RACE, draw_loop, loop_table
 from unskew.reproduction.paper_figures import (
     draw_items,
     draw_score,
@@ -40,9 +36,23 @@ from unskew.reproduction.paper_figures import (
     sizes_table,
     weighted_table,
 )
-from unskew.reproduction.reproduction_page import write_about, write_lead, write_reproduction_page
-from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
-from unskew.table_files import write_parquet
+from unskew.reproduction.study import (
+    DRAWS,
+    FEW,
+    FIRST,
+    LAST,
+    RULE,
+    Changes,
+    Claim,
+    Study,
+    collect_changes,
+    judge_claims,
+)
+from unskew.storage.files import replace_file
+from unskew.storage.folders import check_folder_writable, replace_folder
+from unskew.storage.tables import write_parquet
+from unskew.text import enumerate_words, thousands
+from unskew.worlds.named_worlds import PAPER
 from unskew.worlds.recipe import Recipe
 from unskew.worlds.simulation import simulate
 from unskew.worlds.world import ABOUT, World, check_folder, own_names
@@ -99,7 +109,7 @@ class Reproduction:
             temporary.write_text(json.dumps(self.changes[0].to_json(), indent=2) + "\n", encoding="utf-8")
         table = collect_changes(self.changes)
         write_parquet(folder / _TABLE, table, "claims", {})
-        bound = f"at most {100 * max(one.bound for one in self.changes):.3f}"
+        bound = f"at most {100 * max(change.bound for change in self.changes):.3f}"
         write_reproduction_page(
             folder / PAGE,
             write_lead(self.changes[0]),
@@ -161,9 +171,9 @@ def check_target(folder: Path) -> None:
     """Refuse a folder that cannot be written to, or where files of somebody else would be lost."""
     check_folder_writable(folder)
     check_folder(folder / WORLD)
-    found = sorted(path.name for path in folder.iterdir() if _owns(path.name)) if folder.is_dir() else []
-    foreign = [name for name in found if name not in (WORLD, _TABLE)] if _TABLE not in found else []
-    if PAGE in found and not is_page(folder / PAGE):
+    names = sorted(path.name for path in folder.iterdir() if _owns(path.name)) if folder.is_dir() else []
+    foreign = [name for name in names if name not in (WORLD, _TABLE)] if _TABLE not in names else []
+    if PAGE in names and not is_page(folder / PAGE):
         foreign = [PAGE]
     if foreign:
         raise FileError(
@@ -200,3 +210,161 @@ class _Steps:
 
 def _repeat(recipe: Recipe, seed: int) -> Changes:
     return Changes.of(Study.of(simulate(recipe, seed=seed)))
+
+
+def write_lead(changes: Changes) -> str:
+    """What happened to the score of g1, and where it comes from."""
+    shares, before = changes.found["g1"], changes.before["g1"]
+    raw, left = before * shares["raw"], before * shares["all"]
+    return (
+        f"An algorithm that never changes, g1, always recommends the same five items. From day {FIRST} to day "
+        f"{LAST} its offline score went from {format_percent(before, 2)} to {format_percent(before + raw, 2)}, "
+        f"{format_change(shares['raw'], 0)}: {_format_points(raw - left)} points come from the item mix that two "
+        f"campaigns changed, {_format_points(left)} are unexplained by it."
+    )
+
+
+def write_about(world: World, changes: Sequence[Changes]) -> list[str]:
+    """What was chosen, what follows, and how it was measured."""
+    return [_describe_choices(world), _describe_findings(changes), _describe_measurement()]
+
+
+def _format_points(change: float) -> str:
+    """A change of a score in points."""
+    return format_change(change, 2).removesuffix(" %")
+
+
+def _describe_choices(world: World) -> str:
+    recipe = world.recipe
+    like = "of their size " if (recipe.users, recipe.items) == (PAPER.users, PAPER.items) else ""
+    size = f"{thousands(recipe.users)} users, {thousands(recipe.items)} items, {len(recipe.campaigns)} campaigns"
+    excluded = enumerate_words([f"one in {c.excluded}" for c in recipe.campaigns if c.excluded])
+    spaced = (
+        f"The campaigns skip {excluded} of the popular items, so that there is a g2; these were spaced so "
+        f"widely because with more of them, in some worlds, one of g2's items is among the {FEW} that moved most, "
+        f"and p = {FEW} repairs a good part of g2. "
+    )
+    share, more = (format_percent(race.campaign.acceptance, 0) for race in (LISTS, RACE))
+    return (
+        "The paper's data, the skills of a professional network, are not public. This is a simulated network "
+        f"{like}({size}); all its parameters are in world/world.json. Some of these were chosen so that, with the "
+        "default sizes, the raw scores move by about as much as in the paper: how much of a list people take, how "
+        "much they like what is outside their topics, and how much they take by themselves. "
+        f"{spaced if excluded else ''}In the closed loops of figures 9 and 10 people take {share} and {more} of a "
+        f"list, so that {LISTS.rounds} rounds are enough to see where they lead."
+    )
+
+
+def _describe_findings(changes: Sequence[Changes]) -> str:
+    """The other claims, as numbers: true of these worlds whatever they are."""
+    worlds = "In this world" if len(changes) == 1 else f"In these {len(changes)} worlds"
+    parts = []
+    keys = [key for key in changes[0].found["g2"] if key.isdigit()]
+    if str(FEW) in keys:
+        g1 = max(abs(change.remaining("g1", str(FEW))) for change in changes)
+        g2 = min(change.remaining("g2", key) for change in changes for key in keys if int(key) <= FEW)
+        most = max(keys, key=int)
+        late = max(abs(change.remaining("g2", most)) for change in changes)
+        parts = [
+            f"the weights of the {FEW} items that moved most leave at most {format_percent(g1, 0)} of g1's change",
+            f"with p ≤ {FEW}, at least {format_percent(g2, 0)} of g2's change is left (with the spacing above)",
+            f"with p = {most}, at most {format_percent(late, 0)} of it",
+        ]
+    worst = max(abs(change.found[name]["all"]) for change in changes for name in change.found)
+    parts.append(
+        f"with the weights of all items, no score differs from that of day {FIRST} by more than "
+        f"{format_percent(worst, 2)} of it"
+    )
+    return (
+        f"What follows was not chosen. {worlds}: {'; '.join(parts)}. What becomes of algorithms that are not "
+        "constant (figure 8), and of the closed loops once people accept enough (figures 9 and 10), is seen "
+        "there."
+    )
+
+
+def _describe_measurement() -> str:
+    return (
+        "The claims use every pair of the last day and, for p weights, the paper's gradient descent. The curves "
+        "use L-BFGS, each day from the weights of the day before; both stop at a tolerance, so that the two may "
+        "differ by some tenths of a percent. Seconds in figure 7 are measured on the machine that made this page; "
+        "everything else is the same wherever it is made."
+    )
+
+
+TITLE = "Reducing offline evaluation bias in recommendation systems, reproduced"
+IN_PAPER = 6
+"""The number of figures in the paper."""
+
+
+def write_reproduction_page(
+    path: Path,
+    lead: str,
+    figures: Sequence[Figure],
+    claims: Sequence[Claim],
+    about: Sequence[str],
+    changes: pa.Table | None = None,
+    *,
+    title: str = TITLE,
+    rule: str = "",
+) -> None:
+    """Write the page beside the files of its figures.
+
+    Parameters
+    ----------
+    path, lead, title
+        Of the page; the lead is its first paragraph.
+    figures
+        In the order in which they are shown; those after the sixth are not in the paper.
+    claims
+        Rows of the first table.
+    about
+        Paragraphs on what was chosen and what follows by itself.
+    rule
+        When a claim holds, in words.
+    changes
+        Columns seed, algorithm, weighting, change (of the score from the first day to the last, as a part of it).
+    """
+    sections = [
+        Section("What the paper claims, and what we found", rule, None, claims_table(claims), text_columns=5)
+    ]
+    if about:
+        first, *others = about
+        sections.append(Section("What was chosen, and what follows by itself", first))
+        sections += [Section("", text) for text in others]
+    for k, figure in enumerate(figures):
+        if k == 0 or (figure.number > IN_PAPER >= figures[k - 1].number):
+            sections.append(
+                Section("Beyond the paper" if figure.number > IN_PAPER else "The figures of the paper", "")
+            )
+        sections.append(_make_section(figure))
+    if changes is not None:
+        text = "Change of the score of each algorithm from the first day to the last, for each seed of the world."
+        sections.append(Section("The same for other seeds", text, None, changes_table(changes), text_columns=2))
+    write_page(path, title, lead, sections)
+
+
+def claims_table(claims: Sequence[Claim]) -> list[list[str]]:
+    """The claims as cells."""
+    rows = [["claim", "paper", "ours", "over the seeds", "holds"]]
+    return rows + [[c.claim, c.paper, c.ours, c.spread, "yes" if c.holds else "no"] for c in claims]
+
+
+def changes_table(changes: pa.Table) -> list[list[str]]:
+    """A row for each algorithm and weighting, a column for each seed, and the range over the seeds."""
+    by_name = {(row["algorithm"], row["weighting"], row["seed"]): row["change"] for row in changes.to_pylist()}
+    seeds = sorted({seed for _, _, seed in by_name})
+    rows = [["algorithm", "weighting", *(f"seed {seed}" for seed in seeds), "least .. largest"]]
+    for algorithm, weighting in dict.fromkeys((a, w) for a, w, _ in by_name):
+        row_changes = [by_name.get((algorithm, weighting, seed)) for seed in seeds]
+        known = [change for change in row_changes if change is not None]
+        cells = ["" if change is None else format_change(change) for change in row_changes]
+        rows.append([algorithm, weighting, *cells, f"{format_change(min(known))} .. {format_change(max(known))}"])
+    return rows
+
+
+def _make_section(figure: Figure) -> Section:
+    links = [
+        (word, f"{figure.name}.{kind}") for word, kind in (("PNG", "png"), ("SVG", "svg"), ("data", "parquet"))
+    ]
+    number = f"Figure {figure.number}."
+    return Section("", "", figure.chart, caption=figure.sentence, number=number, links=links)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.drawing.theme import BLUE, NAVY, VERMILION, Stroke, convert_svg, save_svg
-from unskew.table_files import write_parquet
+from unskew.storage.tables import write_parquet
 from unskew.text import percent, thousands
 
 METHOD_NAMES = {"lbfgs": "L-BFGS"}
@@ -75,10 +75,10 @@ def weighting_name(weighting: str, top: int | None) -> str:
 
 def weighting_strokes(names: Iterable[str]) -> dict[str, Stroke]:
     """The line of each weighting: raw dashed, darker the more weights there are, all items thick."""
-    some = [name for name in names if name not in (RAW, ALL)]
+    between = [name for name in names if name not in (RAW, ALL)]
     strokes = {RAW: Stroke(RAW_COLOUR, (6, 3), 2.2)} if RAW in names else {}
-    for k, name in enumerate(some):
-        part = k / max(1, len(some) - 1)
+    for k, name in enumerate(between):
+        part = k / max(1, len(between) - 1)
         rgb = (round(a + part * (b - a)) for a, b in zip(_LIGHT, _DARK, strict=True))
         strokes[name] = Stroke("#" + "".join(f"{v:02x}" for v in rgb), width=1.7)
     if ALL in names:

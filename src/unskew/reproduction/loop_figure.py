@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import altair as alt
 import pyarrow as pa
 
-from unskew.drawing.labels import Label, Span, end_labels, fit_span
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
@@ -16,17 +17,45 @@ from unskew.drawing.theme import (
     OCHRE,
     PURPLE,
     SKY,
+    Label,
+    Span,
     Stroke,
     apply_theme,
     colour_by,
     dash_by,
+    end_labels,
+    fit_span,
     inline_data,
     percent_axis,
     percent_digits,
     wrap_lines,
 )
-from unskew.reproduction.beyond_figures import loop_sentence
-from unskew.reproduction.figure import RAW_COLOUR, WEIGHTED_COLOUR, Figure
+from unskew.reproduction.figure import (
+    RAW_COLOUR,
+    WEIGHTED_COLOUR,
+    Figure,
+    describe_change,
+    format_percent,
+)
+from unskew.worlds.named_worlds import WORLDS
+from unskew.worlds.recipe import Loop, Recipe
+from unskew.worlds.simulation import simulate
+
+LISTS = Loop(tuple(f"list:{letter}" for letter in "abcde"), incumbent="list:e")
+"""A race of fixed lists, the weakest in production at first."""
+
+_RACERS = {
+    "popular": "popular",
+    "knn, co-occurrence": "knn?neighbours=200&similarity=cooccurrence",
+    "knn, Jaccard": "knn?similarity=jaccard",
+    "fixed list": "list:a",
+}
+RACE = Loop(
+    tuple(_RACERS.values()),
+    incumbent=_RACERS["knn, Jaccard"],
+    campaign=replace(LISTS.campaign, acceptance=0.12),
+)
+"""A race of algorithms, the weakest in production at first."""
 
 STROKES = [
     Stroke(BLUE),
@@ -40,6 +69,33 @@ STROKES = [
 HEADS = {"raw": RAW_COLOUR, "weighted": WEIGHTED_COLOUR, "organic": GREEN}
 ROOM = 860  # for all columns
 AXIS = 50  # for its numbers and title
+
+
+def loop_table(race: Loop, users: int, items: int, seed: int, choices: tuple[str, ...]) -> pa.Table:
+    """Figures 9 and 10: the same race, run once for each score that may decide."""
+    names = {spec: name for name, spec in _RACERS.items()} if race is RACE else {}
+    rows = []
+    for chosen_by in choices:
+        recipe: Recipe = replace(
+            WORLDS["closed-loop"], users=users, items=items, loop=replace(race, chosen_by=chosen_by)
+        )
+        rounds = simulate(recipe, seed=seed).rounds
+        assert rounds is not None  # a closed loop has them
+        rows += [
+            {
+                "chosen_by": f"{chosen_by} score",
+                "round": row["round"],
+                "at": row["at"],
+                "candidate": names.get(row["candidate"], row["candidate"].replace("list:", "list ")),
+                "weighting": row["score_of"],
+                "score": row["score"],
+                "rank": row["rank"],
+                "in_production": row["chosen"],
+                "truth": row["truth"],
+            }
+            for row in rounds.to_pylist()
+        ]
+    return pa.Table.from_pylist(rows)
 
 
 def draw_loop(
@@ -68,8 +124,10 @@ def draw_loop(
     each = len(ways) * (words + AXIS + 30) <= ROOM // 2  # room for the names beside each column, or only the last
     width = min(290, (ROOM - words * (len(ways) if each else 1)) // len(ways) - AXIS - 30)
     for k, chosen_by in enumerate(ways):
-        own = [row for row in rows if row["chosen_by"] == chosen_by]
-        columns.append(_draw_column(chosen_by, own, strokes, score, rank, width, named=each or k == len(ways) - 1))
+        column_rows = [row for row in rows if row["chosen_by"] == chosen_by]
+        columns.append(
+            _draw_column(chosen_by, column_rows, strokes, score, rank, width, named=each or k == len(ways) - 1)
+        )
     title = title or "The closed loop: the winner of each evaluation shapes the log of the next"
     subtitle = (
         "Filled dots: in production. At the right: the truth, the score had nothing ever been recommended. Above: "
@@ -86,8 +144,8 @@ def _add_truth(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     last = max(row["round"] for row in rows)
     result = [row | {"x": float(row["round"]), "true": False} for row in rows]
     for chosen_by in dict.fromkeys(row["chosen_by"] for row in rows):
-        own = [row for row in rows if row["chosen_by"] == chosen_by and row["round"] == last]
-        order = sorted(own, key=lambda row: -row["truth"])
+        last_rows = [row for row in rows if row["chosen_by"] == chosen_by and row["round"] == last]
+        order = sorted(last_rows, key=lambda row: -row["truth"])
         result += [
             row | {"x": last + 1.5, "true": True, "score": row["truth"], "rank": k + 1, "in_production": False}
             for k, row in enumerate(order)
@@ -150,3 +208,36 @@ def _draw_panel(
     layers = [to_truth, lines, rings, dots, ends.encode(x=x, y=y, color=colour)]
     layers += [end_labels(labels, span, width + 7)] if named else []
     return alt.layer(*layers).properties(width=width, height=span.height)
+
+
+def loop_sentence(rows: list[dict[str, Any]]) -> str:
+    """Who is in production in the end, and what the truth says about that."""
+    return " ".join(
+        _describe_loop(chosen_by, [row for row in rows if row["chosen_by"] == chosen_by])
+        for chosen_by in dict.fromkeys(row["chosen_by"] for row in rows)
+    )
+
+
+def _describe_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
+    last = max(row["round"] for row in rows)
+    shown = {row["round"]: row["candidate"] for row in rows if row["in_production"]}
+    winner = shown[max(shown)]
+    since = next(r for r in sorted(shown) if all(shown[k] == winner for k in shown if k >= r))
+    winner_rows = {row["round"]: row for row in rows if row["candidate"] == winner}
+    now = {row["candidate"]: row for row in rows if row["round"] == last}
+    better = sum(row["truth"] > now[winner]["truth"] for row in now.values())
+    place = "the best" if better == 0 else f"number {better + 1}"
+    swaps = sum(shown[a] != shown[b] for a, b in pairwise(sorted(shown)))
+    start = "throughout" if since == min(shown) else f"from round {since} on, after {_count_swaps(swaps)}"
+    first = min(winner_rows)
+    before = winner_rows[first]["score"]
+    became = describe_change(winner_rows[last]["score"] / before - 1) if before > 0 else "went up from nothing"
+    return (
+        f"Chosen by the {chosen_by}, {winner} is in production {start}; since round {first} its score "
+        f"{became}, to {format_percent(winner_rows[last]['score'])} where the truth is "
+        f"{format_percent(now[winner]['truth'])}, and in truth it is {place} of {len(now)}."
+    )
+
+
+def _count_swaps(number: int) -> str:
+    return "one change" if number == 1 else f"{number} changes"

@@ -4,25 +4,32 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import altair as alt
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy.optimize import minimize_scalar
+from scipy.special import zeta
 
-from unskew.drawing.labels import Label, Span, end_labels, fit_span, log_ticks
 from unskew.drawing.theme import (
     BLUE,
     GREEN,
     GREY,
     INK,
     PURPLE,
+    Label,
+    Span,
     Stroke,
     apply_theme,
     colour_by,
     dash_by,
+    end_labels,
+    fit_span,
     inline_data,
+    log_ticks,
     number_axis,
     percent_axis,
     percent_digits,
@@ -43,185 +50,8 @@ from unskew.reproduction.figure import (
     weighting_name,
     weighting_strokes,
 )
-from unskew.reproduction.power_law import PowerLaw, bin_users, fit_power_law
 from unskew.reproduction.study import BOTH, LAST, NEVER, SECOND, Study
 from unskew.text import enumerate_words, thousands
-
-
-def items_table(timeline: Timeline, groups: Mapping[int, str]) -> pa.Table:
-    """Figure 1: the raw probabilities of the items, with their group."""
-    found = {
-        (row["item"], row["at"]): row["probability"]
-        for row in timeline.probabilities.to_pylist()
-        if row["weighting"] == RAW
-    }
-    return pa.Table.from_pylist(
-        [
-            {"at": at, "item": item, "group": group, "probability": found[item, at]}
-            for item, group in groups.items()
-            for at in timeline.dates
-        ]
-    )
-
-
-def sizes_table(study: Study) -> pa.Table:
-    """Figure 2: how many users hold so many items on the last day."""
-    sizes, users = np.unique(study.log.at(LAST).sizes(), return_counts=True)
-    keep = sizes > 0
-    return pa.table({"items": sizes[keep], "users": users[keep]})
-
-
-def weighted_table(timeline: Timeline, study: Study, algorithm: str) -> pa.Table:
-    """Figures 5 and 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
-    own = {"g1": study.g1, "g2": study.g2}[algorithm]
-    exact: dict[tuple[Any, str], float] = defaultdict(float)
-    for row in timeline.probabilities.to_pylist():
-        if row["item"] in own:
-            exact[row["at"], _name_weighting(row)] += row["probability"]
-    found = [
-        {
-            "at": row["at"],
-            "weighting": _name_weighting(row),
-            **{key: row[key] for key in ("value", "low", "high")},
-            "exact": exact[row["at"], _name_weighting(row)],
-        }
-        for row in timeline.rows.to_pylist()
-        if row["recommender"] == algorithm
-    ]
-    order = [RAW, *(weighting_name("weighted", p) for p in study.tops), ALL]
-    return pa.Table.from_pylist(sorted(found, key=lambda row: (order.index(row["weighting"]), row["at"])))
-
-
-def raw_table(weighted: pa.Table) -> pa.Table:
-    """Figures 3 and 4: the rows of a weighted table without weights."""
-    rows = [row for row in weighted.to_pylist() if row["weighting"] == RAW]
-    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "weighting"} for row in rows])
-
-
-def _name_weighting(row: dict[str, Any]) -> str:
-    return weighting_name(row["weighting"], row["top"])
-
-
-JUMP = 0.05
-"""A curve jumps if it goes up and down by more than this part of its start from one day to the next."""
-
-
-def items_sentence(rows: list[dict[str, Any]], first: int, last: int, campaigns: Sequence[int]) -> str:
-    """How far the probabilities of each group moved."""
-    p = {(row["item"], row["at"]): row["probability"] for row in rows}
-    parts = []
-    for group in (BOTH, SECOND, NEVER):
-        items = list(dict.fromkeys(row["item"] for row in rows if row["group"] == group))
-        if not items:
-            continue
-        if group == SECOND and len(campaigns) > 1:
-            days = sorted(row["at"] for row in rows if row["item"] == items[0])
-            middle = max((day for day in days if day <= campaigns[1]), default=first)
-            before = describe_changes([p[i, middle] / p[i, first] - 1 for i in items])
-            after = describe_changes([p[i, last] / p[i, middle] - 1 for i in items])
-            parts.append(f"{_name_items(items, group)} {before} until that campaign and {after} after it")
-        else:
-            parts.append(
-                f"{_name_items(items, group)} {describe_changes([p[i, last] / p[i, first] - 1 for i in items])}"
-            )
-    return f"From day {first} to day {last} {'; '.join(parts)}."
-
-
-def _name_items(items: list[int], group: str) -> str:
-    return f"P(i) of item {items[0]}, {group}," if len(items) == 1 else f"P(i) of the {len(items)} items {group}"
-
-
-def sizes_sentence(sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], law: PowerLaw) -> str:
-    """How many items users hold, and the law of the tail."""
-    n = int(users.sum())
-    order = np.argsort(sizes)
-    half = int(sizes[order][np.searchsorted(users[order].cumsum(), n / 2)])
-    share = format_percent(law.share, 0)
-    tail = f"From {law.start} items on ({share} of the users)" if law.share < 1 else "Over all sizes"
-    return (
-        f"The {thousands(n)} users hold {(sizes * users).sum() / n:.2f} items on average; half of them hold at "
-        f"most {half}, the fullest profile holds {thousands(int(sizes.max()))}. {tail} the number of users "
-        f"falls about as the power −{law.exponent:.2f} of the number of items (seen and expected shares differ by "
-        f"at most {format_percent(law.distance)})."
-    )
-
-
-def _describe_timing(rows: list[dict[str, Any]], campaigns: Sequence[int], days: int = 30) -> str:
-    """How much of the whole change falls into the days after the campaigns began; empty if that is not known."""
-    whole = rows[-1]["exact"] - rows[0]["exact"]
-    if abs(whole) < 0.01 * rows[0]["exact"]:
-        return ""
-    found = 0.0
-    for campaign in campaigns:
-        before = [row for row in rows if row["at"] < campaign]
-        within = [row for row in rows if campaign <= row["at"] <= campaign + days]
-        if not before or not within or campaign - before[-1]["at"] > days:
-            return ""  # the days are too far apart to tell
-        found += within[-1]["exact"] - before[-1]["exact"]
-    return (
-        f", {format_percent(found / whole, 0)} of it from the day before a campaign to {days} days after its start"
-    )
-
-
-def score_sentence(algorithm: str, rows: list[dict[str, Any]], campaigns: Sequence[int]) -> str:
-    """How far the raw score moved, when, and whether the samples agree."""
-    start, end = rows[0], rows[-1]
-    held = sum(row["low"] <= row["exact"] <= row["high"] for row in rows)
-    change = describe_change(end["exact"] / start["exact"] - 1)
-    before, after = (f"{format_percent(row['exact'], 2)} on day {row['at']}" for row in (start, end))
-    return (
-        f"{algorithm} recommends the same five items every day, yet its score {change}, from {before} to "
-        f"{after}{_describe_timing(rows, campaigns)}; the intervals of {held} of the {len(rows)} samples hold the "
-        "exact score."
-    )
-
-
-def weighted_sentence(algorithm: str, by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
-    """What remains of the change under each weighting, and how many weights are enough."""
-    change = {name: own[-1]["exact"] / own[0]["exact"] - 1 for name, own in by_name.items()}
-    first, *_, last = by_name[RAW]
-    some = [f"{format_change(c)} with {name}" for name, c in change.items() if name not in (RAW, ALL)]
-    every = [f"{format_change(change[ALL], 2)} with weights on all items"] if ALL in change else []
-    stability, jumps = _describe_stability(by_name, within), _describe_jumps(by_name)
-    return (
-        f"Raw, the score of {algorithm} {describe_change(change[RAW])} from day {first['at']} to day "
-        f"{last['at']}. Weighted, what remains of that is {enumerate_words(some + every)}; {stability}.{jumps}"
-    )
-
-
-def _describe_jumps(by_name: dict[str, list[dict[str, Any]]]) -> str:
-    """Which weightings go up and down from day to day; empty if none does."""
-    restless = []
-    for name, own in by_name.items():
-        steps = np.diff([row["exact"] for row in own]) / own[0]["exact"]
-        if name not in (RAW, ALL) and steps.max() > JUMP and steps.min() < -JUMP:
-            restless.append(name)
-    if not restless:
-        return ""
-    word = "jumps" if len(restless) == 1 else "jump"
-    return f" {enumerate_words(restless)} {word} because items enter and leave the p that moved most."
-
-
-def _describe_stability(by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
-    """From which weighting on the score of every day is within `within` of that of the first."""
-    far = {
-        name: max(abs(row["exact"] / own[0]["exact"] - 1) for row in own)
-        for name, own in by_name.items()
-        if name != RAW
-    }
-    stable: list[str] = []
-    for name in reversed(far):
-        if far[name] > within:
-            break
-        stable.insert(0, name)
-    near = f"every day within {format_percent(within, 0)} of day {by_name[RAW][0]['at']}"
-    if not stable:
-        return f"no weighting keeps {near}"
-    if stable == [ALL]:
-        return f"only weights on all items keep {near} (at most {format_percent(far[ALL], 2)} off)"
-    most = format_percent(max(far[name] for name in stable))
-    return f"weights from {stable[0]} on keep {near} (at most {most} off)"
-
 
 WIDTH, HEIGHT = 640, 330
 SCORE = "score (hit@5): held-out items that are recommended"
@@ -234,6 +64,26 @@ DESCRIPTIONS = {
     "g1": "g1 gives everyone the five items that the campaigns recommended most",
     "g2": "g2 gives everyone the five most frequent of the items that were never recommended",
 }
+
+
+JUMP = 0.05
+"""A curve jumps if it goes up and down by more than this part of its start from one day to the next."""
+
+
+def items_table(timeline: Timeline, groups: Mapping[int, str]) -> pa.Table:
+    """Figure 1: the raw probabilities of the items, with their group."""
+    shares = {
+        (row["item"], row["at"]): row["probability"]
+        for row in timeline.probabilities.to_pylist()
+        if row["weighting"] == RAW
+    }
+    return pa.Table.from_pylist(
+        [
+            {"at": at, "item": item, "group": group, "probability": shares[item, at]}
+            for item, group in groups.items()
+            for at in timeline.dates
+        ]
+    )
 
 
 def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
@@ -261,6 +111,60 @@ def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     chart = alt.vconcat(_draw_key(present), chart.properties(width=WIDTH, height=HEIGHT), spacing=22)
     chart = apply_theme(chart, title, "P(i): the chance that item i is the one held out", sentence)
     return Figure(1, "figure-1-item-mix", title, chart, sentence, table)
+
+
+def items_sentence(rows: list[dict[str, Any]], first: int, last: int, campaigns: Sequence[int]) -> str:
+    """How far the probabilities of each group moved."""
+    p = {(row["item"], row["at"]): row["probability"] for row in rows}
+    parts = []
+    for group in (BOTH, SECOND, NEVER):
+        items = list(dict.fromkeys(row["item"] for row in rows if row["group"] == group))
+        if not items:
+            continue
+        if group == SECOND and len(campaigns) > 1:
+            days = sorted(row["at"] for row in rows if row["item"] == items[0])
+            middle = max((day for day in days if day <= campaigns[1]), default=first)
+            before = describe_changes([p[i, middle] / p[i, first] - 1 for i in items])
+            after = describe_changes([p[i, last] / p[i, middle] - 1 for i in items])
+            parts.append(f"{_name_items(items, group)} {before} until that campaign and {after} after it")
+        else:
+            parts.append(
+                f"{_name_items(items, group)} {describe_changes([p[i, last] / p[i, first] - 1 for i in items])}"
+            )
+    return f"From day {first} to day {last} {'; '.join(parts)}."
+
+
+def _name_items(items: list[int], group: str) -> str:
+    return f"P(i) of item {items[0]}, {group}," if len(items) == 1 else f"P(i) of the {len(items)} items {group}"
+
+
+def _draw_key(strokes: dict[str, Stroke]) -> Any:
+    """The key of the lines, in one row: each with its name."""
+    rows, x = [], 0.0
+    for name, stroke in strokes.items():
+        rows.append({"x": x, "end": x + 30, "name": name, "colour": stroke.colour})
+        x += 30 + 8 + 6.3 * len(name) + 26
+    base = alt.Chart(inline_data(rows)).encode(
+        x=alt.X("x:Q", axis=None).scale(domain=[0, WIDTH], nice=False),
+        y=alt.value(6),
+    )
+    lines = base.mark_rule().encode(
+        x2="end:Q",
+        color=colour_by("name", strokes),
+        strokeDash=dash_by("name", strokes),
+        strokeWidth=width_by("name", strokes),
+    )
+    words = base.mark_text(align="left", dx=38, fontSize=12, baseline="middle").encode(
+        text="name:N", color=colour_by("name", strokes)
+    )
+    return alt.layer(lines, words).properties(width=WIDTH, height=12)
+
+
+def sizes_table(study: Study) -> pa.Table:
+    """Figure 2: how many users hold so many items on the last day."""
+    sizes, users = np.unique(study.log.at(LAST).sizes(), return_counts=True)
+    keep = sizes > 0
+    return pa.table({"items": sizes[keep], "users": users[keep]})
 
 
 def draw_sizes(table: pa.Table) -> Figure:
@@ -294,9 +198,9 @@ def draw_sizes(table: pa.Table) -> Figure:
     )
     guide = [{"items": float(a), "users": float(b)} for a, b in zip(ends, expected, strict=True)]
     line = alt.Chart(inline_data(guide)).mark_line(color=RAW_COLOUR, strokeWidth=1.6, strokeDash=[6, 3])
-    there = {"items": float(ends[0] ** 0.1 * ends[1] ** 0.9), "label": f"slope −{law.exponent:.2f}"}
-    there["users"] = float(expected[0] ** 0.1 * expected[1] ** 0.9)
-    word = alt.Chart(inline_data([there])).mark_text(
+    word_place = {"items": float(ends[0] ** 0.1 * ends[1] ** 0.9), "label": f"slope −{law.exponent:.2f}"}
+    word_place["users"] = float(expected[0] ** 0.1 * expected[1] ** 0.9)
+    word = alt.Chart(inline_data([word_place])).mark_text(
         align="right", dx=-14, dy=10, color=RAW_COLOUR, fontSize=12.5, fontWeight="bold"
     )
     title = "Items per user"
@@ -312,6 +216,111 @@ def draw_sizes(table: pa.Table) -> Figure:
     )
     chart = apply_theme(chart, title, wrap_lines(subtitle, 520), sentence)
     return Figure(2, "figure-2-items-per-user", title, chart, sentence, table)
+
+
+def sizes_sentence(sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], law: PowerLaw) -> str:
+    """How many items users hold, and the law of the tail."""
+    n = int(users.sum())
+    order = np.argsort(sizes)
+    half = int(sizes[order][np.searchsorted(users[order].cumsum(), n / 2)])
+    share = format_percent(law.share, 0)
+    tail = f"From {law.start} items on ({share} of the users)" if law.share < 1 else "Over all sizes"
+    return (
+        f"The {thousands(n)} users hold {(sizes * users).sum() / n:.2f} items on average; half of them hold at "
+        f"most {half}, the fullest profile holds {thousands(int(sizes.max()))}. {tail} the number of users "
+        f"falls about as the power −{law.exponent:.2f} of the number of items (seen and expected shares differ by "
+        f"at most {format_percent(law.distance)})."
+    )
+
+
+LEAST_IN_TAIL = 50
+MOST_STARTS = 60
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """P(size) proportional to size ** -exponent for sizes from `start` on.
+
+    Attributes
+    ----------
+    exponent
+        The most likely one.
+    start
+        The size at which the tail starts.
+    distance
+        The largest difference between the shares of the tail up to a size, seen and expected (Kolmogorov-Smirnov).
+    share
+        The part of all users that is in the tail.
+    """
+
+    exponent: float
+    start: int
+    distance: float
+    share: float
+
+    def expected_users(self, sizes: npt.NDArray[np.int64], users: int) -> npt.NDArray[np.float64]:
+        """How many of `users` in the tail have each of the sizes."""
+        return users / float(zeta(self.exponent, self.start)) * np.asarray(sizes, np.float64) ** -self.exponent
+
+
+def fit_power_law(sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64]) -> PowerLaw:
+    """The law of the tail that the data follow most closely (Clauset, Shalizi and Newman, 2009).
+
+    For each start the exponent maximises the likelihood of whole numbers,
+    ``-n log zeta(a, start) - a sum log size``; the start is the one with the smallest Kolmogorov-Smirnov distance
+    among those that leave at least 50 users in the tail.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> size = np.arange(1, 100_000)
+    >>> law = fit_power_law(size, np.round(1e9 * size**-2.5).astype(int))
+    >>> round(law.exponent, 2), law.start
+    (2.5, 1)
+    """
+    order = np.argsort(sizes)
+    sizes, users = np.asarray(sizes)[order], np.asarray(users)[order]
+    in_tail = users[::-1].cumsum()[::-1]
+    enough = sizes[(in_tail >= min(LEAST_IN_TAIL, in_tail[0])) & (sizes >= 1)]
+    laws = [_fit_from(int(start), sizes, users) for start in enough[:MOST_STARTS]]
+    return min(laws, key=lambda law: law.distance)
+
+
+def _fit_from(start: int, sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64]) -> PowerLaw:
+    tail = sizes >= start
+    size, count = sizes[tail], users[tail]
+    n, logs = count.sum(), float((count * np.log(size)).sum())
+
+    def cost(a: float) -> float:
+        return float(n * np.log(zeta(a, start)) + a * logs)
+
+    exponent = float(minimize_scalar(cost, bounds=(1.01, 12.0), method="bounded").x)
+    seen = count.cumsum() / n
+    expected = 1 - zeta(exponent, size + 1.0) / zeta(exponent, start)
+    return PowerLaw(exponent, start, float(np.abs(seen - expected).max()), float(n / users.sum()))
+
+
+def bin_users(
+    sizes: npt.NDArray[np.int64], users: npt.NDArray[np.int64], start: int = 10, factor: float = 1.5
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Users per size in bins that grow by `factor`: sizes in the middle of their bins, and means over each bin.
+
+    Single counts say little where most sizes have no user at all; the mean over a bin counts these too.
+    """
+    edges, end = [start], max(int(sizes.max()), start) + 1
+    while edges[-1] < end:
+        edges.append(min(end, max(edges[-1] + 1, round(edges[-1] * factor))))
+    bounds = np.array(edges)
+    held, _ = np.histogram(sizes, bounds - 0.5, weights=users)
+    filled = held > 0
+    middle = np.sqrt(bounds[:-1] * (bounds[1:] - 1.0))
+    return middle[filled], (held / np.diff(bounds))[filled]
+
+
+def raw_table(weighted: pa.Table) -> pa.Table:
+    """Figures 3 and 4: the rows of a weighted table without weights."""
+    rows = [row for row in weighted.to_pylist() if row["weighting"] == RAW]
+    return pa.Table.from_pylist([{k: v for k, v in row.items() if k != "weighting"} for row in rows])
 
 
 def draw_score(
@@ -354,6 +363,60 @@ def draw_score(
     return Figure(number, f"figure-{number}-{algorithm}-raw", title, chart, sentence, table)
 
 
+def score_sentence(algorithm: str, rows: list[dict[str, Any]], campaigns: Sequence[int]) -> str:
+    """How far the raw score moved, when, and whether the samples agree."""
+    start, end = rows[0], rows[-1]
+    held = sum(row["low"] <= row["exact"] <= row["high"] for row in rows)
+    change = describe_change(end["exact"] / start["exact"] - 1)
+    before, after = (f"{format_percent(row['exact'], 2)} on day {row['at']}" for row in (start, end))
+    return (
+        f"{algorithm} recommends the same five items every day, yet its score {change}, from {before} to "
+        f"{after}{_describe_timing(rows, campaigns)}; the intervals of {held} of the {len(rows)} samples hold the "
+        "exact score."
+    )
+
+
+def _describe_timing(rows: list[dict[str, Any]], campaigns: Sequence[int], days: int = 30) -> str:
+    """How much of the whole change falls into the days after the campaigns began; empty if that is not known."""
+    whole = rows[-1]["exact"] - rows[0]["exact"]
+    if abs(whole) < 0.01 * rows[0]["exact"]:
+        return ""
+    within_campaigns = 0.0
+    for campaign in campaigns:
+        before = [row for row in rows if row["at"] < campaign]
+        within = [row for row in rows if campaign <= row["at"] <= campaign + days]
+        if not before or not within or campaign - before[-1]["at"] > days:
+            return ""  # the days are too far apart to tell
+        within_campaigns += within[-1]["exact"] - before[-1]["exact"]
+    share = format_percent(within_campaigns / whole, 0)
+    return f", {share} of it from the day before a campaign to {days} days after its start"
+
+
+def weighted_table(timeline: Timeline, study: Study, algorithm: str) -> pa.Table:
+    """Figures 5 and 6: columns at, weighting, value, low, high (drawn) and exact (all pairs), of one algorithm."""
+    listed = {"g1": study.g1, "g2": study.g2}[algorithm]
+    exact: dict[tuple[Any, str], float] = defaultdict(float)
+    for row in timeline.probabilities.to_pylist():
+        if row["item"] in listed:
+            exact[row["at"], _name_weighting(row)] += row["probability"]
+    scores = [
+        {
+            "at": row["at"],
+            "weighting": _name_weighting(row),
+            **{key: row[key] for key in ("value", "low", "high")},
+            "exact": exact[row["at"], _name_weighting(row)],
+        }
+        for row in timeline.rows.to_pylist()
+        if row["recommender"] == algorithm
+    ]
+    order = [RAW, *(weighting_name("weighted", p) for p in study.tops), ALL]
+    return pa.Table.from_pylist(sorted(scores, key=lambda row: (order.index(row["weighting"]), row["at"])))
+
+
+def _name_weighting(row: dict[str, Any]) -> str:
+    return weighting_name(row["weighting"], row["top"])
+
+
 def draw_weighted_score(
     table: pa.Table,
     campaigns: Sequence[int],
@@ -386,11 +449,11 @@ def draw_weighted_score(
     base = alt.Chart(inline_data(rows)).encode(x=across, color=colour_by("weighting", strokes))
     dots = base.mark_point(filled=True, size=8, opacity=0.22).encode(y="value:Q")
     by_name = {name: sorted((r for r in rows if r["weighting"] == name), key=lambda r: r["at"]) for name in names}
-    change = {name: own[-1]["exact"] / own[0]["exact"] - 1 for name, own in by_name.items()}
+    change = {name: curve[-1]["exact"] / curve[0]["exact"] - 1 for name, curve in by_name.items()}
     first = by_name[RAW][0]
     labels = [
-        Label(own[-1]["exact"], name, strokes[name].colour, name in (RAW, ALL), format_change(change[name]))
-        for name, own in by_name.items()
+        Label(curve[-1]["exact"], name, strokes[name].colour, name in (RAW, ALL), format_change(change[name]))
+        for name, curve in by_name.items()
     ]
     parts = (_mark_campaigns(campaigns), dots, level_rule(first["exact"]), lines, end_labels(labels, span, WIDTH))
     title = f"The score of {algorithm}, weighted"
@@ -403,6 +466,53 @@ def draw_weighted_score(
     chart: Any = alt.layer(*parts).properties(width=WIDTH, height=span.height)
     chart = apply_theme(chart, title, wrap_lines(subtitle, WIDTH + 130), sentence)
     return Figure(number, f"figure-{number}-{algorithm}-weighted", title, chart, sentence, table)
+
+
+def weighted_sentence(algorithm: str, by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
+    """What remains of the change under each weighting, and how many weights are enough."""
+    change = {name: curve[-1]["exact"] / curve[0]["exact"] - 1 for name, curve in by_name.items()}
+    first, *_, last = by_name[RAW]
+    partial = [f"{format_change(c)} with {name}" for name, c in change.items() if name not in (RAW, ALL)]
+    every = [f"{format_change(change[ALL], 2)} with weights on all items"] if ALL in change else []
+    stability, jumps = _describe_stability(by_name, within), _describe_jumps(by_name)
+    return (
+        f"Raw, the score of {algorithm} {describe_change(change[RAW])} from day {first['at']} to day "
+        f"{last['at']}. Weighted, what remains of that is {enumerate_words(partial + every)}; {stability}.{jumps}"
+    )
+
+
+def _describe_jumps(by_name: dict[str, list[dict[str, Any]]]) -> str:
+    """Which weightings go up and down from day to day; empty if none does."""
+    restless = []
+    for name, curve in by_name.items():
+        steps = np.diff([row["exact"] for row in curve]) / curve[0]["exact"]
+        if name not in (RAW, ALL) and steps.max() > JUMP and steps.min() < -JUMP:
+            restless.append(name)
+    if not restless:
+        return ""
+    word = "jumps" if len(restless) == 1 else "jump"
+    return f" {enumerate_words(restless)} {word} because items enter and leave the p that moved most."
+
+
+def _describe_stability(by_name: dict[str, list[dict[str, Any]]], within: float) -> str:
+    """From which weighting on the score of every day is within `within` of that of the first."""
+    far = {
+        name: max(abs(row["exact"] / curve[0]["exact"] - 1) for row in curve)
+        for name, curve in by_name.items()
+        if name != RAW
+    }
+    stable: list[str] = []
+    for name in reversed(far):
+        if far[name] > within:
+            break
+        stable.insert(0, name)
+    near = f"every day within {format_percent(within, 0)} of day {by_name[RAW][0]['at']}"
+    if not stable:
+        return f"no weighting keeps {near}"
+    if stable == [ALL]:
+        return f"only weights on all items keep {near} (at most {format_percent(far[ALL], 2)} off)"
+    most = format_percent(max(far[name] for name in stable))
+    return f"weights from {stable[0]} on keep {near} (at most {most} off)"
 
 
 def _make_score_axis(span: Span) -> Any:
@@ -423,25 +533,3 @@ def _mark_campaigns(campaigns: Sequence[int]) -> Any:
 
 def _mention_zero(span: Span) -> str:
     return "" if span.low <= 0 else "The axis does not start at zero."
-
-
-def _draw_key(strokes: dict[str, Stroke]) -> Any:
-    """The key of the lines, in one row: each with its name."""
-    rows, x = [], 0.0
-    for name, stroke in strokes.items():
-        rows.append({"x": x, "end": x + 30, "name": name, "colour": stroke.colour})
-        x += 30 + 8 + 6.3 * len(name) + 26
-    base = alt.Chart(inline_data(rows)).encode(
-        x=alt.X("x:Q", axis=None).scale(domain=[0, WIDTH], nice=False),
-        y=alt.value(6),
-    )
-    lines = base.mark_rule().encode(
-        x2="end:Q",
-        color=colour_by("name", strokes),
-        strokeDash=dash_by("name", strokes),
-        strokeWidth=width_by("name", strokes),
-    )
-    words = base.mark_text(align="left", dx=38, fontSize=12, baseline="middle").encode(
-        text="name:N", color=colour_by("name", strokes)
-    )
-    return alt.layer(lines, words).properties(width=WIDTH, height=12)

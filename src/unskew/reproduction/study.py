@@ -1,20 +1,27 @@
 """A simulated network as the paper studies its data: its days, its two algorithms, their scores day by day.
 
-Days, lists and sizes are those of the paper. What is concluded from them is left to `unskew.reproduction.claims`.
+Then what the paper claims beside what was found: how much each score changed from the first day to the last.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from unskew.data.log import Log
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError
 from unskew.over_time.timeline import timeline
 from unskew.over_time.timeline_table import Timeline
+from unskew.reproduction.figure import format_change, format_percent, weighting_name
+from unskew.weights.fit_weights import fit_weights
+from unskew.weights.item_weights import ItemWeights
 from unskew.worlds.world import World
 
 FIRST, LAST = 300, 500
@@ -87,7 +94,9 @@ class Study:
 
     def constants(self) -> dict[str, str]:
         """The two algorithms, as specs."""
-        return {name: "constant:" + ",".join(map(str, own)) for name, own in (("g1", self.g1), ("g2", self.g2))}
+        return {
+            name: "constant:" + ",".join(map(str, items)) for name, items in (("g1", self.g1), ("g2", self.g2))
+        }
 
     def score_daily(self, every: int = 1, items: Iterable[int] = ()) -> Timeline:
         """Scores of both for users drawn as in the paper, and the probabilities of their items and of others.
@@ -120,16 +129,16 @@ class Study:
         start, end = self.log.at(FIRST).probabilities(), self.log.at(LAST).probabilities()
         middle = self.log.at(self.campaigns[-1] - 1).probabilities()
         never = set(items.tolist()) - ever
-        found: dict[int, str] = {}
+        groups: dict[int, str] = {}
         for kind, members, n, change in (
             (BOTH, both, _SHOWN, end - start),
             (SECOND, later, 1, end - middle),
             (NEVER, never, _SHOWN, start - end),
         ):
             order = np.lexsort((items, -change))
-            own = [int(items[k]) for k in order if int(items[k]) in members and change[k] > 0 < start[k]]
-            found |= dict.fromkeys(own[:n], kind)
-        return found
+            chosen = [int(items[k]) for k in order if int(items[k]) in members and change[k] > 0 < start[k]]
+            groups |= dict.fromkeys(chosen[:n], kind)
+        return groups
 
 
 def _check_world(world: World) -> None:
@@ -155,8 +164,8 @@ def _rank_recommended(world: World) -> list[int]:
     inside = pc.and_(pc.greater_equal(times, RECOMMENDED[0]), pc.less_equal(times, RECOMMENDED[1]))
     items, counts = np.unique(world.exposures.filter(inside)["item"].to_numpy(), return_counts=True)
     order = np.lexsort((items, -counts))
-    found: list[int] = items[order].tolist()
-    return found
+    ranked: list[int] = items[order].tolist()
+    return ranked
 
 
 def _rank_frequent(log: Log, without: set[int]) -> list[int]:
@@ -165,3 +174,185 @@ def _rank_frequent(log: Log, without: set[int]) -> list[int]:
     items = log.items.values.to_numpy()
     order = np.lexsort((items, -p))
     return [int(items[k]) for k in order if p[k] > 0 and int(items[k]) not in without]
+
+
+FEW = 20
+"""The p that is enough for the paper."""
+
+RULE = (
+    "Change of the exhaustive score from day {first} to day {last}. A claim holds if it does in every world: raw, "
+    "g1 rises by at least 25 % and g2 falls by 28 to 38 %; where the paper says stable, at most a fifth of the "
+    "raw change is left, where it says not stable, at least 60 %; with all items weighted the change is within "
+    "the certified bound (here {bound} points) and below 2 % of the score."
+)
+"""What the table of claims means."""
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A claim of the paper, and what we found.
+
+    Attributes
+    ----------
+    claim, paper
+        What is claimed, and the number given for it.
+    ours, spread
+        Our number in the world shown, and the least and the largest over all worlds.
+    holds
+        Whether the claim holds.
+    """
+
+    claim: str
+    paper: str
+    ours: str
+    spread: str
+    holds: bool
+
+
+@dataclass(frozen=True)
+class Changes:
+    """Relative changes of the exhaustive scores of g1 and g2 in one world.
+
+    Attributes
+    ----------
+    seed
+        Of the world.
+    found
+        For each algorithm: weighting ("raw", a number p as text, "all") and the change.
+    before
+        The scores on the first day.
+    bound
+        How far a score with all items weighted can be from that of the first day, in score units.
+    """
+
+    seed: int
+    found: Mapping[str, Mapping[str, float]]
+    before: Mapping[str, float]
+    bound: float
+
+    @classmethod
+    def of(cls, study: Study) -> Changes:
+        """Fit and score the last day, exhaustively."""
+        before, now = study.log.at(FIRST), study.log.at(LAST)
+        everything = fit_weights(now, before, tol=TOL)
+        fits: dict[str, ItemWeights | None] = {"raw": None}
+        for p in study.tops:
+            fits[str(p)] = fit_weights(now, before, top=p, method="descent")
+        fits["all"] = everything
+        lists = {"g1": study.g1, "g2": study.g2}
+        start = {name: _score(before, items) for name, items in lists.items()}
+        mixes = {key: now.probabilities(weights) for key, weights in fits.items()}
+        changes = {
+            name: {
+                key: float(q[now.log.items.require_codes(items, name)].sum()) / start[name] - 1.0
+                for key, q in mixes.items()
+            }
+            for name, items in lists.items()
+        }
+        seed = int(study.world.about["seed"])
+        return cls(seed, changes, start, everything.bound)
+
+    def remaining(self, name: str, key: str) -> float:
+        """What remains of the raw change of an algorithm under a weighting, as a part of it."""
+        raw = self.found[name]["raw"]
+        return self.found[name][key] / raw if raw else math.inf
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``claims.json`` holds."""
+        return {
+            name: {
+                "raw": by_weighting["raw"],
+                "top": {key: value for key, value in by_weighting.items() if key not in ("raw", "all")},
+                "all": by_weighting["all"],
+            }
+            for name, by_weighting in self.found.items()
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each algorithm and weighting."""
+        return [
+            {"seed": self.seed, "algorithm": name, "weighting": _name_weighting(key), "change": value}
+            for name, by_weighting in self.found.items()
+            for key, value in by_weighting.items()
+        ]
+
+
+def _score(snapshot: Snapshot, items: Sequence[int]) -> float:
+    """The score of a constant list by hits: the probability of its items."""
+    return float(snapshot.probabilities()[snapshot.log.items.require_codes(items, "the list")].sum())
+
+
+def _name_weighting(key: str) -> str:
+    return weighting_name("raw" if key == "raw" else "weighted", int(key) if key.isdigit() else None)
+
+
+def collect_changes(changes: Sequence[Changes]) -> pa.Table:
+    """The changes for all seeds: columns seed, algorithm, weighting, change."""
+    return pa.Table.from_pylist([row for world_changes in changes for row in world_changes.rows()])
+
+
+def judge_claims(changes: Sequence[Changes]) -> list[Claim]:
+    """The claims of the paper, and whether they hold; the first of the changes is of the world shown."""
+    most = max((int(key) for key in changes[0].found["g2"] if key.isdigit()), default=0)
+    few = [key for key in changes[0].found["g2"] if key.isdigit() and int(key) <= FEW]
+    claims = [
+        _judge(
+            "g1 (agrees with the campaigns), raw",
+            "more than +25 %",
+            [world_changes.found["g1"]["raw"] for world_changes in changes],
+            lambda x: x >= 0.25,
+        ),
+        _judge(
+            "g2 (disagrees), raw",
+            "−33 %",
+            [world_changes.found["g2"]["raw"] for world_changes in changes],
+            lambda x: -0.38 <= x <= -0.28,
+        ),
+    ]
+    if str(FEW) in changes[0].found["g1"]:
+        claims += [
+            _judge(
+                f"g1, p = {FEW}: what is left of its raw change",
+                "stable",
+                [abs(world_changes.remaining("g1", str(FEW))) for world_changes in changes],
+                lambda x: x <= 0.2,
+                share=True,
+            ),
+            _judge(
+                f"g2, p ≤ {FEW}: the least that is left of its raw change",
+                "not stable",
+                [min(world_changes.remaining("g2", key) for key in few) for world_changes in changes],
+                lambda x: x >= 0.6,
+                share=True,
+            ),
+            _judge(
+                f"g2, p = {most}: what is left of its raw change",
+                "stable as p grows",
+                [abs(world_changes.remaining("g2", str(most))) for world_changes in changes],
+                lambda x: x <= 0.2,
+                share=True,
+            ),
+        ]
+    for name in ("g1", "g2"):
+        within = [
+            abs(world_changes.found[name]["all"]) * world_changes.before[name] <= world_changes.bound + 1e-12
+            and abs(world_changes.found[name]["all"]) < 0.02
+            for world_changes in changes
+        ]
+        values = [world_changes.found[name]["all"] for world_changes in changes]
+        claims.append(
+            Claim(
+                f"{name}, all items",
+                "not in the paper",
+                format_change(values[0], 2),
+                f"{format_change(min(values), 2)} .. {format_change(max(values), 2)}",
+                all(within),
+            )
+        )
+    return claims
+
+
+def _judge(text: str, paper: str, values: Sequence[float], holds: Any, *, share: bool = False) -> Claim:
+    write = format_percent if share else format_change
+    spread = f"{write(min(values))} .. {write(max(values))}"
+    return Claim(text, paper, write(values[0]), spread, all(holds(value) for value in values))

@@ -1,30 +1,38 @@
-"""Sections of a page that a report alone gives: what changed and why, the recommenders, segments, all scores."""
+"""Sections of a page that a report alone gives: what changed and why, recommenders, segments, scores, items."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from unskew import __version__
 from unskew.drawing.charts import draw_dots, draw_split
-from unskew.drawing.page import Line, Section, Toggles
+from unskew.drawing.page import SHARE, TEXT, Column, Line, Listing, Section, Toggles
 from unskew.drawing.theme import BLUE, GREY, INK, Stroke, adapt_chart
-from unskew.evaluation.score_names import AS_LOGGED, name_kind
-from unskew.show.answer_words import (
+from unskew.evaluation.score import AS_LOGGED, name_kind
+from unskew.show.report_words import (
     certainty_words,
     explain_metric,
     headline_change,
+    percent_or_dash,
     places_words,
+    points,
     split_words,
 )
-from unskew.text import percent, show_name
+from unskew.text import escape_controls, percent, show_name, thousands
+from unskew.weights.mix_charts import draw_drift, draw_match
 
 if TYPE_CHECKING:
     from unskew.evaluation.changes import Change
     from unskew.evaluation.report import Report
     from unskew.evaluation.score import Score
     from unskew.evaluation.verdict import Verdict
+    from unskew.weights.drift import Drift
+    from unskew.weights.item_weights import ItemWeights
+
 
 _PART_NAMES = {
     "users excluded": ("users excluded", 0),
@@ -91,7 +99,12 @@ def split_sections(report: Report) -> list[Section]:
 def split_figures(report: Report) -> list[Section]:
     """The parts of all changes as a table."""
     rows = [
-        [show_name(change.recommender), change.metric, _PART_NAMES.get(name, (name, 0))[0], *_figures(part)]
+        [
+            show_name(change.recommender),
+            change.metric,
+            _PART_NAMES.get(name, (name, 0))[0],
+            *map(points, (part.value, part.low, part.high)),
+        ]
         for change in report.changes
         if change.comparable
         for name, part in change.parts().items()
@@ -122,11 +135,6 @@ def _draw_change(change: Change) -> Any:
     start = {"name": f"score on {change.reference}", "value": 100 * change.score_reference}
     end = {"name": f"score on {change.at}", "value": 100 * change.score}
     return draw_split(start, parts, end, title=f"score ({change.metric}), in percent")
-
-
-def _figures(part: Any) -> list[str]:
-    values = (part.value, part.low, part.high)
-    return ["–" if math.isnan(value) else f"{100 * value:+z.2f}".replace("-", "−") for value in values]
 
 
 def ranking_sections(report: Report) -> list[Section]:
@@ -187,8 +195,8 @@ def _draw_scores(scores: Sequence[Score], names: Sequence[str], metric: str) -> 
             "value": s.value,
             "low": None if math.isnan(s.low) else s.low,
             "high": None if math.isnan(s.high) else s.high,
-            "words": _percent(s.value),
-            "shown": f"{_percent(s.value)} ({_percent(s.low)} to {_percent(s.high)})",
+            "words": percent_or_dash(s.value),
+            "shown": f"{percent_or_dash(s.value)} ({percent_or_dash(s.low)} to {percent_or_dash(s.high)})",
         }
         for name, s in zip(names, scores, strict=True)
     ]
@@ -200,7 +208,7 @@ def score_sections(report: Report) -> list[Section]:
     """All scores as a table."""
     rows = [
         [show_name(s.recommender), s.metric, str(s.at), s.segment or "all", _kind(s)]
-        + [_percent(value) for value in (s.value, s.low, s.high)]
+        + [percent_or_dash(value) for value in (s.value, s.low, s.high)]
         for s in report.scores
     ]
     head = ["recommender", "metric", "date", "part", "kind", "score", "low", "high"]
@@ -211,10 +219,6 @@ def score_sections(report: Report) -> list[Section]:
 
 def _kind(score: Score) -> str:
     return name_kind(score.weighting, score.top, score.view)
-
-
-def _percent(value: float) -> str:
-    return "–" if math.isnan(value) else percent(value)
 
 
 def made_section(report: Report, more: Sequence[tuple[str, str]] = (), code: str = "") -> Section:
@@ -230,3 +234,74 @@ def made_section(report: Report, more: Sequence[tuple[str, str]] = (), code: str
         rows.append(["policy", ", ".join(f"{name} {value}" for name, value in policy.items())])
     text = "This command makes the page again:" if code else ""
     return Section("How this was made", text, None, rows, text_columns=2, anchor="made", code=code)
+
+
+_MOVED = 8
+
+
+def moved_section(drift: Drift, names: Mapping[Any, str]) -> Section:
+    """The items whose share changed most, on the log as it is."""
+    rows = drift.to_arrow().slice(0, _MOVED).to_pylist()
+    text = (
+        f"On the log as it is, {percent(drift.bound)} of the item mix moved to other items between "
+        f"{drift.reference} and {drift.at}. Recommendations move it, and so do seasons, news and new users."
+    )
+    moves = [
+        f"{show_name(names.get(row['item'], row['item']), 36)}: {percent(row['p_reference'])} to "
+        f"{percent(row['p_now'])}"
+        for row in rows
+    ]
+    label = f"{text} {'; '.join(moves)}."
+    chart = adapt_chart(draw_drift(drift, _MOVED, names))
+    return Section("Items that moved most", text, chart, anchor="moved", label=label, adapts=True)
+
+
+def list_items(weights: ItemWeights, names: Mapping[Any, str]) -> Section:
+    """All items of now: their share now, their target and their share after weighting; largest change first."""
+    order = np.argsort(-np.abs(weights.p_before - weights.p_reference), kind="stable")
+    ids = weights.items.take(order).to_pylist()
+    columns = [Column("item", "The item", TEXT, [escape_controls(str(names.get(item, item))) for item in ids])]
+    if names:
+        columns.append(Column("id", "Its id in the log", TEXT, [escape_controls(str(item)) for item in ids]))
+    before, target, after = (
+        shares[order].tolist() for shares in (weights.p_before, weights.p_reference, weights.p_after)
+    )
+    columns += [
+        Column("share before", f"Of the item mix on {weights.at}, before re-weighting", SHARE, before),
+        Column("target", f"Its share of the item mix on {weights.reference}", SHARE, target),
+        Column("share after", f"Of the item mix on {weights.at}, re-weighted", SHARE, after),
+    ]
+    gone = weights.report.vanished_items
+    text = (
+        f"{thousands(len(ids))} items, those whose share changed most first. Re-weighting brings the share of "
+        f"each item on {weights.at} as near to its share on {weights.reference}, the target, as the profiles of "
+        "the users allow. An item that nobody had then has the target 0."
+    )
+    if gone.count:
+        text += (
+            f" {thousands(gone.count)} items that nobody has any more, with {percent(gone.mass)} of the item "
+            "mix then, have no line."
+        )
+    hint = "Click on a head to sort; scroll with the arrow keys once the table has the focus."
+    listing = Listing("All items with their shares before and after", columns, "Search items:", hint)
+    return Section("All items", text, anchor="items", listing=listing)
+
+
+def weight_sections(weights: ItemWeights) -> list[Section]:
+    """How closely the re-weighted item mix meets that of the reference date, and why no closer."""
+    r = weights.report
+    explanation = weights.explanation
+    text = (
+        f"Before re-weighting, {percent(r.bound_before)} of the item mix was on other items than on "
+        f"{weights.reference}; after it {percent(r.bound)} is. That is the bound: the re-weighted score of a list "
+        "that is the same for everybody is at most that far from its score then."
+        f"\n\n{explanation[0].upper()}{explanation[1:]}."
+    )
+    match = (
+        "How much of the item mix of the reference date is met: in the green bar, items get what they had to "
+        "within 5 %."
+    )
+    return [
+        Section("How closely the item mix is met", text, anchor="weights"),
+        Section("", "", adapt_chart(draw_match(weights)), caption=match, adapts=True),
+    ]

@@ -8,8 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from unskew.evaluation.report import Report
-from unskew.evaluation.score import Score
-from unskew.evaluation.score_names import name_kind
+from unskew.evaluation.score import Score, name_kind
 from unskew.evaluation.verdict import Verdict
 
 _STEPS = 2  # commands that are shown
@@ -40,7 +39,8 @@ def _is_conditional(verdict: Verdict) -> bool:
 def make_score_table(report: Report) -> tuple[list[str], list[list[str]], int]:
     """The scores in the order baseline then, baseline now, recommenders now: head, rows, and columns of names.
 
-    Beside the scores as logged stand the best others: of a view if there is one, re-weighted if they are.
+    Beside the scores as logged stand the best others: of a view if there is one, re-weighted if they are. A view
+    that is not trusted has no interval there, which would seem to hold the truth.
     """
     kinds = dict.fromkeys((score.view, score.weighting, score.top) for score in report.scores)
     best = max(kinds, key=lambda kind: (kind[0] != "all", kind[1] == "weighted"))
@@ -72,6 +72,11 @@ def has_few_hits(report: Report) -> bool:
     return any(score.too_few_hits for score in report.scores)
 
 
+def is_of_untrusted_view(score: Score) -> bool:
+    """Whether a view was to remove bias from a score and did not earn trust: bias may exceed its interval."""
+    return score.view != "all" and score.biased
+
+
 def _order_rows(report: Report) -> list[tuple[str, str, str, str | None]]:
     """Recommender, date, metric and segment of each row: v1 then, v1 now, v2 now, and segments behind them."""
     baselines = [verdict.baseline for verdict in report.verdicts]
@@ -101,7 +106,10 @@ def _show(score: Score | None) -> list[str]:
     if any(math.isnan(figure) for figure in figures):
         return [_percent(score.value), ""]
     mark = "*" if score.too_few_hits else ""
-    return [f"{_percent(score.value)}{mark}", f"{_percent(score.low)} to {_percent(score.high)}"]
+    limits = f"{_percent(score.low)} to {_percent(score.high)}"
+    if is_of_untrusted_view(score):
+        limits = f"±{50 * (score.high - score.low):.2f} by chance"
+    return [f"{_percent(score.value)}{mark}", limits]
 
 
 def _percent(value: float) -> str:

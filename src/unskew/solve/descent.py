@@ -45,7 +45,7 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
     """
     work = _Restricted(problem)
     fit = work.fit
-    here = fit.start()
+    here = fit.start(problem.theta)
     history = [here.divergence]
     step = 1.0
     while True:
@@ -60,18 +60,18 @@ def descend(problem: Problem, *, tol: float, max_passes: int) -> Solution:
         if steepness == 0:
             break
         step = min(2 * step, _LONGEST / float(np.abs(slope).max()))
-        found = None
+        lower = None
         while not fit.is_out_of_passes(max_passes):
             trial = fit.look(work.step_from(here, -step * slope), here)
             if trial.divergence <= here.divergence - _DECREASE * step * steepness:
-                found = trial
+                lower = trial
                 break
             step /= 2
             if step * float(np.abs(slope).max()) < 1e-15:  # no further fall can be seen in floating point
                 break
-        if found is None:
+        if lower is None:
             break
-        here = found
+        here = lower
         history.append(here.divergence)
     return fit.solution(here, status, history, tol)
 
@@ -82,7 +82,7 @@ def lbfgs(problem: Problem, *, tol: float, max_passes: int) -> Solution:
 
     work = _Restricted(problem)
     fit = work.fit
-    origin = best = fit.start()
+    origin = best = fit.start(problem.theta)
     history = [best.divergence]
     status = fit.status(best, tol)
 

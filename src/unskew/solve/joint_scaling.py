@@ -21,14 +21,11 @@ import numpy as np
 from unskew.arrays.sweep import MarginSweep
 from unskew.arrays.types import Floats
 from unskew.progress import progress
-from unskew.solve.fit import Point
+from unskew.solve.fit import CountedFit, Point, judge
 from unskew.solve.problem import Status
-from unskew.solve.scaling import Anderson
+from unskew.solve.scaling import Anderson, accelerate
 
-_NATS = 30.0  # as for one margin: where TV is least, the mean divergence comes within so many tol of its least too
-_SHARE = 0.02  # of the least mean divergence: where margins contradict each other, so near to it is near enough
 _SMALL = 1e-3  # relative differences below this have their part of the divergence from a series, to the last digit
-_ROUNDING = 1e-13  # a lower bound that is not above this proves no contradiction
 
 
 @dataclass(frozen=True)
@@ -80,20 +77,15 @@ class JointSolution:
     status: Status
 
 
-class _JointFit:
+class _JointFit(CountedFit):
     """The passes of one fit. Here theta is K times the log-factor, so that a plain step is ``theta + f``."""
 
-    def __init__(self, problem: JointProblem, tol: float) -> None:
-        self.problem, self.tol = problem, tol
+    def __init__(self, problem: JointProblem) -> None:
+        super().__init__(problem.sweep, np.concatenate(list(problem.targets)))
+        self.problem = problem
         self.number = len(problem.targets)
-        self.target = np.concatenate(list(problem.targets))
         self.cuts = np.cumsum([len(target) for target in problem.targets])[:-1]
         self.least = 0.0  # the best lower bound on the divergence
-        self._before = problem.sweep.count
-
-    @property
-    def count(self) -> int:
-        return self.problem.sweep.count - self._before
 
     def look(self, theta: Floats, known: Point | None = None) -> Point:
         """One pass; it improves the lower bound with the ratios of an earlier point on the way."""
@@ -120,15 +112,10 @@ class _JointFit:
         parts = self.split(np.abs(self.target - point.q))
         return [0.5 * float(part.sum()) for part in parts]
 
-    def status(self, point: Point) -> Status:
-        """Solved: every margin is within tol. Certified: none can do better alone, or they cannot together."""
-        residuals, gap = self.residuals(point), point.divergence - self.least
-        if max(residuals) <= self.tol:
-            return "solved"
-        alone = all(r - least <= self.tol for r, least in zip(residuals, self.problem.least, strict=True))
-        if alone:
-            return "certified" if gap <= _NATS * self.tol else "unfinished"
-        return "certified" if self.least > _ROUNDING and gap <= _SHARE * self.least else "unfinished"
+    def status(self, point: Point, tol: float) -> Status:
+        """See `judge`: certified if no margin can do better alone, or if they cannot together."""
+        gap = point.divergence - self.least
+        return judge(self.residuals(point), self.problem.least, tol, lambda: gap, self.least)
 
 
 def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: int = 4) -> JointSolution:
@@ -147,27 +134,9 @@ def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: 
     depth
         How many changes the acceleration remembers; 0 for plain steps.
     """
-    fit = _JointFit(problem, tol)
+    fit = _JointFit(problem)
     memory = Anderson(fit.target / fit.number, depth)
-    here = best = fit.look(problem.start * fit.number)
-    if not np.isfinite(here.divergence):
-        here = best = fit.look(np.where(fit.target > 0, 0.0, -np.inf))
-    while fit.status(best) == "unfinished" and fit.count + 2 <= max_passes:
-        step = None
-        proposal = memory.propose(here)
-        if proposal is not None:
-            step = fit.look(proposal, here)
-            if not step.divergence <= here.divergence:
-                memory.forget()
-                step = None
-                if fit.count + 2 > max_passes:
-                    break
-        if step is None:
-            step = fit.look(here.theta + here.f, here)
-        memory.learn(here, step)
-        here = step
-        if here.divergence <= best.divergence:
-            best = here
+    best, _, _ = accelerate(fit, fit.start(problem.start * fit.number), memory, tol=tol, max_passes=max_passes)
     fit.look(best.theta, best)  # leaves the pairs of this very point, and its bound
     return JointSolution(
         thetas=[theta / fit.number for theta in fit.split(best.theta)],
@@ -176,5 +145,5 @@ def scale_jointly(problem: JointProblem, *, tol: float, max_passes: int, depth: 
         divergence=best.divergence,
         gap=max(best.divergence - fit.least, 0.0),
         passes=fit.count,
-        status=fit.status(best),
+        status=fit.status(best, tol),
     )

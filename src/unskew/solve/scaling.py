@@ -17,8 +17,8 @@ import numpy as np
 from unskew.arrays import item_kernels
 from unskew.arrays.blocks import over_items
 from unskew.arrays.types import Floats
-from unskew.solve.fit import Fit, Point
-from unskew.solve.problem import Problem, Solution
+from unskew.solve.fit import CountedFit, Fit, Point
+from unskew.solve.problem import Problem, Solution, Status
 
 _RIDGE = 1e-10  # of the largest diagonal entry: keeps the small system solvable
 _LONGER = 5.0  # times the last step is as far as one may go: from a corner far out there is hardly a way back
@@ -106,8 +106,17 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
         How many changes Anderson acceleration remembers; 0 for plain scaling.
     """
     fit = Fit(problem)
-    memory = Anderson(problem.target, depth)
-    here = best = fit.start()
+    best, status, history = accelerate(
+        fit, fit.start(problem.theta), Anderson(problem.target, depth), tol=tol, max_passes=max_passes
+    )
+    return fit.solution(best, status, history, tol)
+
+
+def accelerate(
+    fit: CountedFit, start: Point, memory: Anderson, *, tol: float, max_passes: int
+) -> tuple[Point, Status, list[float]]:
+    """Step until the fit may stop: the best point, how it ended, and D after each pass that lowered it."""
+    here = best = start
     history = [best.divergence]
     while True:
         status = fit.status(best, tol)
@@ -129,4 +138,4 @@ def scale(problem: Problem, *, tol: float, max_passes: int, depth: int = 8) -> S
         if here.divergence <= best.divergence:
             best = here
             history.append(best.divergence)
-    return fit.solution(best, status, history, tol)
+    return best, status, history

@@ -9,4 +9,10 @@ same comparison finds before anything was recommended.
 
 Scores of a view count as free of bias only if it dropped something and passed its test on this log: a placebo
 test, a holdout group that was like the others, and no sign of recommendations in what is left (`leftover`).
+
+The public names are listed in ``__init__.pyi``; each is imported when it is first used.
 """
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

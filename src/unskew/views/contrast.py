@@ -15,12 +15,11 @@ import numpy as np
 from unskew.arrays.types import Codes, Mask
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow, Windows
-from unskew.data.times import Moment
+from unskew.data.times import Moment, TimeWindow, Windows
 from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
 from unskew.text import count
 from unskew.views.holdout_group import check_holdout, find_holdout
-from unskew.views.outside import require_windows
+from unskew.views.outside_view import require_windows
 from unskew.views.quiet_windows import find_quiet
 from unskew.views.short_windows import ShortWindow, cut_windows, label_before, tick_after, tick_before
 from unskew.views.taken_pairs import TakenPairs, find_taken

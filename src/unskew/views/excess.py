@@ -10,7 +10,7 @@ from typing import Any
 from unskew.checks import require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.policy import check_level
-from unskew.data.time_windows import Windows
+from unskew.data.times import Windows
 from unskew.errors import EmptyError, PolicyError, option
 from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast

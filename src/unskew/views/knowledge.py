@@ -9,13 +9,13 @@ from typing import Any
 
 from unskew.checks import require_instance
 from unskew.data.log import Log
-from unskew.data.priors import Recency
+from unskew.data.policy import Recency
 from unskew.data.slice import Slice, Snapshot
-from unskew.data.time_windows import Windows
+from unskew.data.times import Windows
 from unskew.engines.population import is_at_spark
 from unskew.errors import InputError, PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
-from unskew.views.take_view import take_draws
+from unskew.views.view_choice import take_draws
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow, mark_inside
+from unskew.data.times import TimeWindow, mark_inside
 from unskew.errors import EmptyError, InputError, UnskewError, UnskewWarning
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import first_line, percent

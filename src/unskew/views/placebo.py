@@ -27,7 +27,7 @@ import numpy as np
 from unskew.arrays.types import Floats
 from unskew.data.log import Log
 from unskew.data.policy import critical_value
-from unskew.data.time_windows import TimeWindow
+from unskew.data.times import TimeWindow
 from unskew.errors import EmptyError, option
 from unskew.text import percent
 from unskew.views.contrast import Contrast
@@ -189,21 +189,14 @@ def measure_induced_share(
     return share if placebo is None else _correct(share, samples, placebo, drifts)
 
 
-def measure_placebo(
-    contrast: Contrast, production: Production, *, level: float = 0.95, seed: int = 0, two_sided: bool = False
-) -> Placebo | None:
-    """The induced share of windows before the first one.
-
-    None if there is too little time before it, or if the lists of production are external: those of earlier dates
-    were made by nobody.
-    """
-    return _measure_placebo(contrast, production, level, _REPEATS, seed, two_sided)[0]
-
-
 def _measure_placebo(
     contrast: Contrast, production: Production, level: float, repeats: int, seed: int, two_sided: bool
 ) -> tuple[Placebo | None, Floats]:
-    """A placebo, and its mean over the campaigns for samples of users, the same ones for each."""
+    """A placebo, and its mean over the campaigns for samples of users, the same ones for each.
+
+    None if there is too little time before the first window, or if the lists of production are external: nobody
+    made those of earlier dates.
+    """
     contrasts = [] if production.ranks.external else list_placebos(contrast)
     if not contrasts:
         return None, np.empty(0)

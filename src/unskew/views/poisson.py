@@ -58,12 +58,15 @@ def fit_poisson(
     """Find rates by Newton's method, with a small penalty on the coefficients.
 
     The penalised log likelihood is ``sum(events * log(rate) - time * rate) - 10 * sum(coefficients ** 2)``, the
-    intercept free. Without events the rate is 0. `start` are rates of similar data, from which it is not far.
+    intercept free. Without events the rate is 0. `start` are rates of the same features with similar events and
+    times, from which it is not far.
     """
-    mean, scale = features.mean(axis=0), features.std(axis=0)
-    scale = np.where(scale > 0, scale, 1.0)
-    rows = _standardise(features, mean, scale)
-    coefficients = np.zeros(rows.shape[1])
+    if start is None:
+        mean, scale = features.mean(axis=0), features.std(axis=0)
+        scale = np.where(scale > 0, scale, 1.0)
+    else:
+        mean, scale = start.mean, start.scale
+    coefficients = np.zeros(1 + features.shape[1])
     total = float(events.sum())
     if total <= 0:
         coefficients[0] = -np.inf
@@ -71,6 +74,8 @@ def fit_poisson(
     coefficients[0] = np.log(total / time.sum())
     if start is not None and np.isfinite(start.coefficients[0]):
         coefficients = start.coefficients
+    counts = (events != 0) | (time != 0)  # a sample of users has no others: these add nothing to any sum
+    rows, events, time = _standardise(features[counts], mean, scale), events[counts], time[counts]
     penalty = np.full(len(coefficients), _PENALTY)
     penalty[0] = 0.0
     for _ in range(_ROUNDS):

@@ -12,8 +12,8 @@ import numpy as np
 
 from unskew.data.log import Log
 from unskew.errors import UnskewError
+from unskew.recommend.calls import LogSize, estimate_cost
 from unskew.recommend.contract import Recommender, traits_of
-from unskew.recommend.cost import LogSize, estimate_cost
 from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import enumerate_words, percent, shorten_spec
 from unskew.views.contrast import Contrast

@@ -62,10 +62,10 @@ def find_rates(counted: Tally, times: Floats | None = None) -> Rates:
     suspect, others = once @ counted.suspect, once @ counted.others
     people, quiet_people = once @ counted.people, once @ counted.quiet_people
     pairs = once @ counted.quiet_pairs
-    factor = _divide(people, quiet_people)[KIND_OF]
+    factor = divide(people, quiet_people)[KIND_OF]
     if counted.scaled:
         far = RANK_OF == BEYOND
-        scale = _divide((suspect + others)[far].sum(), (pairs * factor)[far].sum())
+        scale = divide((suspect + others)[far].sum(), (pairs * factor)[far].sum())
         factor = np.where(RANK_OF == NEW, factor, factor * scale)
     return Rates(suspect, others, pairs * factor, pairs * factor**2 * counted.models, people)
 
@@ -77,7 +77,7 @@ def find_growth(counted: Tally) -> float:
     """
     known = RANK_OF != NEW
     pairs = (counted.suspect + counted.others).sum(axis=0)[known].sum()
-    factor = _divide(counted.people.sum(axis=0), counted.quiet_people.sum(axis=0))[KIND_OF]
+    factor = divide(counted.people.sum(axis=0), counted.quiet_people.sum(axis=0))[KIND_OF]
     expected = (counted.quiet_pairs.sum(axis=0) * factor)[known].sum()
     return float(1 - expected / pairs) if pairs > 0 else 0.0
 
@@ -96,7 +96,7 @@ def find_keep(rates: Rates) -> Floats:
         for group, prior in ((RANK_OF, 0.0), *((margin, _PRIOR) for margin in MARGINS)):
             wanted = np.maximum(np.bincount(group, weights=expected), 0.0) + prior
             now = np.bincount(group, weights=keep * rates.suspect) + prior
-            keep = np.minimum(keep * _divide(wanted, now)[group], 1.0)
+            keep = np.minimum(keep * divide(wanted, now)[group], 1.0)
     return 1 - _find_certainty(rates)[RANK_OF] * (1 - keep)
 
 
@@ -121,7 +121,7 @@ def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
     ]
 
 
-def _divide(a: Any, b: Any) -> Floats:
+def divide(a: Any, b: Any) -> Floats:
     """The ratio, and 1 where there is nothing to divide by."""
     found: Floats = np.divide(a, b, out=np.ones(np.shape(b)), where=np.asarray(b) > 0)
     return found

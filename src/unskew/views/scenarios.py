@@ -17,7 +17,7 @@ import numpy as np
 
 from unskew.arrays.types import Floats
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow
+from unskew.data.times import TimeWindow
 from unskew.errors import UnskewError, UnskewWarning
 from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of

@@ -16,8 +16,7 @@ import numpy as np
 
 from unskew.arrays.types import Mask, Times
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow
-from unskew.data.times import Label
+from unskew.data.times import Label, TimeWindow
 
 MOST_WINDOWS = 12  # into which one is cut: each costs a fit of the model
 _PARTS = 25  # of the whole log: lists grow old in more than one of them

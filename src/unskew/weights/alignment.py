@@ -17,16 +17,13 @@ import pyarrow as pa
 from unskew.arrays import distances
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_instance
-from unskew.data.dated_log import DatedLog
 from unskew.data.ids import Ids, kind_of
-from unskew.data.log import Log
+from unskew.data.log import DatedLog, Log
 from unskew.data.marginal import Marginal
-from unskew.data.policy import Share
-from unskew.data.priors import ItemPrior, UserPrior
+from unskew.data.policy import ItemPrior, Share, UserPrior
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
-from unskew.engines import open_population
-from unskew.engines.population import Population, SnapshotThere, is_at_spark
+from unskew.engines.population import Population, SnapshotThere, is_at_spark, open_population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
@@ -186,7 +183,7 @@ class Alignment:
         known = np.where(self.present, self.p_reference, 0.0)
         if not known.any():
             raise InputError(
-                "no user who is evaluated holds any item of the reference",
+                "no evaluated user has any item of the reference",
                 remedy=f"lower {option('min_items')}, or use {option('users', 'all')}",
             )
         known /= known.sum()
@@ -272,8 +269,8 @@ def _align_marginal(everyone: Population, marginal: Marginal, options: FitOption
             remedy="give the date of the reference instead",
         )
     if marginal.policy is not None:
-        ours = replace(everyone.policy, min_items=options.min_items, users=options.users)
-        ours.require_same(marginal.policy, "the reference marginal")
+        policy = replace(everyone.policy, min_items=options.min_items, users=options.users)
+        policy.require_same(marginal.policy, "the reference marginal")
     mix = ReferenceMix.of_marginal(marginal, everyone.items)
     keep = (mix.known > 0) | (not options.drops_new)
     return mix, mix, everyone.eligible(keep, options.min_items), Share()
@@ -294,17 +291,17 @@ def _nobody(options: FitOptions, when: str) -> PolicyError:
 
 
 def _nothing_shared(everyone: Population, reference: Population | Marginal) -> InputError:
-    theirs, ours = reference.items, everyone.items
+    reference_items, log_items = reference.items, everyone.items
     if isinstance(reference, Marginal):
-        theirs = Ids.of(reference.items)
-    one, other = kind_of(theirs.values.type), kind_of(ours.values.type)
+        reference_items = Ids.of(reference.items)
+    reference_kind, log_kind = kind_of(reference_items.values.type), kind_of(log_items.values.type)
     hint = (
-        f"the ids there are {one} and here {other}; make them the same type"
-        if one != other
+        f"the ids there are {reference_kind} and here {log_kind}; make them the same type"
+        if reference_kind != log_kind
         else "are they ids of the same catalogue?"
     )
     return InputError(
-        f"the reference and the log share no item (the reference has {theirs.examples()}, the log has "
-        f"{ours.examples()})",
+        f"the reference and the log share no item (the reference has {reference_items.examples()}, the log has "
+        f"{log_items.examples()})",
         remedy=hint,
     )

@@ -15,8 +15,7 @@ from unskew.arrays.types import Codes, Floats, Items, Mask
 from unskew.checks import require_instance
 from unskew.data.columns import restore_dates
 from unskew.data.log import Log
-from unskew.data.time_windows import TimeWindow
-from unskew.data.times import Label, TimeAxis
+from unskew.data.times import Label, TimeAxis, TimeWindow
 from unskew.engines.population import require_log_here
 from unskew.errors import EmptyError, function
 from unskew.frames import show_as_table, to_native
@@ -46,8 +45,8 @@ class BurstCells:
     @classmethod
     def of(cls, log: Log) -> BurstCells:
         """Cut the time of a log into cells, and count."""
-        whose = log.entry_users()
-        first = log.time[log.start[whose]]  # rows are sorted by time
+        entry_users = log.entry_users()
+        first = log.time[log.start[entry_users]]  # rows are sorted by time
         edges = _cut_time(log, int(np.count_nonzero(log.time > first)))
         if len(edges) < _FEWEST:
             raise EmptyError(
@@ -57,7 +56,7 @@ class BurstCells:
         begin = np.asarray(edges)
         cell = np.searchsorted(begin, log.time, side="right") - 1
         knows = first < begin[cell]
-        half = np.random.default_rng(0).integers(0, 2, len(log.users))[whose] == 0
+        half = np.random.default_rng(0).integers(0, 2, len(log.users))[entry_users] == 0
         shape = (len(edges) - 1, len(log.items))
         counts = tuple(_count(cell, log.item, shape, knows & part) for part in (half, ~half))
         joined = np.sort(log.time[log.start[:-1][np.diff(log.start.astype(np.int64)) > 0]])
@@ -72,13 +71,13 @@ class BurstCells:
 
     def take_mix(self, cells: list[int]) -> tuple[Floats, Floats]:
         """How often each item was taken in some cells together, by each half."""
-        one, other = (np.asarray(half[cells].sum(axis=0)).ravel() for half in self.counts)
-        return one, other
+        first, second = (np.asarray(half[cells].sum(axis=0)).ravel() for half in self.counts)
+        return first, second
 
 
-def _count(cell: Codes, item: Items, shape: tuple[int, int], some: Mask) -> sparse.csr_matrix:
-    ones = np.ones(int(some.sum()))
-    return sparse.csr_matrix((ones, (cell[some], item[some])), shape=shape)
+def _count(cell: Codes, item: Items, shape: tuple[int, int], counted: Mask) -> sparse.csr_matrix:
+    ones = np.ones(int(counted.sum()))
+    return sparse.csr_matrix((ones, (cell[counted], item[counted])), shape=shape)
 
 
 def _cut_time(log: Log, takes: int) -> list[int | float]:
@@ -214,10 +213,11 @@ def find_bursts(log: Log) -> Bursts:
     --------
     >>> import unskew as us
     >>> log = us.simulate(users=2000, items=800, seed=1).log      # campaigns at days 330 and 430
-    >>> found = us.find_bursts(log)
+    >>> from unskew.weights import find_bursts
+    >>> found = find_bursts(log)
     >>> found
     Bursts(330:350, 430:455)
-    >>> len(us.outside(log, found.windows)) < len(log)
+    >>> len(us.views.outside(log, found.windows)) < len(log)
     True
     """
     require_log_here(log, function("find_bursts"))

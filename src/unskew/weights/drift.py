@@ -153,7 +153,8 @@ class Drift:
             span = f"between the reference and {self.at}" if self.reference is None else self._span
             distance = f"total variation is {self.bound:.3f}"
             return (
-                f"Whether the item mix drifted by more than chance {span} cannot be told ({distance}): {reason}."
+                f"The data cannot show whether the item mix drifted by more than chance {span} ({distance}): "
+                f"{reason}."
             )
         verb = "drifted" if self.drifted else "did not drift"
         low, high = (f"{limit:.3f}" for limit in (self.chance.low, self.chance.high))

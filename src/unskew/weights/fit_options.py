@@ -9,17 +9,14 @@ from typing import Any, TypedDict
 import numpy as np
 import pyarrow as pa
 
-from unskew.checks import require_number, require_one_of, require_whole_number
-from unskew.data.policy import USERS
 from unskew.errors import PolicyError, option
+from unskew.options import check_options
 from unskew.text import did_you_mean
-from unskew.weights.margin_specs import load_margin, read_margins
+from unskew.weights.margins import load_margin, read_margins
 
-METHODS = ("scaling", "descent", "lbfgs")
-SUBSET_METHODS = ("descent", "lbfgs")
+SUBSET_SOLVERS = ("descent", "lbfgs")
 """Those that can fit the weights of some items alone."""
 
-NEW_ITEMS = ("drop", "keep")
 _MAX_PASSES = {"scaling": 500, "descent": 2000, "lbfgs": 2000}
 
 
@@ -101,11 +98,10 @@ class FitOptions:
     margins: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
-        require_one_of(option("method"), self.method, METHODS)
+        check_options(self, "method")
         if self.top is not None and self.items is not None:
             raise PolicyError(f"give {option('top')} or {option('items')}, not both")
-        if self.top is not None:
-            self._set("top", require_whole_number(option("top"), self.top, "how many items to weight"))
+        check_options(self, "top")
         if self.items is not None:
             self._set("items", _list_items(self.items))
         if self.method == "scaling" and self.is_subset:
@@ -114,18 +110,7 @@ class FitOptions:
                 remedy=f"for the weights of some items alone use {option('method', 'descent')} or "
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )
-        self._set("tol", require_number(option("tol"), self.tol, "how far a score may still be off", 0))
-        if self.max_passes is not None:
-            passes = require_whole_number(
-                option("max_passes"), self.max_passes, "one pass to look and one to certify", 2
-            )
-            self._set("max_passes", passes)
-        if self.new_items is not None:
-            require_one_of(option("new_items"), self.new_items, NEW_ITEMS)
-        self._set(
-            "min_items", require_whole_number(option("min_items"), self.min_items, "items that a user must have")
-        )
-        require_one_of(option("users"), self.users, USERS)
+        check_options(self, "tol", "max_passes", "new_items", "min_items", "users")
         self._set("margins", read_margins(self.margins))
         if self.margins and self.method != "scaling":
             raise PolicyError(
@@ -138,12 +123,12 @@ class FitOptions:
         """Given options, with some of them changed."""
         if options is not None and not isinstance(options, FitOptions):
             raise PolicyError(f"options is a {type(options).__name__}; give FitOptions(...)")
-        given: dict[str, Any] = {**changes}
+        values: dict[str, Any] = {**changes}
         known = [f.name for f in fields(cls)]
-        for name in given:
+        for name in values:
             if name not in known:
                 raise TypeError(f"there is no option {name!r}{did_you_mean(name, [*known, 'metric'])}")
-        return replace(cls() if options is None else options, **given)
+        return replace(cls() if options is None else options, **values)
 
     @property
     def is_subset(self) -> bool:
@@ -181,7 +166,7 @@ class FitOptions:
             raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights")
         margins = values.get("margins", ())
         mappings = [*groups, *[None] * (len(margins) - len(groups))]
-        loaded = tuple(load_margin(one, own) for one, own in zip(margins, mappings, strict=True))
+        loaded = tuple(load_margin(margin, mapping) for margin, mapping in zip(margins, mappings, strict=True))
         return cls(**{**values, "margins": loaded})
 
     def _set(self, name: str, value: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from unskew.arrays.types import Floats, Mask
 from unskew.data.policy import Share
-from unskew.json_fields import read_dataclass
+from unskew.storage.json_files import read_dataclass
 from unskew.text import enumerate_words, percent, short_percent, thousands
 from unskew.weights.fit_options import FitOptions
 
@@ -139,10 +139,10 @@ class FitReport:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> FitReport:
         """What `to_dict` gave."""
-        found = read_dataclass(cls, values)
-        if found.status not in STATUSES:
-            raise ValueError(f"status is {found.status!r}")
-        return found
+        report = read_dataclass(cls, values)
+        if report.status not in STATUSES:
+            raise ValueError(f"status is {report.status!r}")
+        return report
 
 
 def explain_fit(report: FitReport, options: FitOptions) -> str:
@@ -189,11 +189,11 @@ def explain_margins(report: FitReport, tol: float) -> str:
     if report.status == "solved":
         return f"the weighted mix of {enumerate_words(names)} matches the reference date to within {tol:g} each"
     away = [
-        f"{name} {one.residual:.2g} away from the target (alone at least {one.bound_least:.2g})"
-        for name, one in zip(names, every, strict=True)
-        if one.residual > tol
+        f"{name} {match.residual:.2g} away from the target (alone at least {match.bound_least:.2g})"
+        for name, match in zip(names, every, strict=True)
+        if match.residual > tol
     ]
-    if all(one.residual - one.bound_least <= tol for one in every):
+    if all(match.residual - match.bound_least <= tol for match in every):
         return f"no weighting of these profiles can do better: {enumerate_words(away)}"
     return (
         "the margins contradict each other, and no weighting of these profiles does noticeably better for all of "
@@ -211,14 +211,14 @@ def explain_range(weights: Floats) -> str:
     usual = weights[~rare & ~sure]
     words = [f"{usual.min():.3g} to {usual.max():.3g}"] if len(usual) else []
     if rare.any():
-        words.append(f"{_count_items(rare)} held out only where a user holds nothing else")
+        words.append(f"{_count_items(rare)} held out only if a user has nothing else")
     if sure.any():
-        words.append(f"{_count_items(sure)} held out wherever a user holds {'it' if sure.sum() == 1 else 'them'}")
+        words.append(f"{_count_items(sure)} held out whenever a user has {'it' if sure.sum() == 1 else 'them'}")
     return ", ".join(words)
 
 
-def _count_items(some: Mask) -> str:
-    n = int(some.sum())
+def _count_items(items: Mask) -> str:
+    n = int(items.sum())
     return f"{thousands(n)} item{'s' * (n != 1)}"
 
 
@@ -233,9 +233,9 @@ def explain_certificate(certificate: Certificate, had: str = "had {} of the mass
         few = "one item that" if c.others == 1 else f"{c.others} items that"
         return (
             f"no weighting of these profiles can do better, because {percent(1 - c.reach, digits)} of the users "
-            f"evaluated now hold nothing but {few} {had.format('only ' + percent(1 - c.target, digits))}"
+            f"evaluated now have nothing but {few} {had.format('only ' + percent(1 - c.target, digits))}"
         )
     return (
         f"no weighting of these profiles can do better, because {few} {had.format(percent(c.target, digits))}, "
-        f"and only {percent(c.reach, digits)} of the users evaluated now hold any of them"
+        f"and only {percent(c.reach, digits)} of the users evaluated now have any of them"
     )

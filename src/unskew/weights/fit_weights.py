@@ -14,8 +14,7 @@ from unskew.arrays.types import Codes, Floats
 from unskew.data.held_out import SplitRule, split_dates
 from unskew.data.ids import Ids, require_codes_of_mapping
 from unskew.data.policy import Share
-from unskew.data.slice import Slice
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Slice, Weighting
 from unskew.engines.population import AppliedWeights, require_local
 from unskew.errors import ConvergenceWarning, InputError, UnskewWarning, option
 from unskew.progress import progress
@@ -26,9 +25,9 @@ from unskew.views.knowledge import Knowledge
 from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
-from unskew.weights.groups import GroupWeights, weigh_pairs
 from unskew.weights.item_weights import ItemWeights
 from unskew.weights.margin_fit import FittedMargins, MarginFit
+from unskew.weights.margins import GroupWeights, weigh_pairs
 
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkSnapshot
@@ -119,7 +118,7 @@ def fit_weights(
         report=report,
         frames=snapshot.log.frames,
         view_details=snapshot.log.view_details,
-        after=getattr(part, "after", None),
+        after=part.after,
         reference_after=getattr(target, "after", None),
     )
     if leave_last_out:
@@ -262,7 +261,7 @@ def fit_alignment(
     solution = _SOLVERS[options.method](problem, tol=options.tol, max_passes=options.pass_limit)
     fitted = None
     if margins is not None:
-        fitted = margins.fit(solution, options, {one.name: one for one in factors})
+        fitted = margins.fit(solution, options, {group_weights.name: group_weights for group_weights in factors})
         solution = fitted.items
     if not options.is_subset:  # weights matter only up to a factor; fix it
         wanted = target > 0
@@ -274,9 +273,9 @@ def fit_alignment(
 def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> Codes:
     """The items whose weights are fitted."""
     if options.top is not None:
-        there = len(alignment.by_change)
-        if options.top > there:
-            raise InputError(f"{option('top')} is {options.top}, but only {there} items exist at both dates")
+        shared = len(alignment.by_change)
+        if options.top > shared:
+            raise InputError(f"{option('top')} is {options.top}, but only {shared} items exist at both dates")
         return np.sort(alignment.by_change[: options.top])
     if options.items is not None:
         ids = alignment.everyone.items
@@ -305,6 +304,6 @@ def _log_weights(ids: Ids, warm_start: ItemWeights | Mapping[Any, float]) -> Flo
             raise InputError(f"the weights of {option('warm_start')} must be positive numbers")
         logs = np.log(values)
     usable = (codes >= 0) & np.isfinite(logs)
-    given = np.zeros(len(ids))
-    given[codes[usable]] = logs[usable]
-    return given
+    log_weights = np.zeros(len(ids))
+    log_weights[codes[usable]] = logs[usable]
+    return log_weights

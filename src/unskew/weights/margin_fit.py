@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays import distances
-from unskew.arrays.profiles import Profiles
-from unskew.arrays.rows import all_entries, users_of
+from unskew.arrays.profiles import Profiles, all_entries, users_of
 from unskew.arrays.sweep import MarginSweep, Sweep
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.slice import Slice
@@ -22,7 +21,7 @@ from unskew.solve.scaling import scale
 from unskew.weights.alignment import Alignment
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import MarginReport
-from unskew.weights.groups import GroupWeights, Margin
+from unskew.weights.margins import GroupWeights, Margin
 
 _NEARBY = (
     5.0  # nats: from log-weights that have run off there is hardly a way back, so the joint fit begins nearer by
@@ -60,11 +59,11 @@ class AlignedMargin:
         """Look at the groups of both dates."""
         everyone = alignment.everyone.collect()
         everyone_then, then = (population.collect() for population in _reference(alignment))
-        here, there = margin.groups(everyone), margin.groups(everyone_then)
-        names = tuple(dict.fromkeys([*here.names, *there.names]))
+        groups_now, groups_then = margin.groups(everyone), margin.groups(everyone_then)
+        names = tuple(dict.fromkeys([*groups_now.names, *groups_then.names]))
         place = {name: k for k, name in enumerate(names)}
-        now_codes = np.array([place[name] for name in here.names])[here.codes]
-        then_codes = np.array([place[name] for name in there.names])[there.codes]
+        now_codes = np.array([place[name] for name in groups_now.names])[groups_now.codes]
+        then_codes = np.array([place[name] for name in groups_then.names])[groups_then.codes]
         n = len(names)
         return cls(
             margin=margin,
@@ -118,36 +117,36 @@ class MarginFit:
         aligned = [AlignedMargin.of(margin, alignment) for margin in margins]
         sweep = _open_sweep(alignment, aligned, target > 0)
         q, _ = sweep.marginals(np.zeros(sweep.size))
-        held = _split(q, [len(target), *(len(one.names) for one in aligned)])[1:]
-        targets = [one.target(mass) for one, mass in zip(aligned, held, strict=True)]
+        held = _split(q, [len(target), *(len(margin_groups.names) for margin_groups in aligned)])[1:]
+        targets = [margin_groups.target(mass) for margin_groups, mass in zip(aligned, held, strict=True)]
         return cls(alignment, aligned, sweep, targets, _agree(alignment, aligned, target, targets))
 
     def fit(self, solo: Solution, options: FitOptions, start: Mapping[str, GroupWeights]) -> FittedMargins:
         """Fit items and groups together, from where the items alone have ended."""
-        alone = np.concatenate([solo.theta, *(np.zeros(len(one.names)) for one in self.aligned)])
+        alone = np.concatenate([solo.theta, *(np.zeros(len(margin.names)) for margin in self.aligned)])
         q, _ = self.sweep.marginals(alone)
         _, *marginals = _split(q, self._sizes)
-        away = [distances.total_variation(t, found) for t, found in zip(self.targets, marginals, strict=True)]
+        away = [distances.total_variation(t, joint) for t, joint in zip(self.targets, marginals, strict=True)]
         if max(away) <= options.tol:  # what is right for items is right for these groups
             return self._finish(solo, [np.zeros(len(t)) for t in self.targets], marginals, [0.0] * len(away), None)
         singles = [self._fit_alone(k, options) for k in range(len(self.aligned))]
         least = [single.bound_least for single in singles]
         begin = [np.clip(solo.theta - _mean(self.item_target, solo.theta), -_NEARBY, _NEARBY)]
         begin[0] = np.where(self.item_target > 0, begin[0], -np.inf)
-        for one, target in zip(self.aligned, self.targets, strict=True):
-            known = start.get(one.margin.name)
-            theta = np.zeros(len(target)) if known is None else known.log_factors_by_name(one.names)
+        for margin, target in zip(self.aligned, self.targets, strict=True):
+            known = start.get(margin.margin.name)
+            theta = np.zeros(len(target)) if known is None else known.log_factors_by_name(margin.names)
             begin.append(np.where(target > 0, theta, -np.inf))
         problem = JointProblem(
             self.sweep, [self.item_target, *self.targets], np.concatenate(begin), [solo.bound_least, *least]
         )
-        found = scale_jointly(problem, tol=options.tol, max_passes=max(options.pass_limit - solo.passes, 2))
-        items = self._items(solo, found, sum(single.passes for single in singles))
-        return self._finish(items, found.thetas[1:], found.marginals[1:], least, found.gap)
+        joint = scale_jointly(problem, tol=options.tol, max_passes=max(options.pass_limit - solo.passes, 2))
+        items = self._items(solo, joint, sum(single.passes for single in singles))
+        return self._finish(items, joint.thetas[1:], joint.marginals[1:], least, joint.gap)
 
     @property
     def _sizes(self) -> list[int]:
-        return [len(self.item_target), *(len(one.names) for one in self.aligned)]
+        return [len(self.item_target), *(len(margin.names) for margin in self.aligned)]
 
     def _items(self, solo: Solution, joint: JointSolution, more_passes: int) -> Solution:
         """The item weights of the joint fit, with what is known about items alone."""
@@ -168,9 +167,9 @@ class MarginFit:
         """One margin alone: how near any weighting comes to its target, whatever the others ask for."""
         p, target = self.sweep.profiles, self.targets[k]
         offset = sum(self._sizes[: k + 1])
-        own = replace(p, item=(self.sweep.groups[:, k + 1] - offset).astype(np.uint32), n_items=len(target))
+        rows = replace(p, item=(self.sweep.groups[:, k + 1] - offset).astype(np.uint32), n_items=len(target))
         wanted = target > 0
-        problem = Problem(Sweep(own), target, np.where(wanted, 0.0, -np.inf), np.flatnonzero(wanted))
+        problem = Problem(Sweep(rows), target, np.where(wanted, 0.0, -np.inf), np.flatnonzero(wanted))
         return scale(problem, tol=options.tol, max_passes=options.pass_limit)
 
     def _finish(
@@ -182,16 +181,20 @@ class MarginFit:
         gap: float | None,
     ) -> FittedMargins:
         weights, reports = [], []
-        for one, target, theta, q, known in zip(self.aligned, self.targets, thetas, marginals, least, strict=True):
+        for margin, target, theta, q, known in zip(
+            self.aligned, self.targets, thetas, marginals, least, strict=True
+        ):
             factors = np.where(target > 0, theta - _mean(target, theta), 0.0)
-            weights.append(GroupWeights(one.margin.name, one.names, factors, one.reference, one.before, q))
+            weights.append(
+                GroupWeights(margin.margin.name, margin.names, factors, margin.reference, margin.before, q)
+            )
             reports.append(
                 MarginReport(
-                    name=one.margin.name,
+                    name=margin.margin.name,
                     groups=int(np.count_nonzero(target)),
                     residual=distances.total_variation(target, q),
-                    bound_before=distances.total_variation(one.raw, one.before),
-                    bound=distances.total_variation(one.reference, q),
+                    bound_before=distances.total_variation(margin.raw, margin.before),
+                    bound=distances.total_variation(margin.reference, q),
                     bound_least=known,
                 )
             )
@@ -219,8 +222,8 @@ def _reference(alignment: Alignment) -> tuple[Any, Any]:
 
 
 def _mix(part: Slice, codes: Codes, n: int) -> Floats:
-    found: Floats = np.bincount(codes, weights=part.weigh().pair_shares, minlength=n).astype(np.float64)
-    return found
+    mix: Floats = np.bincount(codes, weights=part.weigh().pair_shares, minlength=n).astype(np.float64)
+    return mix
 
 
 def _open_sweep(alignment: Alignment, aligned: Sequence[AlignedMargin], keep: Mask) -> MarginSweep:
@@ -239,9 +242,9 @@ def _open_sweep(alignment: Alignment, aligned: Sequence[AlignedMargin], keep: Ma
         b=None if p.b is None else p.b[entries],
     )
     columns, size = [p.item[entries].astype(np.int32)], p.n_items
-    for one in aligned:
-        columns.append((one.now[entries] + size).astype(np.int32))
-        size += len(one.names)
+    for margin in aligned:
+        columns.append((margin.now[entries] + size).astype(np.int32))
+        size += len(margin.names)
     return MarginSweep(rows, np.column_stack(columns), size)
 
 
@@ -271,16 +274,16 @@ def _agree(
     is_new = new[now.profiles.item] > 0
     raw = now.weigh().pair_shares * is_new
     wanted = []
-    for one, whole in zip(aligned, targets, strict=True):
-        n = len(one.names)
-        has = np.bincount(one.then[known], weights=mass, minlength=n)
-        rest = np.maximum(whole - np.bincount(one.now, weights=raw, minlength=n), _FLOOR * whole)
+    for margin, whole in zip(aligned, targets, strict=True):
+        n = len(margin.names)
+        has = np.bincount(margin.then[known], weights=mass, minlength=n)
+        rest = np.maximum(whole - np.bincount(margin.now, weights=raw, minlength=n), _FLOOR * whole)
         rest = np.where(has > 0, np.where(whole > 0, rest, has), 0.0)  # an item may have changed its group
         wanted.append(rest / rest.sum() * (1.0 - float(new.sum())))
     for _ in range(_ROUNDS if len(wanted) > 1 else 1):
-        for one, rest in zip(aligned, wanted, strict=True):
-            has = np.bincount(one.then[known], weights=mass, minlength=len(rest))
-            mass *= np.divide(rest, has, out=np.ones(len(rest)), where=has > 0)[one.then[known]]
+        for margin, rest in zip(aligned, wanted, strict=True):
+            has = np.bincount(margin.then[known], weights=mass, minlength=len(rest))
+            mass *= np.divide(rest, has, out=np.ones(len(rest)), where=has > 0)[margin.then[known]]
     known_mass = np.bincount(code, weights=mass, minlength=len(target))
     raked: Floats = known_mass * ((1.0 - float(new.sum())) / known_mass.sum()) + new
     return raked

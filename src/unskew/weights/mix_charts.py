@@ -88,18 +88,18 @@ def match_classes(weights: ItemWeights) -> list[dict[str, Any]]:
 def _classify(
     values: Floats,
     shares: Floats,
-    some: Mask,
+    items: Mask,
     edges: Sequence[float],
     names: Sequence[str],
     *,
     good: str | None,
 ) -> list[dict[str, Any]]:
     classes = np.searchsorted(edges, values, side="right")
-    rows = [_share(name, shares, some & (classes == k)) for k, name in enumerate(names)]
+    rows = [_share(name, shares, items & (classes == k)) for k, name in enumerate(names)]
     return [row | {"good": row["name"] == good} for row in rows]
 
 
-def _share(name: str, shares: Floats, some: Mask) -> dict[str, Any]:
-    total = float(shares[some].sum())
-    items = f"{thousands(int(some.sum()))} items" if some.sum() != 1 else "1 item"
+def _share(name: str, shares: Floats, chosen: Mask) -> dict[str, Any]:
+    total = float(shares[chosen].sum())
+    items = f"{thousands(int(chosen.sum()))} items" if chosen.sum() != 1 else "1 item"
     return {"name": name, "share": total, "shown": f"{percent(total)}, {items}", "good": False}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unskew.arrays.lookup import find_sorted
+from unskew.arrays.profiles import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
 from unskew.data.ids import Ids
 from unskew.data.slice import Snapshot
@@ -256,22 +256,22 @@ class Service:
         """Remove what users would have interacted with next, had they not accepted something else."""
         chosen = accepted.select(new & (rng.random(len(accepted)) < campaign.substitution))
         keys = self.events.pair_keys(self.n_items)
-        mine = np.flatnonzero(
+        replaceable = np.flatnonzero(
             np.isin(self.events.user, chosen.user)
             & np.isin(keys, self.unprompted.pair_keys(self.n_items))
             & ~np.isin(keys, accepted.pair_keys(self.n_items))  # what was only hastened is not replaced
         )
-        mine = mine[np.lexsort((self.events.time[mine], self.events.user[mine]))]
+        replaceable = replaceable[np.lexsort((self.events.time[replaceable], self.events.user[replaceable]))]
         removed = np.zeros(len(self.events), dtype=bool)
         place, previous = 0, -1
         for k in np.lexsort((chosen.time, chosen.user)):
             user, time = chosen.user[k], chosen.time[k]
             if user != previous:
-                place, previous = int(np.searchsorted(self.events.user[mine], user)), user
-            while place < len(mine) and self.events.user[mine[place]] == user:
+                place, previous = int(np.searchsorted(self.events.user[replaceable], user)), user
+            while place < len(replaceable) and self.events.user[replaceable[place]] == user:
                 place += 1
-                if self.events.time[mine[place - 1]] > time:
-                    removed[mine[place - 1]] = True
+                if self.events.time[replaceable[place - 1]] > time:
+                    removed[replaceable[place - 1]] = True
                     break
         self.events = self.events.select(~removed)
 
@@ -301,9 +301,9 @@ def mark_exposed(events: Events, shown: Exposures, n_items: int) -> Mask:
         return np.zeros(len(events), dtype=bool)
     keys = shown.user * n_items + shown.item
     order = np.lexsort((shown.time, keys))
-    found, first = np.unique(keys[order], return_index=True)
+    shown_keys, first = np.unique(keys[order], return_index=True)
     earliest = shown.time[order][first]
-    at = find_sorted(found, events.pair_keys(n_items))
+    at = find_sorted(shown_keys, events.pair_keys(n_items))
     exposed: Mask = (at >= 0) & (earliest[at] <= events.time)
     return exposed
 
@@ -327,17 +327,17 @@ def _make_lists(
     n_items = len(allowed)
     depth = min(shown * _DEEPER, n_items)
     step = max(1, min(_BLOCK, _CELLS // depth))
-    found: list[tuple[Codes, Codes, Codes]] = [(np.empty(0, dtype=np.int64),) * 3]
+    parts: list[tuple[Codes, Codes, Codes]] = [(np.empty(0, dtype=np.int64),) * 3]
     for at in range(0, len(rows), step):
-        some = rows[at : at + step]
-        batch = Batch.of(now, some)
-        lists, _ = lists_for(model, now, batch, depth, np.full(len(some), -1, dtype=np.int64))
+        block = rows[at : at + step]
+        batch = Batch.of(now, block)
+        lists, _ = lists_for(model, now, batch, depth, np.full(len(block), -1, dtype=np.int64))
         good = (lists >= 0) & allowed[lists]
         if traits_of(model).may_recommend_profile:
-            held = np.repeat(np.arange(len(some)), np.diff(batch.start)) * n_items + batch.item
-            good &= ~np.isin(np.arange(len(some))[:, None] * n_items + lists, held)
+            held = np.repeat(np.arange(len(block)), np.diff(batch.start)) * n_items + batch.item
+            good &= ~np.isin(np.arange(len(block))[:, None] * n_items + lists, held)
         place = np.cumsum(good, axis=1, dtype=np.int64)
         row, column = np.nonzero(good & (place <= shown))
-        found.append((some[row], lists[row, column], place[row, column]))
-    user, item, position = (np.concatenate(part) for part in zip(*found, strict=True))
+        parts.append((block[row], lists[row, column], place[row, column]))
+    user, item, position = (np.concatenate(part) for part in zip(*parts, strict=True))
     return user, item, position

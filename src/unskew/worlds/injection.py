@@ -1,18 +1,21 @@
 """Campaigns injected into a real log: its people are real, what is recommended to them is simulated.
 
-The untouched log is the truth. What its people like is left to `unskew.worlds.tastes`.
+The untouched log is the truth. What its people like is learned from all they ever took, the future included: they
+like what is close to it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from scipy import sparse
 
+from unskew.arrays.types import Codes, Floats
 from unskew.data.log import Log
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, InputError, PolicyError, option
@@ -21,7 +24,6 @@ from unskew.reading.reader import read_log
 from unskew.worlds.campaigns import Exposures, Service
 from unskew.worlds.people import HOLDOUT, Events
 from unskew.worlds.recipe import Campaign, Recipe, to_json_types
-from unskew.worlds.tastes import LearnedTastes
 from unskew.worlds.world import World, describe_world
 
 _ADDED = ("exposed", "campaign", "position")  # columns of the result
@@ -115,16 +117,16 @@ def _find_tick(log: Log, campaign: Campaign, days: int | None) -> int | float:
     return tick
 
 
-def restore_table(log: Log, what: Events | Exposures, **more: npt.NDArray[Any]) -> pa.Table:
+def restore_table(log: Log, rows: Events | Exposures, **more: npt.NDArray[Any]) -> pa.Table:
     """Codes and ticks as the ids and times of the base log, under the names that they have there."""
-    order = np.lexsort((what.item, what.user, what.time))
-    if isinstance(what, Exposures):
-        order = np.lexsort((what.position, what.user, what.campaign))
+    order = np.lexsort((rows.item, rows.user, rows.time))
+    if isinstance(rows, Exposures):
+        order = np.lexsort((rows.position, rows.user, rows.campaign))
     names = log.columns
     columns: dict[str, Any] = {
-        names.user: log.users.take(what.user[order]),
-        names.item: log.items.take(what.item[order]),
-        names.time: _make_times(log.axis, what.time[order]),
+        names.user: log.users.take(rows.user[order]),
+        names.item: log.items.take(rows.item[order]),
+        names.time: _make_times(log.axis, rows.time[order]),
     }
     return pa.table(columns | {name: values[order] for name, values in more.items()})
 
@@ -136,3 +138,75 @@ def _make_times(axis: TimeAxis, ticks: npt.NDArray[Any]) -> pa.Array:
         unit = axis.unit if axis.unit in PER_SECOND else "s"
         return pa.array(ticks.astype(np.int64)).cast(pa.timestamp(unit, tz=axis.zone))
     return pa.array(ticks)
+
+
+_FACTORS = 24
+_STEPS = 8  # of the power method: tastes need no more
+_LEAST = 0.05  # affinity to what is far from one's history
+_BLOCK = 1_000_000  # pairs at a time
+
+
+@dataclass(frozen=True)
+class LearnedTastes:
+    """Tastes of real people: the cosine between a user and an item.
+
+    Attributes
+    ----------
+    users, items
+        Rows of ``U S`` and ``V S`` of the decomposition, each of length 1.
+    """
+
+    users: Floats
+    items: Floats
+
+    @classmethod
+    def from_events(cls, events: Events, n_users: int, n_items: int) -> LearnedTastes:
+        """Decompose who took what, ever; to the same bits on any number of threads."""
+        taken = _scale_matrix(events, n_users, n_items)
+        back = taken.T.tocsr()
+        right = np.random.default_rng(0).standard_normal((n_items, min(_FACTORS, n_users, n_items)))
+        for _ in range(_STEPS):
+            left = _orthonormalise(taken @ right)
+            right = back @ left
+        squares, turn = _spectrum(right)
+        return cls(
+            _normalise_rows(_multiply(left, turn * np.sqrt(squares))), _normalise_rows(_multiply(right, turn))
+        )
+
+    def affinity(self, user: Codes, item: Codes, tick: int | float = 0) -> Floats:
+        """The cosine, from a small least value for what is far away to 1."""
+        cosine = np.empty(len(user))
+        for at in range(0, len(user), _BLOCK):
+            part = slice(at, at + _BLOCK)
+            cosine[part] = np.einsum("nk,nk->n", self.users[user[part]], self.items[item[part]])
+        return np.asarray(_LEAST + (1 - _LEAST) * np.clip(cosine, 0.0, 1.0), dtype=np.float64)
+
+
+def _scale_matrix(events: Events, n_users: int, n_items: int) -> sparse.csr_array:
+    per_user = np.bincount(events.user, minlength=n_users)
+    per_item = np.bincount(events.item, minlength=n_items)
+    size = (per_user + per_user.mean())[events.user] * (per_item + per_item.mean())[events.item]
+    return sparse.csr_array((1 / np.sqrt(size), (events.user, events.item)), shape=(n_users, n_items))
+
+
+def _orthonormalise(columns: Floats) -> Floats:
+    """Columns of length 1 at right angles that span the same space."""
+    squares, turn = _spectrum(columns)
+    return _multiply(columns, turn / np.sqrt(squares))
+
+
+def _spectrum(columns: Floats) -> tuple[Floats, Floats]:
+    """Squared singular values that are not negligible, and their right vectors."""
+    gram = np.einsum("nk,nl->kl", columns, columns)  # adds in a fixed order, which a matrix product does not
+    squares, turn = np.linalg.eigh(gram)
+    kept = squares > 1e-12 * squares[-1]
+    return squares[kept], turn[:, kept]
+
+
+def _multiply(columns: Floats, turn: Floats) -> Floats:
+    return np.asarray(np.einsum("nk,kl->nl", columns, turn), dtype=np.float64)
+
+
+def _normalise_rows(rows: Floats) -> Floats:
+    length = np.sqrt((rows * rows).sum(axis=1, keepdims=True))
+    return np.asarray(rows / np.where(length > 0, length, 1.0), dtype=np.float64)

@@ -22,14 +22,14 @@ _BURST = Campaign(0, reach=0.4, acceptance=0.04, catalogue=1.0, excluded=0)
 _CAMPAIGNS = (replace(_BURST, day=330), replace(_BURST, day=430))
 
 
-def _keep_on(first: int = 320, last: int = 490, **given: Any) -> tuple[Campaign, ...]:
+def _keep_on(first: int = 320, last: int = 490, **changes: Any) -> tuple[Campaign, ...]:
     """Production that is always on: every ten days a fifth of the users get a list."""
-    return _repeat(replace(_ON, **given), first, last, 10)
+    return _repeat(replace(_ON, **changes), first, last, 10)
 
 
-def _steady(**given: Any) -> Recipe:
+def _steady(**changes: Any) -> Recipe:
     """Steady activity, production on from day 320 unless other campaigns are given."""
-    return replace(STEADY, **{"campaigns": _keep_on(), **given})
+    return replace(STEADY, **{"campaigns": _keep_on(), **changes})
 
 
 _CONTENT: dict[str, Any] = {"recommender": "content"}

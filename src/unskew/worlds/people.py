@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.lookup import find_sorted
+from unskew.arrays.profiles import find_sorted
 from unskew.arrays.types import Codes, Floats, Mask, Times
 from unskew.data.slice import Snapshot
 from unskew.reading.reader import read_log
@@ -216,11 +216,11 @@ def simulate_joiners(recipe: Recipe, seed: int, campaigns: list[Campaign]) -> tu
     wait = np.floor(rng.exponential(np.repeat([campaign.delay for campaign in campaigns], sizes)))
     days = np.repeat([int(campaign.day) for campaign in campaigns], sizes)  # type: ignore[arg-type]
     joined = np.minimum(days + wait.astype(np.int64), recipe.days - 1)
-    some = replace(recipe, users=sum(sizes))
-    people = _People(joined, rng.random((some.users, 2)), *_draw_slots(some, rng, joined))
+    joiner_recipe = replace(recipe, users=sum(sizes))
+    people = _People(joined, rng.random((joiner_recipe.users, 2)), *_draw_slots(joiner_recipe, rng, joined))
     items = draw_items(recipe, seed)
-    topics = _draw_topics(some, seed, items, people)
-    events = _draw_events(some, rng, seed, people, items, topics)
+    topics = _draw_topics(joiner_recipe, seed, items, people)
+    events = _draw_events(joiner_recipe, rng, seed, people, items, topics)
     number = np.repeat(np.arange(len(sizes)), sizes)[events.user]
     events = replace(events, user=events.user + recipe.users)
     return [events.select(number == k) for k in range(len(sizes))], topics.liked
@@ -319,11 +319,11 @@ def _draw_events(
     waiting = np.arange(len(user))
     for _ in range(_MOST_DRAWS * (_MORE_DRAWS if varies else 1)):
         n = len(waiting)
-        how, at = rng.random(n), rng.random(n)
+        choice, at = rng.random(n), rng.random(n)
         liked = topics.liked_at(user[waiting], time[waiting])
-        topic = np.where(how < recipe.taste * recipe.first, liked[:, 0], liked[:, 1])
-        own = how < recipe.taste
-        low, high = np.where(own, edge[topic], 0.0), np.where(own, edge[topic + 1], inside[-1])
+        topic = np.where(choice < recipe.taste * recipe.first, liked[:, 0], liked[:, 1])
+        by_taste = choice < recipe.taste
+        low, high = np.where(by_taste, edge[topic], 0.0), np.where(by_taste, edge[topic + 1], inside[-1])
         place = np.searchsorted(inside, low + at * (high - low), side="right") - 1
         drawn = by_topic[np.minimum(place, recipe.items - 1)]
         key = user[waiting] * recipe.items + drawn

@@ -1,10 +1,16 @@
-"""Making a world: people, then what is recommended to them, then the tables of both."""
+"""Making a world: people, then what is recommended to them, then the tables of both; and the closed loop.
+
+In a closed loop, what wins an offline evaluation is put into production, and shapes the log of the next. Every
+round scores all candidates on the log as it is, raw and weighted to the item mix of the first round, on its
+organic view, and on the log of the same world in which nothing was ever recommended.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -12,14 +18,16 @@ import pyarrow as pa
 
 from unskew.arrays.types import Mask
 from unskew.checks import require_number, require_one_of, require_whole_number
+from unskew.data.slice import Snapshot
 from unskew.errors import InputError, PolicyError, option
+from unskew.evaluation.evaluate_one import evaluate, rank_held_out
 from unskew.progress import progress
+from unskew.weights.fit_weights import fit_weights
 from unskew.worlds.campaigns import Exposures, Service
-from unskew.worlds.closed_loop import run_loop
 from unskew.worlds.injection import inject
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.people import HOLDOUT, Events, draw_items, simulate_joiners, simulate_people
-from unskew.worlds.recipe import CHOSEN_BY, Campaign, Recipe, as_tuple, resize
+from unskew.worlds.recipe import CHOSEN_BY, Campaign, Loop, Recipe, as_tuple, is_list, resize
 from unskew.worlds.world import ROUNDS, STOPPED, World, describe_world
 from unskew.worlds.world_models import make_production
 
@@ -68,7 +76,7 @@ def simulate(
     [330, 430]
     >>> world.log
     Log(500 users, 200 items, 2661 interactions from 0 to 495)
-    >>> len(us.organic(world.log)), len(world.truth)
+    >>> len(us.views.organic(world.log)), len(world.truth)
     (2019, 2035)
     """
     name, recipe = _find_recipe(world)
@@ -186,3 +194,76 @@ def _make_exposures_table(shown: Exposures) -> pa.Table:
     order = np.lexsort((shown.position, shown.user, shown.campaign))
     names = ("user", "item", "time", "campaign", "position")
     return pa.table({name: getattr(shown, name)[order] for name in names})
+
+
+_LENGTH = 5  # of a fixed list
+
+
+def run_loop(service: Service, loop: Loop) -> pa.Table:
+    """Run the rounds; the service then holds what they led to.
+
+    Columns round, at, candidate, score_of ("raw", "weighted" or "organic"), score, rank (1 is best), chosen (it is
+    put into production in this round), truth (its raw score had nothing been recommended).
+    """
+    if not (service.events.time <= loop.first).any():
+        raise InputError(f"no user has an interaction by day {loop.first}", remedy="let the loop begin later")
+    reference = service.events.snapshot(loop.first)
+    specs = {name: _make_spec(name, reference, loop) for name in loop.candidates}
+    rows: list[dict[str, Any]] = []
+    for number, day in enumerate(loop.days):
+        progress().stage(f"round {number + 1} of {loop.rounds}: scoring {len(specs)} candidates")
+        now = service.events.snapshot(day)
+        weights = fit_weights(now, reference)
+        ranks = {name: rank_held_out(spec, now, metric=loop.metric) for name, spec in specs.items()}
+        scores = {
+            "raw": {name: r.score(loop.metric).value for name, r in ranks.items()},
+            "weighted": {name: r.score(loop.metric, weights).value for name, r in ranks.items()},
+            "organic": _score_all(specs, loop.metric, service.organic_view().snapshot(day), reference),
+        }
+        truth = _score_all(specs, loop.metric, service.organic.snapshot(day), None)
+        winner = _rank(scores[loop.chosen_by])[0]
+        if number == 0 and loop.incumbent is not None:
+            winner = loop.incumbent
+        for score_of, candidate_scores in scores.items():
+            ranked = _rank(candidate_scores)
+            rows += [
+                {
+                    "round": number,
+                    "at": day,
+                    "candidate": name,
+                    "score_of": score_of,
+                    "score": candidate_scores[name],
+                    "rank": ranked.index(name) + 1,
+                    "chosen": name == winner,
+                    "truth": truth[name],
+                }
+                for name in specs
+            ]
+        service.run(replace(loop.campaign, day=day, recommender=specs[winner]), day)
+    return pa.Table.from_pylist(rows)
+
+
+def _score_all(specs: dict[str, str], metric: str, now: Snapshot, reference: Snapshot | None) -> dict[str, float]:
+    weights = None if reference is None else fit_weights(now, reference)
+    return {name: evaluate(spec, now, metric=metric, weights=weights).value for name, spec in specs.items()}
+
+
+def _rank(scores: dict[str, float]) -> list[str]:
+    """The candidates, best first; equals stay in the order in which they were named."""
+    return sorted(scores, key=lambda name: -scores[name])
+
+
+def _make_spec(name: str, reference: Snapshot, loop: Loop) -> str:
+    """The spec of a candidate; the fixed lists share out the most popular items, like cards that are dealt."""
+    if not is_list(name):
+        return name
+    lists = sorted(filter(is_list, loop.candidates), key=lambda c: ascii_lowercase.index(c[-1]))
+    ids = reference.log.items.values.to_numpy()
+    ranking = ids[np.lexsort((ids, -reference.counts()))]
+    if len(ranking) < len(lists):
+        raise InputError(
+            f"{len(lists)} fixed lists need as many items, and on day {loop.first} users have {len(ranking)}",
+            remedy="give more items or users",
+        )
+    items = ranking[lists.index(name) :: len(lists)][:_LENGTH]
+    return "constant:" + ",".join(map(str, items.tolist()))

@@ -15,14 +15,15 @@ import pyarrow.parquet as pq
 
 import unskew
 from unskew.checks import require_whole_number
-from unskew.checksums import sum_table
 from unskew.data.log import Log
 from unskew.data.times import check_time_unit
 from unskew.errors import FileError, InputError, UnskewError, function, render
-from unskew.files import damage_error, read_json, report_damage
-from unskew.folders import check_folder_writable, replace_folder
 from unskew.reading.reader import read_log
-from unskew.table_files import read_metadata, read_parquet, write_parquet
+from unskew.storage.arrays import sum_table
+from unskew.storage.files import damage_error, report_damage
+from unskew.storage.folders import check_folder_writable, replace_folder
+from unskew.storage.json_files import read_json
+from unskew.storage.tables import read_metadata, read_parquet, write_parquet
 from unskew.text import one_line
 from unskew.worlds.recipe import Campaign, Recipe, as_tuple, check_recommenders, read_fields, to_json_types
 from unskew.worlds.world_models import ContentModel, make_content_model
@@ -134,7 +135,7 @@ class World:
         >>> world = us.simulate(users=100, items=50, seed=1)
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     _ = world.save(folder)
-        ...     us.World.load(folder).tables["log"].equals(world.tables["log"])
+        ...     us.worlds.World.load(folder).tables["log"].equals(world.tables["log"])
         True
         """
         return cls(*read_world(Path(folder)))
@@ -174,8 +175,8 @@ def write_world(tables: Mapping[str, pa.Table], about: Mapping[str, Any], folder
     with replace_folder(folder, owns=own_names().__contains__, last=[ABOUT]) as new:
         for name, table in chosen.items():
             write_parquet(new / f"{name}.parquet", table, _kind(name), {})
-        told = {**about, _SUMS: _sum_up(chosen, about)}
-        (new / ABOUT).write_text(json.dumps(told, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        entries = {**about, _SUMS: _sum_up(chosen, about)}
+        (new / ABOUT).write_text(json.dumps(entries, indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return [folder / name for name in (*(f"{name}.parquet" for name in chosen), ABOUT)]
 
 
@@ -224,8 +225,8 @@ def own_names() -> frozenset[str]:
 
 def _sum_up(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, int]:
     """Checksums of the tables, and of what is said about them."""
-    told = json.dumps(dict(about), sort_keys=True).encode()
-    return {**{name: sum_table(table) for name, table in tables.items()}, "about": zlib.crc32(told)}
+    text = json.dumps(dict(about), sort_keys=True).encode()
+    return {**{name: sum_table(table) for name, table in tables.items()}, "about": zlib.crc32(text)}
 
 
 def _read_about(folder: Path) -> dict[str, Any]:
@@ -250,15 +251,15 @@ def _check_about(about: Mapping[str, Any]) -> dict[str, Any]:
     check_time_unit(about.get("time_unit"))
     if "base" not in about:
         return Recipe.from_dict(about["parameters"]).to_dict()
-    given = as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping)
-    campaigns = [asdict(Campaign(**read_fields(Campaign, campaign, "a campaign"))) for campaign in given]
+    entries = as_tuple("campaigns", about["parameters"].get("campaigns"), Mapping)
+    campaigns = [asdict(Campaign(**read_fields(Campaign, campaign, "a campaign"))) for campaign in entries]
     return to_json_types({**about["parameters"], "campaigns": campaigns})
 
 
 def _read_table(folder: Path, name: str) -> pa.Table:
     path = folder / f"{name}.parquet"
-    table, told = read_parquet(path)
-    if told and told.get("kind") != _kind(name):
+    table, metadata = read_parquet(path)
+    if metadata and metadata.get("kind") != _kind(name):
         raise damage_error(path, "it is another table than its name says", _MAKE_AGAIN)
     return table.replace_schema_metadata(None)
 

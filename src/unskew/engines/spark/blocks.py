@@ -28,11 +28,10 @@ import pyarrow as pa
 
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Items
-from unskew.data.columns import Columns, Reading
+from unskew.data.columns import Columns, Reading, Repeats
 from unskew.data.ids import Ids
 from unskew.data.log import Log
-from unskew.data.priors import ItemPrior
-from unskew.data.repeats import Repeats
+from unskew.data.policy import ItemPrior
 from unskew.data.slice import Snapshot
 from unskew.data.times import Moment, TimeAxis
 from unskew.engines.spark.jobs import map_in_arrow, run_job
@@ -88,8 +87,8 @@ class BlockTable:
         release_unused()
         shared: Broadcast[bytes] = self.session.sparkContext.broadcast(cloudpickle.dumps(work))  # type: ignore[no-untyped-call]
         try:
-            found = map_in_arrow(self.frame, _Run(shared), _RESULT)
-            table = run_job(self.session, what, found.toArrow)
+            rows = map_in_arrow(self.frame, _Run(shared), _RESULT)
+            table = run_job(self.session, what, rows.toArrow)
         finally:
             release(shared)
         results: dict[int, Any] = {}
@@ -146,8 +145,8 @@ class _Run:
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         work: Work = pickle.loads(self.work.value)
         for block, record in read_records(batches):
-            found = _attempt(work, record)
-            data = pickle.dumps(found, protocol=5)
+            result = _attempt(work, record)
+            data = pickle.dumps(result, protocol=5)
             yield pa.record_batch(
                 {"block": pa.array([block], pa.int32()), "result": pa.array([data], pa.binary())}
             )
@@ -159,10 +158,10 @@ class _Convert:
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for block, record in read_records(batches):
-            found = _attempt(self.work, record)
-            if isinstance(found, UnskewError):  # raised where the record is asked for
-                found = {_ERROR: pa.array([pickle.dumps(found)], pa.binary())}
-            yield from write_record(block, found)
+            result = _attempt(self.work, record)
+            if isinstance(result, UnskewError):  # raised where the record is asked for
+                result = {_ERROR: pa.array([pickle.dumps(result)], pa.binary())}
+            yield from write_record(block, result)
         _spare_collector()
 
 
@@ -328,18 +327,18 @@ class BlockRows:
         rows = rows.take(np.lexsort((rows.item, rows.time, rows.user)))
         sizes = np.bincount(rows.user, minlength=len(users))
         offsets = np.uint32 if len(rows.user) < 2**32 - 1 else np.uint64
-        found: dict[str, pa.Array | npt.NDArray[Any]] = {
+        arrays: dict[str, pa.Array | npt.NDArray[Any]] = {
             "users": users,
             "start": np.concatenate([[0], np.cumsum(sizes)]).astype(offsets),
             "item": rows.item.astype(np.uint32),
             "time": rows.time,
         }
         if rows.exposed is not None:
-            found["exposed"] = rows.exposed
-        found |= {f"{_EXTRA}{name}": values for name, values in rows.extra.items()}
+            arrays["exposed"] = rows.exposed
+        arrays |= {f"{_EXTRA}{name}": values for name, values in rows.extra.items()}
         if self.again is not None:
-            found |= self.take(np.flatnonzero(self.again))._repeat(rows)
-        return found
+            arrays |= self.take(np.flatnonzero(self.again))._repeat(rows)
+        return arrays
 
     def _repeat(self, rows: BlockRows) -> dict[str, pa.Array | npt.NDArray[Any]]:
         """These as repeats of entries: sorted by entry, then by time, at one time the unexposed first."""
@@ -350,10 +349,10 @@ class BlockRows:
         entry = order[np.searchsorted(keys, wanted, sorter=order)]
         last = np.zeros(len(entry)) if self.exposed is None else self.exposed
         by = np.lexsort((last, self.time, entry))
-        found = {f"{_AGAIN}entry": entry[by], f"{_AGAIN}time": self.time[by]}
+        arrays = {f"{_AGAIN}entry": entry[by], f"{_AGAIN}time": self.time[by]}
         if self.exposed is not None:
-            found[f"{_AGAIN}exposed"] = self.exposed[by]
-        return found | {f"{_AGAIN}{_EXTRA}{name}": values[by] for name, values in self.extra.items()}
+            arrays[f"{_AGAIN}exposed"] = self.exposed[by]
+        return arrays | {f"{_AGAIN}{_EXTRA}{name}": values[by] for name, values in self.extra.items()}
 
 
 def _read_repeats(record: Record) -> Repeats | None:
@@ -378,12 +377,12 @@ def write_profiles(profiles: Profiles) -> dict[str, npt.NDArray[Any]]:
     first, sizes = profiles.start[kept].astype(np.int64), sizes[kept]
     ends = np.cumsum(sizes)
     entries = np.arange(int(sizes.sum())) + np.repeat(first - (ends - sizes), sizes)
-    found = {"size": sizes.astype(np.uint32), "item": profiles.item[entries]}
+    arrays = {"size": sizes.astype(np.uint32), "item": profiles.item[entries]}
     if profiles.a is not None:
-        found["a"] = profiles.a[kept]
+        arrays["a"] = profiles.a[kept]
     if profiles.b is not None:
-        found["b"] = profiles.b[entries]
-    return found
+        arrays["b"] = profiles.b[entries]
+    return arrays
 
 
 def read_profiles(record: Record, n_items: int) -> Profiles:

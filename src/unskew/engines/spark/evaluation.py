@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from unskew.data.weighting import Weighting
+from unskew.data.slice import Weighting
 from unskew.engines.population import is_at_spark
 from unskew.engines.spark.blocks import LogRule, Record
 from unskew.engines.spark.log import SparkLog, SparkSnapshot
@@ -27,18 +27,15 @@ from unskew.engines.spark.population import SparkWeighting
 from unskew.engines.spark.sample import FIT_USERS, SampledSelection
 from unskew.engines.spark.scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
 from unskew.errors import EmptyError, EngineError, UnskewWarning, option
-from unskew.evaluation.comparison import Comparison, compare, share_intervals
-from unskew.evaluation.estimates import Estimate
+from unskew.evaluation.comparison import Comparison, compare, correct_together
 from unskew.evaluation.find_verdicts import VerdictPlan
-from unskew.evaluation.held_out import HeldOut
 from unskew.evaluation.held_out_ranks import HeldOutRanks
-from unskew.evaluation.list_dates import describe_unscored
+from unskew.evaluation.intervals import Estimate
 from unskew.evaluation.metric import Metric, UserMetric
-from unskew.evaluation.pair_selection import require_same_min_items
-from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.pairs import HeldOut, require_same_min_items
+from unskew.evaluation.ranking import describe_unscored, rank_selection
 from unskew.evaluation.report import Report
-from unskew.evaluation.results import Results
-from unskew.evaluation.score import Score
+from unskew.evaluation.score import Results, Score
 from unskew.evaluation.selection_options import SelectionOptions
 from unskew.evaluation.verdict import Decision
 from unskew.recommend.contract import Recommender, is_valid_at
@@ -61,8 +58,8 @@ def hold_lists_against(log: SparkLog, model: Recommender) -> None:
 
     def find_users(values: pa.Array, is_text: bool, where: str) -> npt.NDArray[np.bool_]:
         each = values.unique()
-        found = log.blocks.map(_FindUsers(log.rule, each, is_text, where), "looking for the users of lists")
-        known = np.bitwise_or.reduce(found)
+        marks = log.blocks.map(_FindUsers(log.rule, each, is_text, where), "looking for the users of lists")
+        known = np.bitwise_or.reduce(marks)
         has = np.unpackbits(known, count=len(each)).astype(np.bool_)
         place = pc.index_in(values, each).to_numpy(zero_copy_only=False)
         return np.asarray(has[place], dtype=np.bool_)
@@ -108,7 +105,7 @@ class RankedThere:
     def estimates(self, metric: Metric, level: float) -> list[Estimate]:
         """The value and the interval under each weighting; of a metric of users the raw one alone."""
         if isinstance(self.ranks, HeldOutRanks):
-            return self.ranks.estimate(metric, self._own(metric), level=level)
+            return self.ranks.estimates(metric, level)
         return [self.ranks.estimate(metric, weighting, level) for weighting in self._own(metric)]
 
     def scores(self, metric: Metric, level: float) -> list[Score]:
@@ -123,13 +120,16 @@ class RankedThere:
 
     def compare(self, baseline: RankedThere, metric: Metric) -> list[Comparison]:
         """The baseline minus this, under each weighting."""
-        ours, theirs = self.ranks, baseline.ranks
-        if isinstance(ours, HeldOutRanks) and isinstance(theirs, HeldOutRanks):
-            each = [compare(theirs, ours, metric=metric, weights=w, level=self.level) for w in self._own(metric)]
+        ranks, baseline_ranks = self.ranks, baseline.ranks
+        if isinstance(ranks, HeldOutRanks) and isinstance(baseline_ranks, HeldOutRanks):
+            each = [
+                compare(baseline_ranks, ranks, metric=metric, weights=w, level=self.level)
+                for w in self._own(metric)
+            ]
             return [comparison for [comparison] in each]
-        assert isinstance(ours, SparkRanks)
-        assert isinstance(theirs, SparkRanks)
-        return [ours.compare(theirs, metric, weighting, self.level) for weighting in self._own(metric)]
+        assert isinstance(ranks, SparkRanks)
+        assert isinstance(baseline_ranks, SparkRanks)
+        return [ranks.compare(baseline_ranks, metric, weighting, self.level) for weighting in self._own(metric)]
 
     def _own(self, metric: Metric) -> Sequence[Any]:
         return self.weightings[:1] if isinstance(metric, UserMetric) else self.weightings
@@ -152,7 +152,7 @@ def rank_there(
     """
     refuse_protocols(options)
     everyone = snapshot.with_min_items(1)
-    found: list[RankedThere] = []
+    ranked: list[RankedThere] = []
     if options.sample is None:
         for name, model in models.items():
             hold_lists_against(snapshot.log, model)
@@ -166,18 +166,19 @@ def rank_there(
                 baseline=None if model is baseline else baseline,
                 tell_missing=tell_missing,
             )
-            found.append(RankedThere(ranks, weightings))
-        return found, []
+            ranked.append(RankedThere(ranks, weightings))
+        return ranked, []
     learning = [name for name, model in models.items() if not can_rank_all(model)]
     selection, sample, _ = SampledSelection.draw(
         everyone, weightings, options.sample, options.seed, others=FIT_USERS if learning else 0
     )
     for name, model in models.items():
         hold_lists_against(snapshot.log, model)
-        some = rank_selection(fit_on_spark(model, everyone), selection, metrics, tell_missing=tell_missing)
-        found.append(RankedThere(replace(some, recommender=name), selection.weightings))
-    told = sample.describe()
-    return found, [] if told is None else [f"{name} was fitted to {told}" for name in learning]
+        fitted = fit_on_spark(model, everyone)
+        ranks_of_draws = rank_selection(fitted, selection, metrics, name=name, tell_missing=tell_missing)
+        ranked.append(RankedThere(ranks_of_draws, selection.weightings))
+    description = sample.describe()
+    return ranked, [] if description is None else [f"{name} was fitted to {description}" for name in learning]
 
 
 def score_on_spark(
@@ -297,7 +298,7 @@ def report_on_spark(
     if not valid:
         raise EmptyError("there is nothing to score", remedy="; ".join(notes))
     first = next(iter(models))
-    ranked, told = rank_there(valid, now, weightings, metrics, options, baseline=valid.get(first))
+    ranked, sample_notes = rank_there(valid, now, weightings, metrics, options, baseline=valid.get(first))
     ranked = [replace(ranks, level=level) for ranks in ranked]
     others = ranked[1:] if first in valid else []
     by_weighting = [zip(*(each.compare(ranked[0], metric) for each in others), strict=True) for metric in metrics]
@@ -309,7 +310,7 @@ def report_on_spark(
         before = rank_there(dated, part, [part.weigh()], metrics, options)[0] if dated else []
         then = dict(zip(dated, before, strict=True))
         notes += describe_unscored(models, log.axis, reference, now=now.at)
-        told.append(
+        sample_notes.append(
             "on Spark the change of a score is not split into parts: the scores of both dates stand beside each "
             "other"
         )
@@ -323,14 +324,14 @@ def report_on_spark(
         reference=None if fitted is None else fitted.reference,
         scores=Results(scores, log.frames),
         changes=Results([], log.frames),
-        comparisons=Results(share_intervals(comparisons, []), log.frames),
+        comparisons=Results(correct_together(comparisons), log.frames),
         weights=fitted,
         bound_holds=fitted is None or fitted.is_fitted_at(now),
         protocol=now.policy.protocol,
         min_items=options.min_items,
         after=None,
         reference_after=None,
-        notes=(*told, *notes),
+        notes=(*sample_notes, *notes),
         view_report=log.view_report,
         level=level,
     )

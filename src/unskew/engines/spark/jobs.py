@@ -78,13 +78,13 @@ def _wait(session: SparkSession, running: Future[Result], patience: float, what:
     application, alive = str(session.sparkContext.applicationId), monotonic()
     while True:
         try:
-            found = running.result(timeout=_LOOK)
+            result = running.result(timeout=_LOOK)
         except NotYet:
             if running.done():
                 raise
         else:
             _served.add(application)
-            return found
+            return result
         if _count_workers(session) > 0:
             alive = monotonic()
             _served.add(application)
@@ -153,8 +153,8 @@ def find_reason(text: str) -> str:
     raised = (
         re.match(r"(?:Caused by: |: )?(?:[\w$]+\.)*([\w$]*(?:Error|Exception)\b.*:.*)", line) for line in lines
     )
-    told = [found[1] for found in raised if found is not None and "py4j" not in found[0].lower()]
-    chosen = told[-1] if told else lines[0] if lines else "?"
+    reasons = [match[1] for match in raised if match is not None and "py4j" not in match[0].lower()]
+    chosen = reasons[-1] if reasons else lines[0] if lines else "?"
     return chosen[:300]
 
 
@@ -283,10 +283,10 @@ def _require_answer(master: str) -> None:
         )
     if not master.startswith("spark://"):
         return
-    found = re.fullmatch(r"spark://([^:/,]+):([0-9]{1,5})((,[^:/,]+:[0-9]{1,5})*)", master)
-    if found is None or int(found[2]) >= 2**16:
+    match = re.fullmatch(r"spark://([^:/,]+):([0-9]{1,5})((,[^:/,]+:[0-9]{1,5})*)", master)
+    if match is None or int(match[2]) >= 2**16:
         raise EngineError(f"{option('master', master)} is no address", remedy="write spark://HOST:PORT")
-    places = [one.rpartition(":") for one in master.removeprefix("spark://").split(",")]
+    places = [address.rpartition(":") for address in master.removeprefix("spark://").split(",")]
     reasons = []
     for host, _, port in places:
         try:
@@ -303,9 +303,9 @@ def _require_answer(master: str) -> None:
 
 def choose_settings(master: str, conf: Mapping[str, str]) -> dict[str, str]:
     """The settings of a new session: those given, and ours for what spark-defaults.conf leaves open."""
-    theirs = _read_defaults()
-    ours = {key: value for key, value in _OURS.items() if key not in theirs}
-    return {"spark.app.name": "unskew", **ours, **conf, "spark.master": master}
+    configured = _read_defaults()
+    defaults = {key: value for key, value in _OURS.items() if key not in configured}
+    return {"spark.app.name": "unskew", **defaults, **conf, "spark.master": master}
 
 
 def _read_defaults() -> set[str]:
@@ -317,8 +317,8 @@ def _read_defaults() -> set[str]:
         lines = (Path(folder) / "spark-defaults.conf").read_text(errors="replace").splitlines()
     except OSError:
         return set()
-    found = (re.match(r"\s*([^\s#!=:]+)", line) for line in lines)
-    return {one[1] for one in found if one is not None}
+    matches = (re.match(r"\s*([^\s#!=:]+)", line) for line in lines)
+    return {match[1] for match in matches if match is not None}
 
 
 def _launch(master: str, conf: dict[str, str]) -> SparkSession:
@@ -332,8 +332,8 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     folder = Path(tempfile.mkdtemp(prefix="unskew-spark-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    said = folder / "spark.log"
-    with said.open("wb") as log, without_warnings():
+    output = folder / "spark.log"
+    with output.open("wb") as log, without_warnings():
         try:
             options: dict[str, IO[bytes]] = {"stdout": log, "stderr": log}
             chosen = SparkConf(loadDefaults=False).setAll(list(settings.items()))
@@ -342,13 +342,13 @@ def _launch(master: str, conf: dict[str, str]) -> SparkSession:
             context = SparkContext(conf=chosen, gateway=gateway)
         except (Py4JError, PySparkException, OSError) as error:
             raise EngineError(
-                f"Spark at {master} did not start: {_read_last(said) or find_reason(str(error))}"
+                f"Spark at {master} did not start: {_read_last(output) or find_reason(str(error))}"
             ) from error
     return SparkSession(context)
 
 
-def _read_last(said: Path) -> str:
+def _read_last(output: Path) -> str:
     """The last line that Spark wrote about an error."""
-    lines = said.read_text(errors="replace").splitlines()
-    told = [line for line in lines if re.search(r"error|exception", line, re.IGNORECASE) and "\tat " not in line]
-    return told[-1].strip()[:300] if told else ""
+    lines = output.read_text(errors="replace").splitlines()
+    errors = [line for line in lines if re.search(r"error|exception", line, re.IGNORECASE) and "\tat " not in line]
+    return errors[-1].strip()[:300] if errors else ""

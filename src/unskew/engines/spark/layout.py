@@ -8,25 +8,39 @@ user, and to its block. What a block is made of is in `unskew.engines.spark.bloc
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.user_cut import cut_users
-from unskew.data.columns import Reading
+from unskew.arrays.profiles import cut_users
+from unskew.data.columns import Columns, Reading
 from unskew.data.ids import Ids
+from unskew.engines.population import is_spark_table
 from unskew.engines.spark.blocks import BlockForm, BlockRows, BlockTable, LogRule, release, write_record
 from unskew.engines.spark.jobs import create_table, map_in_arrow, run_job
 from unskew.engines.spark.log import SparkLog
-from unskew.engines.spark.tables import SparkRows
-from unskew.errors import EngineError
+from unskew.engines.spark.tables import (
+    WHOLE_NUMBERS,
+    SparkFiles,
+    SparkRows,
+    count_known,
+    describe_table,
+    mark_rows,
+    open_parquet,
+    read_spark_rows,
+    require_one_type,
+)
+from unskew.errors import EngineError, InputError, option
 from unskew.frames import join_chunks
 from unskew.progress import progress
+from unskew.reading.column_guesses import choose_alike, choose_columns, require_column
+from unskew.reading.sources import names_files
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -39,6 +53,74 @@ EVENTS_A_PARTITION = 2_000_000
 
 _BROADCAST = 2_000_000  # items up to which every worker gets all their codes
 _LOW_BITS = 2**33 - 1  # of Spark's increasing ids: the row within a partition
+
+
+def read_spark_log(
+    table: Any,
+    given: dict[str, str | int | None],
+    *,
+    exposed: str | int | None = None,
+    columns: Sequence[str | int] = (),
+    repeats: bool = False,
+    **how: Any,
+) -> SparkLog:
+    """The log of a Spark table or of files for one, which stays on the cluster."""
+    if isinstance(table, SparkFiles):
+        asked = {role: [name] for role, name in given.items()}
+        frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})
+    else:
+        frame, source = table, describe_table("the Spark table", table)
+    names, _ = choose_columns(source, given)
+    exposed = None if exposed is None else require_column(source, exposed, "exposed")
+    extra = tuple(dict.fromkeys(require_column(source, name, "columns") for name in columns))
+    require_one_type(source, [*asdict(names).values(), *([exposed] if exposed else []), *extra])
+    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **how)
+    return lay_out_log(rows, repeats=repeats)
+
+
+def mark_exposed_on_spark(
+    log: SparkLog, exposures: Any, within: float | None, judge: Callable[[int, int, str], None]
+) -> SparkLog:
+    """The log with marks, laid out anew; `judge` refuses exposures of which it has too few users and items."""
+    rows: SparkRows = log.rows
+    shown = exposures if isinstance(exposures, SparkRows) else _read_exposures(log, exposures)
+    marked = mark_rows(rows, shown, within)
+    judge(*count_known(rows, shown), shown.source)
+    return lay_out_log(marked, repeats=True)
+
+
+def _read_exposures(log: SparkLog, exposures: Any) -> SparkRows:
+    if is_spark_table(exposures):
+        source = "the table of exposures"
+        names = choose_alike(exposures.columns, source, log.columns, "exposures")
+        return _read_shown(log, exposures, names, source)
+    if names_files(exposures):
+        return open_exposures(log, [exposures] if isinstance(exposures, str | Path) else list(exposures), {})
+    raise InputError(
+        f"{option('exposures')} is a {type(exposures).__name__}",
+        remedy="give a Spark table or Parquet files, as for the log",
+    )
+
+
+def open_exposures(
+    log: SparkLog, paths: Sequence[str | Path], names: Mapping[str, str], *, drop_nulls: bool = False
+) -> SparkRows:
+    """The rows of Parquet files with exposures; `names` says which of their columns is what, or is empty."""
+    files = open_parquet(paths, log.rows.frame.sparkSession)
+    frame, source = files.read({role: [name] for role, name in names.items()})
+    if names:
+        chosen, _ = choose_columns(source, {role: names.get(role) for role in asdict(log.columns)})
+    else:
+        chosen = choose_alike(source.columns, source.name, log.columns, "exposures")
+    require_one_type(source, list(asdict(chosen).values()))
+    return _read_shown(log, frame, chosen, source.name, drop_nulls=drop_nulls)
+
+
+def _read_shown(log: SparkLog, frame: Any, names: Columns, source: str, *, drop_nulls: bool = False) -> SparkRows:
+    """The rows of a table; whole numbers are times as those of the log."""
+    is_whole = frame.schema[names.time].dataType.simpleString() in WHOLE_NUMBERS
+    unit = log.axis.unit if log.axis.kind == "epoch" and is_whole else None
+    return read_spark_rows(frame, names, time_unit=unit, drop_nulls=drop_nulls, source=source)
 
 
 def lay_out_log(rows: SparkRows, *, repeats: bool) -> SparkLog:
@@ -100,22 +182,22 @@ class Layout:
         from pyspark.sql import Window
         from pyspark.sql import functions as F  # noqa: N812
 
-        mine = self._bring_together()
+        by_user = self._bring_together()
         numbers = self.rows.numbers
         if not self.repeats:
             first = [F.min(F.struct("t", c))[c].alias(c) for c in numbers]
-            return mine.groupBy("u", "i").agg(F.min("t").alias("t"), *first)
+            return by_user.groupBy("u", "i").agg(F.min("t").alias("t"), *first)
         alike = ["u", "i", "t", *("x" * self.rows.marked)]
         pair = Window.partitionBy("u", "i")
-        found = mine.select(
+        folded = by_user.select(
             *alike, *(F.min(F.struct("t", c)).over(pair)[c].alias(f"first_{c}") for c in numbers), *numbers
         )
         least = [F.min(c).alias(c) for c in (*numbers, *(f"first_{c}" for c in numbers))]
-        found = found.groupBy(*alike).agg(*least) if least else found.distinct()
+        folded = folded.groupBy(*alike).agg(*least) if least else folded.distinct()
         again = F.row_number().over(pair.orderBy(*alike[2:])) > 1
-        found = found.withColumn("again", again)
+        folded = folded.withColumn("again", again)
         chosen = [F.when(F.col("again"), F.col(c)).otherwise(F.col(f"first_{c}")).alias(c) for c in numbers]
-        return found.select(*alike, "again", *chosen)
+        return folded.select(*alike, "again", *chosen)
 
     def _bring_together(self) -> DataFrame:
         """The rows of each user in one partition: in as many as the session says, or more for a large log."""
@@ -154,8 +236,8 @@ class Layout:
         ordered = users.orderBy(F.desc("n"), F.asc("u")).withColumn("id", F.monotonically_increasing_id())
         ordered = self._keep(ordered)
         parts = ordered.groupBy(F.shiftright("id", 33).alias("part")).agg(F.count("*").alias("n"))
-        found = self._collect(parts, "ordering users").sort_by("part")
-        part, held = found.column("part").to_numpy(), found.column("n").to_numpy()
+        sizes_of_parts = self._collect(parts, "ordering users").sort_by("part")
+        part, held = sizes_of_parts.column("part").to_numpy(), sizes_of_parts.column("n").to_numpy()
         before = np.zeros(int(part.max()) + 1, dtype=np.int64)
         before[part] = np.cumsum(held) - held
         kind = counted.schema["u"].dataType.simpleString()
@@ -239,7 +321,7 @@ class _BuildBlocks:
             values: npt.NDArray[Any] = rows.column(name).to_numpy()
             return values
 
-        found = BlockRows(
+        block_rows = BlockRows(
             user=array("rank") - self.edges[block],
             item=array("code").astype(np.uint32),
             time=array("t"),
@@ -247,4 +329,4 @@ class _BuildBlocks:
             extra={name: array(f"c{k}") for k, name in enumerate(self.extra)},
             again=array("again").astype(np.bool_) if self.repeats else None,
         )
-        return dict(found.record(join_chunks(names.column("u"))))
+        return dict(block_rows.record(join_chunks(names.column("u"))))

@@ -10,27 +10,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
 from unskew.data.columns import Columns, Reading
-from unskew.data.dated_log import DatedLog
-from unskew.data.fingerprint import fingerprint_log
 from unskew.data.ids import Ids, log_weights_by_id
+from unskew.data.log import DatedLog
 from unskew.data.marginal import Marginal
-from unskew.data.policy import Policy, Share
-from unskew.data.priors import ItemPrior, UserPrior, describe_item_prior
+from unskew.data.policy import ItemPrior, Policy, Share, UserPrior, describe_item_prior
+from unskew.data.saved_log import fingerprint_log
+from unskew.data.slice import AppliesToSlice
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport
-from unskew.data.weighting import AppliesToSlice
 from unskew.engines.population import LogThere, SnapshotThere
 from unskew.engines.spark.blocks import BlockTable, LogRule, Record, SnapshotRule, ViewStep
 from unskew.engines.spark.population import Eligible, Holders, SparkPopulation, SparkWeighting, SparseSums
 from unskew.errors import EmptyError, EngineError, InputError, option
-from unskew.files import hash_bytes
+from unskew.storage.files import hash_bytes
 
 
 @dataclass(frozen=True)
@@ -96,12 +95,12 @@ class SparkLog(DatedLog, LogThere):
         """How much there is in it."""
         if self.measured is not None:
             return self.measured
-        found = self.blocks.map(_MeasureLog(self.rule), "measuring the log")
-        some = [one for one in found if one.entries]
-        if not some:
+        measured = self.blocks.map(_MeasureLog(self.rule), "measuring the log")
+        filled = [block for block in measured if block.entries]
+        if not filled:
             return LogSizes(0, 0, (0, 0))
-        span = min(one.span[0] for one in some), max(one.span[1] for one in some)
-        return LogSizes(sum(one.entries for one in some), sum(one.users for one in some), span)
+        span = min(block.span[0] for block in filled), max(block.span[1] for block in filled)
+        return LogSizes(sum(block.entries for block in filled), sum(block.users for block in filled), span)
 
     @property
     def span(self) -> tuple[Any, Any]:
@@ -124,15 +123,15 @@ class SparkLog(DatedLog, LogThere):
         if len(left) == 0:
             raise EmptyError(f"nothing is left of the log in its {name!r} view")
         left = replace(left, measured=left.sizes)
-        mine, theirs = self.sizes, left.sizes
-        dropped = (mine.entries - theirs.entries, mine.users - theirs.users)
+        whole, kept = self.sizes, left.sizes
+        dropped = (whole.entries - kept.entries, whole.users - kept.users)
         return replace(
-            left, view_report=ViewReport(name, reason, mine.entries, dropped[0], mine.users, dropped[1])
+            left, view_report=ViewReport(name, reason, whole.entries, dropped[0], whole.users, dropped[1])
         )
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells it apart from another; ready for JSON."""
-        found = self.blocks.map(_Fingerprint(self.rule), "looking what is in the log")
+        fingerprints = self.blocks.map(_Fingerprint(self.rule), "looking what is in the log")
         ids = pa.record_batch([self.items.values], names=["id"]).serialize()
         return {
             "users": self.sizes.users,
@@ -140,7 +139,7 @@ class SparkLog(DatedLog, LogThere):
             "interactions": len(self),
             "first": self.first,
             "last": self.last,
-            "hash": hash_bytes([ids, *(one["hash"].encode() for one in found)]),
+            "hash": hash_bytes([ids, *(fingerprint["hash"].encode() for fingerprint in fingerprints)]),
         }
 
 
@@ -161,6 +160,7 @@ class SparkSnapshot(SnapshotThere):
     tick: int | float
     policy: Policy
     rule: SnapshotRule
+    after: ClassVar[None] = None
 
     def __repr__(self) -> str:
         return f"SparkSnapshot(at {self.at}: {self.n_users} users, {self.n_items} items, {len(self)} interactions)"
@@ -216,8 +216,8 @@ class SparkSnapshot(SnapshotThere):
     @cached_property
     def _counts(self) -> Codes:
         total = np.zeros(len(self.log.items))
-        for one in self.everyone.profiles.map(_CountItems(len(total)), "counting who holds what"):
-            one.add_to(total)
+        for sums in self.everyone.profiles.map(_CountItems(len(total)), "counting who holds what"):
+            sums.add_to(total)
         return total.astype(np.int64)
 
     def probabilities(self, weights: Any = None) -> Floats:
@@ -264,8 +264,8 @@ class SparkSnapshot(SnapshotThere):
                 f"{option('weights')} is a {type(weights).__name__}",
                 remedy="give fitted weights or a mapping {item: weight}",
             )
-        found: Any = weights
-        applied = found.apply(self)
+        method: Any = weights
+        applied = method.apply(self)
         if not isinstance(applied, SparkWeighting):
             raise EngineError(f"{weights} does not work on Spark", remedy="give fitted weights or a mapping")
         return applied

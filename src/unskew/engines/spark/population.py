@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from unskew.arrays import item_kernels, kernels
 from unskew.arrays.blocks import over_items
-from unskew.arrays.prefetch import look_ahead
+from unskew.arrays.compiling import look_ahead
 from unskew.arrays.sweep import LEVELS, count_kept, make_weights
 from unskew.arrays.types import Codes, Floats, Levels, Mask
 from unskew.data.ids import Ids
@@ -42,8 +42,8 @@ class SparseSums:
 
     @classmethod
     def of(cls, sums: Floats) -> SparseSums:
-        some = np.flatnonzero(sums)
-        return cls(some.astype(np.uint32), sums[some])
+        places = np.flatnonzero(sums)
+        return cls(places.astype(np.uint32), sums[places])
 
     def add_to(self, total: Floats) -> None:
         total[self.items] += self.values
@@ -81,9 +81,11 @@ class BlockSweep:
     def highest(self, ratio: Floats, level: Levels) -> tuple[float, Floats]:
         """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
         self.count += 1
-        found = self.table.map(_SumHighest(ratio, level), "a pass over the profiles")
+        blocks = self.table.map(_SumHighest(ratio, level), "a pass over the profiles")
         total = float(self.n_users)
-        return sum(one for one, _ in found) / total, np.array([levels for _, levels in found]).sum(axis=0) / total
+        return sum(block_total for block_total, _ in blocks) / total, np.array(
+            [levels for _, levels in blocks]
+        ).sum(axis=0) / total
 
     def reach(self, items: Mask) -> float:
         """P(u holds any of these items). Not counted as a pass: it is asked once, for a report."""
@@ -94,17 +96,17 @@ class BlockSweep:
         self.count += 1
         w = np.empty(len(theta))
         make_weights(theta, w)
-        found = self.table.map(_AddBlock(w, theta, ratio, level), "a pass over the profiles")
+        blocks = self.table.map(_AddBlock(w, theta, ratio, level), "a pass over the profiles")
         total, sums, shifted = float(self.n_users), np.zeros((1, self.n_items)), np.zeros(self.n_items)
-        for one, more, _ in found:
-            one.add_to(sums[0])
+        for block_sums, more, _ in blocks:
+            block_sums.add_to(sums[0])
             if more is not None:
                 more.add_to(shifted)
         q = np.empty(self.n_items)
         over_items(self.n_items, lambda k, lo, hi: item_kernels.add_blocks(lo, hi, sums, w, total, q))
-        if any(more is not None for _, more, _ in found):
+        if any(more is not None for _, more, _ in blocks):
             q += shifted / total
-        return q, np.array([levels for _, _, levels in found]).sum(axis=0) / total
+        return q, np.array([levels for _, _, levels in blocks]).sum(axis=0) / total
 
 
 @dataclass(frozen=True)
@@ -319,7 +321,7 @@ class _CompareUsers:
 
 @dataclass(frozen=True, eq=False)
 class SparkWeighting:
-    """Item weights on profiles that are on a cluster; see `unskew.data.weighting.Weighting`.
+    """Item weights on profiles that are on a cluster; see `unskew.data.slice.Weighting`.
 
     Attributes
     ----------

@@ -13,20 +13,17 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from unskew.arrays.rows import entries_of
+from unskew.arrays.profiles import entries_of
 from unskew.arrays.types import Codes, Floats
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.policy import Share
-from unskew.data.slice import Snapshot
-from unskew.data.weighting import Weighting, find_pair_shares
+from unskew.data.slice import Snapshot, Weighting, find_pair_shares
 from unskew.engines.spark.blocks import BLOCK, Record
 from unskew.engines.spark.log import SparkSnapshot
 from unskew.engines.spark.population import PopulationRule, SparkWeighting
-from unskew.evaluation.hold_out import HoldOut
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.pairs import pairs_of, pick_entries, place_draws
+from unskew.evaluation.pairs import HoldOut, PairSelection, pairs_of, pick_entries, place_draws
 
 FIT_USERS = 100_000
 """How many users a recommender that learns from profiles is fitted to, at least; all, if there are no more."""
@@ -74,13 +71,13 @@ class UserSample:
     def entries(self, draws: Draws) -> Codes:
         """Where the pairs that were drawn are in the profiles here."""
         width = 1 + int(max(self.user.max(initial=0), draws.user.max(initial=0)))
-        own = np.searchsorted(self.block * width + self.user, draws.block * width + draws.user)
-        return self.snapshot.profiles.start[own].astype(np.int64) + draws.place
+        rows = np.searchsorted(self.block * width + self.user, draws.block * width + draws.user)
+        return self.snapshot.profiles.start[rows].astype(np.int64) + draws.place
 
     def describe(self) -> str | None:
         """Of how many users these are some; None if they are all."""
-        mine = len(self.user)
-        return None if mine >= self.everyone else f"a sample of {mine} of {self.everyone} users"
+        fetched = len(self.user)
+        return None if fetched >= self.everyone else f"a sample of {fetched} of {self.everyone} users"
 
 
 def draw_on_spark(weighting: SparkWeighting, n: int, seed: int) -> Draws:
@@ -91,11 +88,12 @@ def draw_on_spark(weighting: SparkWeighting, n: int, seed: int) -> Draws:
     place = place_draws(at_user, users.n_users)
     ends = np.cumsum(users.users_by_block)
     work = _DrawBlock(users.rule, weighting.log_weights, ends, place, at_item)
-    found = users.whole.log.blocks.map(work, "drawing pairs")
+    drawn = users.whole.log.blocks.map(work, "drawing pairs")
     number, block, user, item_place = (
-        np.concatenate([one[name] for one in found]) for name in ("number", "block", "user", "place")
+        np.concatenate([block_draws[name] for block_draws in drawn])
+        for name in ("number", "block", "user", "place")
     )
-    probability = np.concatenate([one["probability"] for one in found])
+    probability = np.concatenate([block_draws["probability"] for block_draws in drawn])
     back = np.argsort(number)
     return Draws(block[back], user[back], item_place[back], probability[back])
 
@@ -109,8 +107,8 @@ def collect_users(
     more = rng.choice(everyone.n_users, min(others, everyone.n_users), replace=False, shuffle=False)
     wanted: dict[int, Codes] = {}
     for k in range(snapshot.log.blocks.blocks):
-        own = [one.user[one.block == k] for one in draws]
-        wanted[k] = np.unique(np.concatenate(own)) if own else np.zeros(0, dtype=np.int64)
+        drawn_users = [one.user[one.block == k] for one in draws]
+        wanted[k] = np.unique(np.concatenate(drawn_users)) if drawn_users else np.zeros(0, dtype=np.int64)
     ends = np.cumsum(everyone.users_by_block)
     work = _FetchUsers(everyone.rule, wanted, np.sort(more), ends)
     found = [one for one in snapshot.log.blocks.map(work, "fetching profiles") if len(one["user"])]
@@ -161,7 +159,7 @@ class SampledSelection(PairSelection):
         draws = [draw_on_spark(weighting, n, seed) for weighting in weightings]
         sample = collect_users(snapshot, draws, others=others, seed=seed)
         here = sample.snapshot
-        own = tuple(
+        own_weightings = tuple(
             Weighting(here, w.log_weights, w.name, w.top, frees_constant_lists=w.frees_constant_lists)
             for w in weightings
         )
@@ -170,19 +168,19 @@ class SampledSelection(PairSelection):
         pairs = pairs_of(seen, np.unique(np.concatenate(entries)))
         excluded = {w.name: w.users.excluded() for w in weightings}
         split = HeldOutSplit.of_profiles(here)
-        made = cls(
+        selection = cls(
             split,
             HoldOut(seen, 1, seed),
             pairs,
-            own,
+            own_weightings,
             n,
             seed,
             None,
             shares_excluded=excluded,
             below_min_items=weightings[0].users.whole.below_min_items,
         )
-        made._drawn.update(zip(own, entries, strict=True))
-        return made, sample, draws
+        selection._drawn.update(zip(own_weightings, entries, strict=True))
+        return selection, sample, draws
 
 
 @dataclass(frozen=True)
@@ -198,14 +196,14 @@ class _DrawBlock:
     def __call__(self, record: Record) -> dict[str, Any]:
         block = int(record[BLOCK][0].as_py())
         first = int(self.ends[block - 1]) if block else 0
-        mine = np.flatnonzero((self.place >= first) & (self.place < self.ends[block]))
+        numbers = np.flatnonzero((self.place >= first) & (self.place < self.ends[block]))
         p = self.rule.restrict(record).profiles
-        users = np.flatnonzero(p.stop != p.start)[self.place[mine] - first]
+        users = np.flatnonzero(p.stop != p.start)[self.place[numbers] - first]
         shares = find_pair_shares(p, np.where(p.stop != p.start, 1.0 / int(self.ends[-1]), 0.0), self.log_weights)
-        entries = pick_entries(p, shares, users, self.at_item[mine])
+        entries = pick_entries(p, shares, users, self.at_item[numbers])
         return {
-            "number": mine,
-            "block": np.full(len(mine), block, dtype=np.int64),
+            "number": numbers,
+            "block": np.full(len(numbers), block, dtype=np.int64),
             "user": users,
             "place": entries - p.start[users].astype(np.int64),
             "probability": shares[entries],

@@ -18,32 +18,35 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.arrays.rows import all_entries, sum_entries
+from unskew.arrays.profiles import all_entries, sum_entries
 from unskew.arrays.types import Floats
 from unskew.data.held_out import HeldOutSplit
-from unskew.data.policy import Share
-from unskew.data.slice import Snapshot
+from unskew.data.slice import Snapshot, find_pair_shares
 from unskew.data.view_report import NO_VIEW
-from unskew.data.weighting import find_pair_shares
 from unskew.engines.spark.blocks import BlockTable, Record, SnapshotRule, to_numpy
 from unskew.engines.spark.log import SparkSnapshot
 from unskew.engines.spark.population import SparkWeighting, UserRule
 from unskew.errors import EngineError, UnskewWarning, option
 from unskew.evaluation.comparison import Comparison
-from unskew.evaluation.estimates import Estimate, limit_estimate, sum_by_user
-from unskew.evaluation.held_out import HeldOut
-from unskew.evaluation.held_out_ranks import make_score
-from unskew.evaluation.independent_units import Difference, measure_difference
-from unskew.evaluation.intervals import measure_score
+from unskew.evaluation.held_out_ranks import PairSums, make_score
+from unskew.evaluation.intervals import (
+    Difference,
+    Estimate,
+    Terms,
+    add_block,
+    add_blocks,
+    measure_difference,
+    measure_score,
+    sum_by_user,
+    sum_for_all,
+)
 from unskew.evaluation.metric import Metric, UserMetric
-from unskew.evaluation.pair_selection import PairSelection
-from unskew.evaluation.pair_sums import PairSums
-from unskew.evaluation.rank_selection import rank_selection
+from unskew.evaluation.pairs import HeldOut, PairSelection
+from unskew.evaluation.ranking import rank_selection
 from unskew.evaluation.score import Score
 from unskew.evaluation.selection_options import SelectionOptions
-from unskew.evaluation.unit_sums import Terms, add_block, add_blocks, sum_for_all
+from unskew.recommend.calls import Prefitted
 from unskew.recommend.contract import PreparedLists, Recommender, traits_of
-from unskew.recommend.display_name import Prefitted
 from unskew.recommend.popular import Popular
 
 
@@ -62,7 +65,7 @@ class SparkRanks:
     sums
         The mass and the totals of users and what their pairs have in common, kept on the cluster.
     held_out, constant
-        As of `unskew.HeldOutRanks`.
+        As of `unskew.evaluation.HeldOutRanks`.
     """
 
     recommender: str
@@ -83,12 +86,8 @@ class SparkRanks:
     def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
         """All estimates at once: the cluster is asked three times, however many they are."""
         places = self._places
-        estimates = sum_for_all(
-            [measure_score(level, self.metrics[q].bounds, "users") for _, q in places], self._add("total")
-        )
-        return {
-            (k, q): limit_estimate(self.metrics[q], *each) for (k, q), each in zip(places, estimates, strict=True)
-        }
+        measuring = [measure_score(level, self.metrics[q].bounds, "users") for _, q in places]
+        return dict(zip(places, sum_for_all(measuring, self._add("total")), strict=True))
 
     def difference(self, metric: Metric, weighting: SparkWeighting) -> Difference:
         """The score minus that of the baseline with which it was ranked."""
@@ -122,7 +121,7 @@ class SparkRanks:
     def score(self, metric: Metric, weighting: SparkWeighting, level: float) -> Score:
         """The score."""
         freed = weighting.frees_constant_lists and self.constant
-        return make_score(
+        score = make_score(
             self.recommender,
             metric,
             self.snapshot,
@@ -131,9 +130,11 @@ class SparkRanks:
             self._pair_sums[self.weightings.index(weighting)],
             self.held_out,
             users=weighting.users.n_users,
-            biased=not freed,  # no view is tested on Spark,
+        )
+        return replace(
+            score,
+            biased=not freed,  # no view is tested on Spark
             users_excluded=weighting.users.excluded(),
-            users_without_profile=Share(),
             users_below_min_items=self.snapshot.below_min_items,
         )
 
@@ -142,7 +143,7 @@ class SparkRanks:
         both = baseline.score(metric, weighting, level), self.score(metric, weighting, level)
         comparable, view = baseline.held_out == self.held_out, self.snapshot.log.view_report
         difference = self.difference(metric, weighting)
-        low, high = difference.interval(level)
+        low, high = difference.estimate(level).interval
         return Comparison(
             a=baseline.recommender,
             b=self.recommender,
@@ -166,19 +167,24 @@ class SparkRanks:
     def _pair_sums(self) -> list[PairSums]:
         """What the pairs have in common under each of the weightings."""
         n = len(self.weightings)
-        found = self.sums.map(_ReadPairSums(n, len(self.snapshot.log.items)), "summing up pairs")
-        return [PairSums.add([block[k] for block in found]) for k in range(n)]
+        blocks = self.sums.map(_ReadPairSums(n, len(self.snapshot.log.items)), "summing up pairs")
+        return [PairSums.add([block[k] for block in blocks]) for k in range(n)]
 
     def describe_lists(self) -> tuple[str | None, list[str]]:
         """For how many of those who are scored a recommender has no list, None if it has them all; and of what the
         workers warn, each of which knows a part of the users: only what all of them say is true of the whole.
         """
-        found = [one for one in self.sums.map(_read_about_lists, "looking for missing lists") if one is not None]
-        if not found:
+        blocks = [
+            about for about in self.sums.map(_read_about_lists, "looking for missing lists") if about is not None
+        ]
+        if not blocks:
             return None, []
-        missing, total = (sum(getattr(one, name) for one in found) for name in ("missing", "total"))
-        said = [text for text in found[0].said if all(text in one.said for one in found)]
-        return f"{missing} of the {total} {found[0].what} scored at {self.snapshot.at}" if missing else None, said
+        missing, total = (sum(getattr(about, name) for about in blocks) for name in ("missing", "total"))
+        warnings_of_all = [text for text in blocks[0].said if all(text in about.said for about in blocks)]
+        return (
+            f"{missing} of the {total} {blocks[0].what} scored at {self.snapshot.at}" if missing else None,
+            warnings_of_all,
+        )
 
 
 def can_rank_all(model: Recommender) -> bool:
@@ -228,8 +234,8 @@ def rank_on_spark(
     table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
     ranks = SparkRanks(name or str(model), snapshot, metrics, weightings, table, held_out, constant)
     if isinstance(model, PreparedLists):
-        missing, said = ranks.describe_lists()
-        for text in said:
+        missing, list_warnings = ranks.describe_lists()
+        for text in list_warnings:
             _warn(text)
         if missing is not None:
             (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
@@ -287,44 +293,46 @@ class _ScoreBlock:
             ranks = rank_selection(self.model, selection, self.metrics, tell_missing=lambda _: None)
         items = part.profiles.item[ranks.entries].view(np.int32)
         values = [ranks.values(metric) for metric in self.metrics]
-        found: dict[str, pa.Array | npt.NDArray[Any]] = {}
+        arrays: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k, weights in enumerate(self.weightings):
             p = part.restrict(weights.users.mark(log)).profiles
             shares = np.where(p.stop != p.start, 1.0 / weights.n_users, 0.0)
             pair_shares = find_pair_shares(p, shares, weights.log_weights)
-            found[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
+            arrays[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
             own_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
-            found |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
-            for q, (metric, own) in enumerate(zip(self.metrics, values, strict=True)):
+            arrays |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
+            for q, (metric, pair_values) in enumerate(zip(self.metrics, values, strict=True)):
                 if k and isinstance(metric, UserMetric):
                     continue
-                some = np.flatnonzero(own)
-                parts = pair_shares[ranks.entries[some]] * own[some]
-                found[f"total:{k}:{q}"] = sum_by_user(ranks.users[some], parts, p.n_users)
+                hits = np.flatnonzero(pair_values)
+                parts = pair_shares[ranks.entries[hits]] * pair_values[hits]
+                arrays[f"total:{k}:{q}"] = sum_by_user(ranks.users[hits], parts, p.n_users)
         if isinstance(self.model, PreparedLists):
             missing, total, what = self.model.count_missing(selection.pairs)
-            said = [one.message.args[0] for one in caught if isinstance(one.message, UnskewWarning)]
-            found |= {"missing": np.array([missing, total]), "what": pa.array([what])}
-            found["said"] = pa.array(said, pa.string())
-        return found
+            messages = [
+                warning.message.args[0] for warning in caught if isinstance(warning.message, UnskewWarning)
+            ]
+            arrays |= {"missing": np.array([missing, total]), "what": pa.array([what])}
+            arrays["said"] = pa.array(messages, pa.string())
+        return arrays
 
     def _nothing(self, part: Snapshot) -> dict[str, pa.Array | npt.NDArray[Any]]:
         zero = np.zeros(part.profiles.n_users)
-        found: dict[str, pa.Array | npt.NDArray[Any]] = {}
+        arrays: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k in range(len(self.weightings)):
-            found[f"mass:{k}"] = zero
-            found |= {f"total:{k}:{q}": zero for q in range(len(self.metrics))}
-            found |= _write_pair_sums(k, PairSums(0, 0.0, 0.0, np.zeros(0)))
-        return found
+            arrays[f"mass:{k}"] = zero
+            arrays |= {f"total:{k}:{q}": zero for q in range(len(self.metrics))}
+            arrays |= _write_pair_sums(k, PairSums(0, 0.0, 0.0, np.zeros(0)))
+        return arrays
 
 
 def _write_pair_sums(k: int, sums: PairSums) -> dict[str, npt.NDArray[Any]]:
-    some = np.flatnonzero(sums.by_item)
+    held_items = np.flatnonzero(sums.by_item)
     return {
         f"pairs:{k}": np.array([sums.pairs]),
         f"shares:{k}": np.array([sums.total, sums.squares, sums.on_empty_profiles, sums.on_empty_lists]),
-        f"items:{k}": some,
-        f"by_item:{k}": sums.by_item[some],
+        f"items:{k}": held_items,
+        f"by_item:{k}": sums.by_item[held_items],
     }
 
 

@@ -138,12 +138,14 @@ def _describe(parts: Sequence[Part], columns: Sequence[str]) -> Source:
 
 def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFiles:
     """Parquet files; paths are of this machine or, as ``hdfs://...``, of a file system of the cluster."""
-    there = [str(path) for path in paths if "://" in str(path)]
-    if there:
-        here = [str(path) for path in paths if "://" not in str(path)]
-        if here:
-            raise EngineError(f"{there[0]} is on the cluster and {here[0]} is not", remedy="read one or the other")
-        return SparkFiles(session, tuple(there), parts=tuple(Part(path, "") for path in there))
+    remote = [str(path) for path in paths if "://" in str(path)]
+    if remote:
+        local = [str(path) for path in paths if "://" not in str(path)]
+        if local:
+            raise EngineError(
+                f"{remote[0]} is on the cluster and {local[0]} is not", remedy="read one or the other"
+            )
+        return SparkFiles(session, tuple(remote), parts=tuple(Part(path, "") for path in remote))
     files = find_files(list(paths))
     for file in files:
         if file.name == STDIN_NAME or find_format(file) is not PARQUET:
@@ -190,8 +192,8 @@ def require_one_type(source: Source, names: Sequence[str]) -> None:
             if part.schema is not None and name in part.schema.names:
                 types.setdefault(_name_type(part.schema.field(name).type), part.name)
         if len(types) > 1:
-            told = " and ".join(f"{kind} in {file}" for kind, file in types.items())
-            raise ColumnError(f"column {name!r} holds {told}", remedy="on Spark, make them one type")
+            listing = " and ".join(f"{kind} in {file}" for kind, file in types.items())
+            raise ColumnError(f"column {name!r} holds {listing}", remedy="on Spark, make them one type")
 
 
 def _name_type(kind: pa.DataType) -> str:
@@ -302,10 +304,10 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     from pyspark.sql.pandas.types import to_arrow_type
 
     for short, what in (("u", "user"), ("i", "item")):
-        ours, theirs = (to_arrow_type(one.frame.schema[short].dataType) for one in (rows, shown))
-        if not are_comparable(theirs, ours):
+        log_type, shown_type = (to_arrow_type(table.frame.schema[short].dataType) for table in (rows, shown))
+        if not are_comparable(shown_type, log_type):
             raise InputError(
-                f"the {what}s of {shown.source} are {kind_of(theirs)}, those of the log {kind_of(ours)}",
+                f"the {what}s of {shown.source} are {kind_of(shown_type)}, those of the log {kind_of(log_type)}",
                 remedy="make them the same type",
             )
     if rows.axis != shown.axis and not (rows.axis.kind == "epoch" and shown.axis.kind == "integer"):
@@ -314,11 +316,11 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
         )
     numbers, ticks = [F.lit(None).cast("double").alias(c) for c in rows.numbers], rows.frame.schema["t"].dataType
     seen = shown.frame.select("u", "i", "t", *numbers, F.lit(0).alias("is_row"), F.col("t").alias("shown"))
-    mine = rows.frame.select("*", F.lit(1).alias("is_row"), F.lit(None).cast(ticks).alias("shown"))
+    interactions = rows.frame.select("*", F.lit(1).alias("is_row"), F.lit(None).cast(ticks).alias("shown"))
     before = Window.partitionBy("u", "i").orderBy("t", "is_row").rowsBetween(Window.unboundedPreceding, 0)
     latest = F.max("shown").over(before)
     follows = latest.isNotNull() if within is None else F.coalesce(F.col("t") - latest < within, F.lit(False))
-    both = mine.unionByName(seen).withColumn("x", follows).where("is_row = 1")
+    both = interactions.unionByName(seen).withColumn("x", follows).where("is_row = 1")
     return replace(rows, frame=both.select("u", "i", "t", "x", *rows.numbers), marked=True)
 
 
@@ -328,12 +330,12 @@ def count_known(rows: SparkRows, shown: SparkRows) -> tuple[int, int]:
     """
     from pyspark.sql import functions as F  # noqa: N812
 
-    found = shown.frame.select("u", "i", "t").distinct()
+    exposures = shown.frame.select("u", "i", "t").distinct()
     for short in "ui":
         known = rows.frame.select(F.col(short), F.lit(1).alias(f"{short}_known")).distinct()
-        found = found.join(known, short, "left")
+        exposures = exposures.join(known, short, "left")
     both = F.col("u_known").isNotNull() & F.col("i_known").isNotNull()
-    figures = found.agg(F.count_if(both), F.count("*"))
+    figures = exposures.agg(F.count_if(both), F.count("*"))
     what = f"looking for the users and items of {shown.source}"
     [[known_ones, total]] = run_job(rows.frame.sparkSession, what, figures.collect)
     return known_ones, total

@@ -1,0 +1,9 @@
+from .changes import Change as Change
+from .changes import explain_change as explain_change
+from .comparison import Comparison as Comparison
+from .debiased_test_set import TestSet as TestSet
+from .held_out_ranks import HeldOutRanks as HeldOutRanks
+from .refitted_scores import jackknife as jackknife
+from .report import Report as Report
+from .score import Results as Results
+from .score import Score as Score

@@ -1,0 +1,2 @@
+from .examination import Examination as Examination
+from .examination import examine as examine

@@ -1,0 +1,2 @@
+from .yardstick_result import Yardstick as Yardstick
+from .yardstick_run import yardstick as yardstick

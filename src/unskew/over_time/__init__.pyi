@@ -1,0 +1,1 @@
+from .timeline_table import Timeline as Timeline

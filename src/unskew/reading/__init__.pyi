@@ -1,0 +1,1 @@
+from .exposures import mark_exposed as mark_exposed

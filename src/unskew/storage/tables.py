@@ -1,0 +1,245 @@
+"""Tables in files of our own: Parquet whose metadata say what it holds and how it was made, with a checksum.
+
+What is read is verified, and is refused before it unpacks to far more than such a file can be meant to hold.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+from pyarrow import compute
+
+from unskew.errors import FileError, InputError
+from unskew.storage.arrays import Arrays, pack_row, read_batch, sum_table
+from unskew.storage.files import check_readable, check_writable, damage_error, replace_file
+from unskew.storage.json_files import parse_json
+from unskew.text import one_line, tell_damage
+
+_KEY = b"unskew"
+_ARRAYS_KEY = b"unskew.arrays"
+_SUM_KEY = b"unskew.checksum"
+_FORMAT = 4  # of the metadata; raised when a file that was written before cannot be read as it is any more
+_MOST_BYTES = 2**30  # that a small file may hold once it is unpacked
+_MOST_RATIO = 40
+_MAKE_AGAIN = "make it again"
+_TABLE_ENDINGS = (".parquet", ".pq", ".csv")
+_KINDS = {
+    "weights": "item weights",
+    "marginal": "a marginal",
+    "timeline": "a timeline",
+    "probabilities": "probabilities of a timeline",
+    "sample": "a test set",
+}
+"""What files hold, in words."""
+
+
+def write_parquet(
+    path: Path, table: pa.Table, kind: str, about: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """Write a table whose metadata say what it is (`kind`) and how it was made (`about`).
+
+    `arrays` are kept beside it, as a second Arrow table in the metadata.
+    """
+    metadata = {_KEY: json.dumps({"kind": kind, "format": _FORMAT, **about}, allow_nan=False).encode()}
+    if arrays is not None:
+        metadata[_ARRAYS_KEY] = _pack_arrays(arrays)
+    with replace_file(path) as temporary:
+        pq.write_table(seal(table.replace_schema_metadata(metadata)), temporary)
+
+
+def seal(table: pa.Table) -> pa.Table:
+    """The table with a checksum of itself and of what its metadata say, by which `read_parquet` tells damage."""
+    return table.replace_schema_metadata({**table.schema.metadata, _SUM_KEY: _sum_up(table)})
+
+
+def _sum_up(table: pa.Table) -> bytes:
+    """The checksum of a table and of what is said about it."""
+    total = sum_table(table)
+    for key in (_KEY, _ARRAYS_KEY):
+        total = zlib.crc32(table.schema.metadata.get(key, b""), total)
+    return str(total).encode()
+
+
+def write_table(
+    path: Path, table: pa.Table, kind: str, about: dict[str, Any], arrays: Arrays | None = None
+) -> None:
+    """The same, but as CSV if the name of the file says so: for people and other programs.
+
+    CSV has no room for how a table was made, so unskew does not read such a file again. Lists are written as JSON.
+    """
+    check_writable(path)
+    check_table_name(path)
+    if not is_csv(path):
+        write_parquet(path, table, kind, about, arrays)
+        return
+    for k, field in enumerate(table.schema):
+        if pa.types.is_nested(field.type):
+            texts = [json.dumps(value, ensure_ascii=False, default=str) for value in table.column(k).to_pylist()]
+            table = table.set_column(k, field.name, pa.array(texts, type=pa.string()))
+    with replace_file(path) as temporary:
+        pc.write_csv(table, temporary)
+
+
+def check_table_name(path: Path) -> None:
+    """Refuse a name whose ending says something else than Parquet or CSV; without any it is Parquet."""
+    if path.suffix.lower() not in ("", *_TABLE_ENDINGS):
+        raise FileError(
+            f"cannot tell from the name {path} what to write", remedy="end it in .parquet, or in .csv for CSV"
+        )
+
+
+def is_csv(path: Path) -> bool:
+    """Whether the name of a file says that it is CSV."""
+    return path.suffix.lower() == ".csv"
+
+
+def is_table(path: Path) -> bool:
+    """Whether a file is a table that `write_parquet` wrote."""
+    try:
+        return _KEY in (pq.read_schema(path.absolute()).metadata or {})
+    except Exception:  # whatever other bytes lead Arrow to
+        return False
+
+
+def read_parquet(path: Path) -> tuple[pa.Table, dict[str, Any]]:
+    """A table and its metadata; the metadata are empty for a file that unskew did not write."""
+    check_readable(path)
+    if path.is_dir():
+        raise FileError(f"{path} is a folder", remedy="give the name of a file")
+    if is_csv(path):
+        raise FileError(
+            f"{path} is CSV, which has no room for how a table was made",
+            remedy="write a Parquet file, and use that",
+        )
+    try:
+        table = _read_limited(path)
+    except Exception as error:  # whatever damaged bytes lead Arrow to
+        raise FileError(
+            f"{path} is not a Parquet file that can be read: {tell_damage(error)}", remedy=_MAKE_AGAIN
+        ) from error
+    about = read_metadata(table.schema)
+    version, is_sealed = about.get("format"), _SUM_KEY in (table.schema.metadata or {})
+    is_other_version = isinstance(version, int) and version != _FORMAT  # which `require_format` says
+    if version == _FORMAT or (is_sealed and not is_other_version):
+        _verify(path, table)
+    return table, about
+
+
+def _read_limited(path: Path) -> pa.Table:
+    """The table in a file, unless it is much larger than the file can be meant to hold.
+
+    Texts are looked at as Parquet has them, each once, before they are written out for every row.
+    """
+    most = max(_MOST_BYTES, _MOST_RATIO * path.stat().st_size)
+    too_much = ValueError(f"it unpacks to more than {most / 2**30:.0f} GB")
+    with pq.ParquetFile(path.absolute()) as file:
+        schema, groups = file.schema_arrow, range(file.num_row_groups)
+        if sum(file.metadata.row_group(k).total_byte_size for k in groups) > most:
+            raise too_much
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_binary(field.type)]
+    with pq.ParquetFile(path.absolute(), read_dictionary=texts) as file:
+        batches, total = [], 0
+        for batch in file.iter_batches():
+            total += sum(map(_find_size, batch.columns))
+            if total > most:
+                raise too_much
+            columns = [
+                column if column.type == field.type else column.dictionary_decode()
+                for field, column in zip(schema, batch.columns, strict=True)
+            ]
+            batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
+        return pa.Table.from_batches(batches, schema)
+
+
+def _find_size(column: pa.Array) -> int:
+    """How many bytes a column has once every row has its own text."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    if not (pa.types.is_string(column.type.value_type) or pa.types.is_binary(column.type.value_type)):
+        return int(column.nbytes) + 8 * len(column)
+    sizes = compute.binary_length(column.dictionary).take(column.indices)
+    return int(compute.sum(sizes.cast(pa.int64())).as_py() or 0) + 8 * len(column)
+
+
+def _verify(path: Path, table: pa.Table) -> None:
+    """Refuse a table that is not what unskew wrote."""
+    metadata = table.schema.metadata
+    try:
+        checksum = _sum_up(table)
+    except Exception as error:  # a table of types that nothing of ours has
+        raise damage_error(path, tell_damage(error), _MAKE_AGAIN) from error
+    if checksum != metadata.get(_SUM_KEY):
+        raise damage_error(path, "it does not hold what unskew wrote", _MAKE_AGAIN)
+
+
+def read_metadata(schema: pa.Schema) -> dict[str, Any]:
+    """What unskew wrote about the table that has this schema."""
+    raw = (schema.metadata or {}).get(_KEY)
+    if raw is None:
+        return {}
+    try:
+        result = parse_json(raw)
+    except ValueError as error:
+        raise FileError(f"what unskew wrote about this file is damaged: {error}", remedy=_MAKE_AGAIN) from None
+    return result if isinstance(result, dict) else {}
+
+
+def require_kind(path: Path, about: Mapping[str, Any], kind: str, remedy: str) -> None:
+    """Refuse a file with other content; `remedy` says how to make one."""
+    actual, wanted = about.get("kind"), _KINDS[kind]
+    if not isinstance(actual, str):
+        raise InputError(f"{path} is not {'' if wanted.startswith('a ') else 'a file of '}{wanted}", remedy=remedy)
+    if actual != kind:
+        raise InputError(
+            f"{path} holds {_KINDS.get(actual, f'a table of kind {one_line(actual)}')}, not {wanted}",
+            remedy=remedy,
+        )
+
+
+def require_format(path: Path, about: Mapping[str, Any], remedy: str, *, current: int = _FORMAT) -> None:
+    """Refuse a file of another version of unskew; `remedy` says how to make one."""
+    version = about.get("format")
+    if version != current:
+        newer = isinstance(version, int) and version > current
+        raise FileError(
+            f"{path} was written by {'a newer' if newer else 'an older'} version of unskew",
+            remedy="update unskew" if newer else remedy,
+        )
+
+
+def require_entries(path: Path, entries: Mapping[str, Any], names: Iterable[str], remedy: str) -> None:
+    """Refuse a file that lacks some of what unskew writes with its table."""
+    for name in names:
+        if name not in entries:
+            raise damage_error(path, f"it has no {name}", remedy)
+
+
+def read_arrays(schema: pa.Schema) -> dict[str, pa.Array]:
+    """The arrays that were written beside the table that has this schema; none if there are none."""
+    content = (schema.metadata or {}).get(_ARRAYS_KEY)
+    if content is None:
+        return {}
+    try:
+        batch = read_batch(pa.BufferReader(base64.b64decode(content, validate=True)))
+        return {name: batch.column(name)[0].values for name in batch.schema.names}
+    except Exception as error:  # as above
+        raise FileError(
+            f"the arrays in the metadata of this file are damaged: {tell_damage(error)}", remedy=_MAKE_AGAIN
+        ) from error
+
+
+def _pack_arrays(arrays: Arrays) -> bytes:
+    """One row of lists, as text, which is all that Parquet allows in metadata."""
+    batch = pack_row(arrays)
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return base64.b64encode(sink.getvalue())

@@ -1,0 +1,92 @@
+"""The view outside of campaigns: a log without what was taken in some windows of time."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from unskew.checks import require_instance
+from unskew.data.log import DatedLog, Log
+from unskew.data.times import TimeWindow, Windows, mark_inside, read_windows
+from unskew.engines.population import is_on_spark
+from unskew.errors import EmptyError, InputError, UnskewWarning, option
+from unskew.text import count, percent
+from unskew.views.reporting import describe_view
+
+
+def outside(log: Log, campaigns: Windows) -> Log:
+    """The log without what was taken during campaigns: a view, itself a log.
+
+    Nothing has to be known about a campaign but when it was. What people took by themselves in these windows is
+    lost with the rest, so the windows should be short: as long as recommendations went on to be taken, no longer.
+
+    Parameters
+    ----------
+    log
+        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once, so that an
+        item taken in a window and again outside counts from then on.
+    campaigns
+        Windows ``"START:END"`` from a start, included, to an end, not included (a bare date is the start of that
+        day), ``"START:"`` for one that goes on, or pairs ``(start, end)``.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5]})
+    >>> us.views.outside(log, ["4:5"])
+    Log(2 users, 1 items, 2 interactions from 3 to 5, outside view)
+    """
+    require_instance(DatedLog, log, "a log", "read one with read_log")
+    windows = require_windows(log, campaigns)
+    warn_of_lost_repeats(log)
+    reason = f"the dates of {count(len(windows), 'campaign')} are known"
+    details = "without " + ", ".join(map(str, windows))
+    if is_on_spark(log):
+        there: Any = log.take_view(_DropInside(windows), "outside", reason, details)
+        return cast(Log, there)
+    left = _DropInside(windows)(log)
+    if len(left) == 0:
+        told = " and ".join(f"'{window}'" for window in windows)
+        raise EmptyError(f"all interactions of this log are inside {told}, and nothing is left outside")
+    return replace(left, view_report=describe_view(log, left, reason), view_details=details)
+
+
+@dataclass(frozen=True)
+class _DropInside:
+    """The step from a log, or from a block of one, to what of it lies outside of the windows."""
+
+    windows: tuple[TimeWindow, ...]
+
+    def __call__(self, log: Log) -> Log:
+        again = None if log.repeats is None else ~mark_inside(self.windows, log.repeats.time)
+        return log.keep_entries(~mark_inside(self.windows, log.time), repeats=again, view="outside")
+
+
+def require_windows(log: Log, campaigns: Windows) -> tuple[TimeWindow, ...]:
+    """The windows of campaigns on the time axis of a log; some must be given."""
+    windows = read_windows(log, campaigns)
+    if not windows:
+        raise InputError(f"{option('campaigns')} is empty", remedy="say when they were: START:END")
+    first, last = log.span
+    for window in windows:
+        if window.start > last or window.end <= first:
+            warnings.warn(
+                f"the campaign {window} lies outside the log, which runs from {log.first} to {log.last}",
+                UnskewWarning,
+                stacklevel=4,
+            )
+    return windows
+
+
+def warn_of_lost_repeats(log: Log) -> None:
+    """Say that later rows of a pair are not known, if some were merged into the first."""
+    if log.repeats is None and log.removed is None and log.reading.folded:
+        share = percent(log.reading.folded / max(log.reading.rows, 1))
+        warnings.warn(
+            f"{log.reading.folded} repeated rows ({share} of all) were merged into the first of the same user and "
+            "item, so a pair that this view drops stays away even if it comes again later: read the log with "
+            f"{option('repeats', True)}",
+            UnskewWarning,
+            stacklevel=4,
+        )

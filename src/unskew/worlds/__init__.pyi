@@ -1,0 +1,2 @@
+from .recipe import Campaign as Campaign
+from .world import World as World
