@@ -38,9 +38,10 @@ sys.meta_path.insert(0, Missing())
 
 BASE = [
     "text",
+    "memo",
     "errors",
-    "progress",
     "checks",
+    "progress",
     "storage",
     "frames",
     "presenting",

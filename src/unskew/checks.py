@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
-from collections.abc import Collection
+import re
+from collections.abc import Callable, Collection
 from numbers import Integral, Real
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from unskew.errors import InputError, PolicyError
-from unskew.text import one_line
+from unskew.text import did_you_mean, one_line
 
 Kind = TypeVar("Kind")
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
@@ -79,3 +84,39 @@ def require_instance(kind: type[Kind], value: Any, what: str, remedy: str) -> Ki
     if not isinstance(value, kind):
         raise InputError(f"{one_line(value)} (of type {type(value).__name__}) is not {what}", remedy=remedy)
     return value
+
+
+def public(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """Decorate a public function: an unknown keyword is answered with its own name and the likely keyword."""
+
+    @functools.wraps(function)
+    def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
+        unknown = [name for name in keywords if name not in known()]
+        if unknown:
+            hint = did_you_mean(unknown[0], known())
+            raise TypeError(f"{_public_name(function)}() has no option {unknown[0]!r}{hint}")
+        return function(*args, **keywords)
+
+    @functools.cache
+    def known() -> list[str]:
+        """The keywords, those of the options that it passes on among them."""
+        names: list[str] = []
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD:
+                passed_on = re.findall(r"\w+", parameter.annotation)[-1]  # Unpack[FitKeywords]
+                names += function.__globals__[passed_on].__annotations__
+            else:
+                names.append(parameter.name)
+        return names
+
+    return call
+
+
+def _public_name(function: Callable[..., Any]) -> str:
+    """Where users find a function: ``unskew.report``, ``unskew.views.organic``."""
+    import unskew
+
+    package, room = function.__module__.split(".")[:2]
+    return (
+        ".".join([package] if function.__name__ in unskew.__all__ else [package, room]) + f".{function.__name__}"
+    )

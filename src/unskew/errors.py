@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
@@ -63,7 +65,21 @@ def render(text: str, name_option: NameOption = name_in_python) -> str:
     return shorten_line(shorten_quotes(escape_controls(_OPTION.sub(write, text))), _MOST_CHARACTERS)
 
 
-class UnskewError(Exception):
+class Message(BaseException):
+    """What is raised or warned about with a message that may name options."""
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self)!r})"
+
+    def render(self, name_option: NameOption = name_in_python) -> str:
+        """The whole message, its options written in one way or another."""
+        return render(str(self.args[0]) if self.args else "", name_option)
+
+
+class UnskewError(Message, Exception):
     """Base of every error that unskew raises on purpose.
 
     The message says what was wrong and where (column, row, value), the remedy what to do about it; the command
@@ -79,9 +95,6 @@ class UnskewError(Exception):
         super().__init__(message)
         self.message = message
         self.remedy = remedy
-
-    def __str__(self) -> str:
-        return self.render()
 
     def render(self, name_option: NameOption = name_in_python) -> str:
         """The whole message, its options written in one way or another."""
@@ -132,15 +145,8 @@ class EngineError(UnskewError, RuntimeError):
     """A cluster cannot be reached, was lost, or cannot do what is asked of it."""
 
 
-class UnskewWarning(UserWarning):
+class UnskewWarning(Message, UserWarning):
     """Base of every warning that unskew gives; its message may name options, as that of an error does."""
-
-    def __str__(self) -> str:
-        return self.render()
-
-    def render(self, name_option: NameOption = name_in_python) -> str:
-        """The message, its options written in one way or another."""
-        return render(str(self.args[0]) if self.args else "", name_option)
 
 
 class Notice(UnskewWarning):
@@ -155,15 +161,20 @@ class ReadingNotice(Notice):
     """What a file was taken for, where it does not say so itself."""
 
 
-class Interruption(KeyboardInterrupt):
+_PASSED = ("unskew", "contextlib", "functools")
+"""Packages whose lines no warning points at: ours, and what stands between ours."""
+
+
+def warn(message: str | UnskewWarning, category: type[UnskewWarning] = UnskewWarning) -> None:
+    """Warn at the line outside of this package that called it."""
+    level, frame = 2, sys._getframe(1)
+    while frame.f_globals.get("__name__", "").partition(".")[0] in _PASSED and frame.f_back is not None:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)
+
+
+class Interruption(Message, KeyboardInterrupt):
     """The work was interrupted; the message says what is left behind, and may name options."""
-
-    def __str__(self) -> str:
-        return self.render()
-
-    def render(self, name_option: NameOption = name_in_python) -> str:
-        """The message, its options written in one way or another."""
-        return render(str(self.args[0]) if self.args else "", name_option)
 
 
 class ConvergenceWarning(UnskewWarning):
@@ -178,3 +189,6 @@ class ConvergenceWarning(UnskewWarning):
     def __init__(self, message: str, reached: Any) -> None:
         super().__init__(message)
         self.reached = reached
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (*self.args, self.reached)

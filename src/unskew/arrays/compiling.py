@@ -7,7 +7,6 @@ import functools
 import os
 import stat
 import tempfile
-import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from numba.core.caching import FunctionCache
 from numba.core.event import Event, Listener, register
 from numba.extending import intrinsic
 
-from unskew.errors import UnskewWarning
+from unskew.errors import warn
 from unskew.progress import progress
 
 Kernel = Callable[..., Any]
@@ -80,11 +79,9 @@ def _make_cache(function: Kernel) -> _KernelCache | None:
         if is_private(cache.cache_path):
             return cache
         if not _REFUSED:
-            warnings.warn(
+            warn(
                 f"compiled loops in {cache.cache_path} are not used, since another user could have written them: "
-                "they are kept in a private folder",
-                UnskewWarning,
-                stacklevel=2,
+                "they are kept in a private folder"
             )
         _REFUSED.append(cache.cache_path)
     folder = _private_folder()
@@ -157,11 +154,9 @@ def _private_folder() -> Path | None:
             return folder
     except OSError:
         pass
-    warnings.warn(
+    warn(
         "compiled loops cannot be kept, since no folder for them can be written: every run compiles them again, "
-        "which takes some seconds; set NUMBA_CACHE_DIR to a folder of your own",
-        UnskewWarning,
-        stacklevel=2,
+        "which takes some seconds; set NUMBA_CACHE_DIR to a folder of your own"
     )
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from unskew.data.policy import Share
 from unskew.data.slice import Slice, Snapshot
 from unskew.data.time_steps import LogSpan, Step, label_of
 from unskew.data.times import Label, Moment
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option, warn
 from unskew.options import check_options
 
 if TYPE_CHECKING:
@@ -211,11 +210,9 @@ def _compare_lengths(start: Moment, now: Snapshot, reference: Marginal) -> None:
         return  # it does not say, or counts time in another way
     earlier, later = end.tick - begin.tick, now.tick - start.tick
     if abs(earlier - later) > 0.02 * later:
-        warnings.warn(
+        warn(
             f"the reference is the interactions from {begin.label} to {end.label}, a window of another length "
-            f"than that from {start.label} to {now.at}: save it again with one of the same length",
-            UnskewWarning,
-            stacklevel=4,
+            f"than that from {start.label} to {now.at}: save it again with one of the same length"
         )
 
 

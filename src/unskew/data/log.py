@@ -7,7 +7,6 @@ asked about. Reading files is left to `unskew.reading`.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -28,7 +27,7 @@ from unskew.data.slice import Snapshot, Window
 from unskew.data.time_steps import LAST, LogSpan, advise_on_numbers, find_epoch_unit, show_span
 from unskew.data.times import PER_SECOND, UNIT_WORDS, Label, Moment, TimeAxis, check_time_unit, refuse_compact_date
 from unskew.data.view_report import ViewReport
-from unskew.errors import ColumnError, EmptyError, InputError, TimeError, UnskewWarning, option
+from unskew.errors import ColumnError, EmptyError, InputError, TimeError, option, warn
 
 
 class DatedLog:
@@ -84,11 +83,7 @@ class DatedLog:
         if moment.tick < first:
             raise self.too_early_error(moment)
         if self._is_late(moment):
-            warnings.warn(
-                f"{moment.label} is after {self._what()} ends: it runs from {self.first} to {self.last}",
-                UnskewWarning,
-                stacklevel=3,
-            )
+            warn(f"{moment.label} is after {self._what()} ends: it runs from {self.first} to {self.last}")
 
     def check_dates(self, reference: Any, at: Any = None, *, ordered: bool = True) -> None:
         """Check two dates that are compared, the second by default the end of the log.
@@ -113,7 +108,7 @@ class DatedLog:
             message = (
                 f"{self._what()} has nothing between {then.label} and {now.label}: there is nothing to compare"
             )
-        warnings.warn(message, UnskewWarning, stacklevel=3)
+        warn(message)
 
     def _is_late(self, moment: Moment) -> bool:
         """Whether a time is after the last interaction; the end of its day is not."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import require_instance, require_repeats
+from unskew.checks import public, require_instance, require_repeats
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.policy import find_users
@@ -342,6 +342,7 @@ class Split:
         return now == then or "external" in (now.kind, then.kind)
 
 
+@public
 def explain_change(
     now: HeldOutRanks,
     reference: HeldOutRanks,

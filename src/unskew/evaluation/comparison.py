@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.policy import critical_value
 from unskew.data.slice import Weighting, Weights
 from unskew.data.view_report import NO_VIEW, NOT_TRUSTED
@@ -183,6 +183,7 @@ class Comparison:
         return flatten({**row, "with_profile": row["with_profile"] or dict.fromkeys(_WITH_PROFILE)})
 
 
+@public
 def compare(
     *ranks: HeldOutRanks,
     metric: AnyMetric | Iterable[AnyMetric] = "hit@5",

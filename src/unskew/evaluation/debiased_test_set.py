@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
+from unskew.checks import public
 from unskew.data.slice import Snapshot, Weights
 from unskew.data.times import Label
 from unskew.engines.population import is_at_spark
@@ -65,6 +66,7 @@ class TestSet:
         write_table(Path(path), self.table, "sample", self.about)
 
 
+@public
 def sample_pairs(
     snapshot: Snapshot,
     weights: Weights = None,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Unpack, overload
 
+from unskew.checks import public
 from unskew.data.policy import check_level
 from unskew.data.slice import Snapshot, Weights
 from unskew.engines.population import is_at_spark, require_local
@@ -67,6 +68,7 @@ def evaluate(
 ) -> Results[Score]: ...
 
 
+@public
 def evaluate(
     recommender: AnyRecommenders,
     snapshot: Snapshot,
@@ -166,6 +168,7 @@ def evaluate(
     return scores[0] if single else Results(scores, snapshot.log.frames)
 
 
+@public
 def rank_held_out(
     recommender: AnyRecommender,
     snapshot: Snapshot,

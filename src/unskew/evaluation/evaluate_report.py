@@ -9,11 +9,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Unpack
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import DatedLog, Log
 from unskew.data.policy import ItemPrior, UserPrior
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from unskew.engines.spark.evaluation import ScoredThere
 
 
+@public
 def report(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders,
@@ -318,12 +319,16 @@ def _add_verdicts(report: Report, request: _Request, plain: Log, scored: ScoredT
         production=None if production is None or is_auto(production) else recommender(production),
         protocol=report.protocol,
         command=request.command,
-        organic=(lambda: known.take(plain, view="organic", test=False)[0]) if is_by_exposure else None,
+        organic=partial(_drop_exposed, known, plain) if is_by_exposure else None,
         induced_share=read_share(known.induced_share),
         quick=request.quick,
         level=request.level,
     )
     return replace(report, level=request.level, verdict_plan=plan)
+
+
+def _drop_exposed(knowledge: Knowledge, log: Log) -> Log:
+    return knowledge.take(log, view="organic", test=False)[0]
 
 
 @dataclass(frozen=True)

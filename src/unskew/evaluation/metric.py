@@ -7,6 +7,7 @@ list and all that is held out of a user, as trec_eval defines them. Values agree
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
@@ -203,10 +204,7 @@ class UserMetric(Metric):
     @classmethod
     def of(cls, name: str, measure: str, depth: int) -> UserMetric:
         """The measure of lists down to `depth`."""
-
-        def of_one(rank: Ranks, _: Floats) -> Floats:
-            return measure_lists(measure, rank, np.arange(len(rank)), depth)
-
+        of_one = functools.partial(_measure_one, measure, depth)
         return cls(name, of_one, depth, is_hit=measure == "hit", lowest=0.0, highest=1.0, measure=measure)
 
     def of_lists(self, rank: Ranks, sought_in: Ranks) -> Floats:
@@ -301,11 +299,7 @@ def _named(name: str) -> Metric:
         persistence = float(parts[2]) if parts[2] else _PERSISTENCE
         if not 0 < persistence < 1:
             raise InputError(f"metric {name!r}: the persistence must lie between 0 and 1")
-
-        def biased(rank: Ranks, _: Floats) -> Floats:
-            return _found(rank, (1 - persistence) * persistence ** (rank - 1.0))
-
-        return Metric(name, biased, depth, lowest=0.0, highest=1.0)
+        return Metric(name, functools.partial(_rbp, persistence=persistence), depth, lowest=0.0, highest=1.0)
     function, several = _KNOWN[kind]
     called = f"{several}@{depth}" if several and parts[3] else several
     return Metric(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=called)
@@ -323,10 +317,30 @@ def _found(rank: Ranks, value: npt.NDArray[Any]) -> Floats:
     return np.where(rank > 0, value, 0.0)
 
 
+def _hit_one(rank: Ranks, _: Floats) -> npt.NDArray[np.bool_]:
+    return rank > 0
+
+
+def _mrr(rank: Ranks, _: Floats) -> Floats:
+    return _found(rank, 1.0 / np.maximum(rank, 1))
+
+
+def _ndcg_one(rank: Ranks, _: Floats) -> Floats:
+    return _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0))
+
+
+def _rbp(rank: Ranks, _: Floats, persistence: float = _PERSISTENCE) -> Floats:
+    return _found(rank, (1 - persistence) * persistence ** (rank - 1.0))
+
+
+def _measure_one(measure: str, depth: int, rank: Ranks, _: Floats) -> Floats:
+    return measure_lists(measure, rank, np.arange(len(rank)), depth)
+
+
 _KNOWN: dict[str, tuple[Callable[[Ranks, Floats], npt.ArrayLike], str | None]] = {
-    "hit": (lambda rank, _: rank > 0, "recall"),
-    "mrr": (lambda rank, _: _found(rank, 1.0 / np.maximum(rank, 1)), "mrr"),
-    "ndcg": (lambda rank, _: _found(rank, 1.0 / np.log2(np.maximum(rank, 1) + 1.0)), None),
-    "rbp": (lambda rank, _: _found(rank, (1 - _PERSISTENCE) * _PERSISTENCE ** (rank - 1.0)), None),
+    "hit": (_hit_one, "recall"),
+    "mrr": (_mrr, "mrr"),
+    "ndcg": (_ndcg_one, None),
+    "rbp": (_rbp, None),
 }
 """Each metric: how good a rank is, and its name where several items are sought in a list, if that is another."""

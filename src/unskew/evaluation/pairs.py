@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, Unpack, cast
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -299,7 +298,7 @@ class PairSelection:
     sample: int | None = None
     seed: int = 0
     folds: Folds | None = None
-    _drawn: WeakKeyDictionary[Weighting, Codes] = field(default_factory=WeakKeyDictionary)
+    _drawn: dict[Weighting, Codes] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -378,7 +377,7 @@ class PairSelection:
         assert self.sample is not None
         drawn = self._drawn.get(weighting)
         if drawn is None:
-            drawn = self._drawn[weighting] = draw(weighting, self.sample, self.seed)
+            drawn = draw(weighting, self.sample, self.seed)
         place = find_sorted(self.pairs.entry, drawn)
         if (place < 0).any():
             raise PolicyError(

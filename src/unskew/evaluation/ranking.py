@@ -7,7 +7,6 @@ same dates twice, once for its answer and once for its charts.
 from __future__ import annotations
 
 import contextlib
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
 from unskew.data.times import TimeAxis
-from unskew.errors import InputError, UnskewWarning, option
+from unskew.errors import InputError, option, warn
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.evaluation.metric import Metric
 from unskew.evaluation.pairs import Folds, HoldOut, PairSelection, check_user_metrics, take_pairs
@@ -85,12 +84,10 @@ def rank_pairs(
     fit(model, snapshot)
     depth = min(depth, snapshot.profiles.n_items)
     if held.together > 1 and traits.exact:
-        warnings.warn(
+        warn(
             f"{model} leaves a pair out of its model only when items are held out one at a time: with "
             f"{option('leave_out', held.together)} the items leave the profile but not the model, so scores "
-            "are too high",
-            UnskewWarning,
-            stacklevel=4,
+            "are too high"
         )
     alone = held.together == 1 and held.profiles is pairs.snapshot
     progress().begin(f"ranking {model}", len(pairs), "pairs")
@@ -99,12 +96,10 @@ def rank_pairs(
     else:
         ranks, empty = _rank_in_lists(model, held, pairs, depth)
     if traits.external and len(ranks) and not ranks.any():
-        warnings.warn(
+        warn(
             f"{model} recommends none of the held-out items to anyone, as happens when lists leave out what users "
             "already hold: make them from profiles without the held-out item (column held_out), or use "
-            f"{option('after')}",
-            UnskewWarning,
-            stacklevel=4,
+            f"{option('after')}"
         )
     if not with_grades or not isinstance(model, GradesHeldOut):
         return RankedPairs(ranks, empty)
@@ -206,7 +201,7 @@ def rank_selection(
     ranked = _recall_or_rank(model, selection, depth, any(metric.needs_grades for metric in metrics))
     missing = describe_missing_lists(model, selection.pairs)
     if missing is not None:
-        (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+        (tell_missing or warn)(f"{model} has no recommendation for {missing}: they count as misses")
     traits = traits_of(model)
     return HeldOutRanks(
         str(model) if name is None else name,
@@ -220,10 +215,6 @@ def rank_selection(
         personal=traits.personal,
         model=str(model),
     )
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UnskewWarning, stacklevel=4)
 
 
 def describe_unscored(

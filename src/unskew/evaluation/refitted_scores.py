@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.checks import require_whole_number
+from unskew.checks import public, require_whole_number
 from unskew.data.log import Log
 from unskew.data.policy import critical_value
 from unskew.errors import EmptyError, option
@@ -34,6 +34,7 @@ _STREAM = 0x1ACC  # of random numbers
 _Key = tuple[str, str]
 
 
+@public
 def jackknife(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders,

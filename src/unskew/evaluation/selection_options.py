@@ -6,7 +6,6 @@ every score, is the same on every machine.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
@@ -15,7 +14,7 @@ from unskew.checks import require_repeats, require_sample_size
 from unskew.data.held_out import SplitRule
 from unskew.data.policy import check_level
 from unskew.data.slice import Snapshot
-from unskew.errors import CostNotice, PolicyError, option
+from unskew.errors import CostNotice, PolicyError, option, warn
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.options import check_options
 from unskew.recommend.calls import Cost, LogSize, estimate_cost
@@ -234,7 +233,7 @@ class WorkEstimate:
             if self.cost.fit > TOO_LONG and remedy:
                 sentences[-1] += f": {remedy}"
         for text in sentences:
-            warnings.warn(text, CostNotice, stacklevel=4)
+            warn(text, CostNotice)
 
 
 def must_draw(

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from unskew.checks import public
 from unskew.data.ids import kind_of
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
@@ -126,6 +127,7 @@ class Examination:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
+@public
 def examine(
     source: Any,
     user: str | int | None = None,

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import unskew
-from unskew.checks import require_whole_number
+from unskew.checks import public, require_whole_number
 from unskew.drawing.page import is_page
 from unskew.errors import FileError, InputError, Interruption, PolicyError, option
 from unskew.evaluation.held_out_ranks import AnyMetric
@@ -49,6 +49,7 @@ from unskew.text import count, to_json_value
 CaseName = tuple[str, int]  # a world and its seed
 
 
+@public
 def yardstick(
     worlds: AnyWorld | Iterable[AnyWorld] | None = None,
     *,

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from unskew.arrays.types import Mask
+from unskew.checks import public
 from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot, Weighting
@@ -65,6 +66,7 @@ class HoldOutUsers(Method):
         return held
 
 
+@public
 def keep_users(log: Log, users: Iterable[Any]) -> Log:
     """The log of some users alone, for what `HoldOutUsers` cannot do: fit a time split to them alone.
 

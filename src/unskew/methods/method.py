@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import ClassVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from unskew.arrays.profiles import all_entries, all_users, sum_entries
 from unskew.arrays.types import Floats
 from unskew.checks import require_instance
 from unskew.data.slice import Slice, Snapshot, Weighting
+from unskew.memo import Memo
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +42,7 @@ class Method(ABC):
     targets_reference: ClassVar[bool]
     paper: ClassVar[str]
 
-    _applied: WeakKeyDictionary[Slice, Weighting] = field(
-        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
-    )
+    _applied: Memo[Slice, Weighting] = field(default_factory=Memo, init=False, repr=False, compare=False)
 
     def profiles(self, now: Snapshot) -> Snapshot:
         """The profiles that recommenders are fitted to and scored on: those of `now`, if nothing else is said."""

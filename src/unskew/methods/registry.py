@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from unskew.checks import public
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError, option
 from unskew.methods.down_sampling import DownSampling
@@ -102,6 +103,7 @@ METHODS: Mapping[str, NamedMethod] = {one.name: one for one in _NAMED}
 """Every method by its name."""
 
 
+@public
 def require_method(name: str) -> NamedMethod:
     """The method of this name."""
     if name not in METHODS:

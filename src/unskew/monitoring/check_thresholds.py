@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any, Unpack
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import Log
 from unskew.data.policy import ItemPrior, UserPrior
 from unskew.data.slice import Snapshot
@@ -35,6 +35,7 @@ from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 
 
+@public
 def check(
     log: Log | Sequence[Log],
     recommenders: AnyRecommenders | None = None,

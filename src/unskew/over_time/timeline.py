@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -19,14 +18,14 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Floats
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.held_out import HeldOutSplit, SplitRule
 from unskew.data.log import DatedLog, Log
 from unskew.data.policy import ItemPrior, UserPrior, check_level
 from unskew.data.slice import Slice, Weighting
 from unskew.data.times import Moment
 from unskew.engines.population import AppliedWeights, is_at_spark, is_on_spark, refuse_on_spark
-from unskew.errors import FileError, Interruption, UnskewError, UnskewWarning, option
+from unskew.errors import FileError, Interruption, UnskewError, option, warn
 from unskew.evaluation.held_out_ranks import AnyMetric, HeldOutRanks
 from unskew.evaluation.metric import distinct_metrics
 from unskew.evaluation.pairs import PairSelection, check_user_metrics
@@ -141,7 +140,7 @@ def rank_date(
         on_spark = cast(Sequence[Any], weightings)
         ranked, notes = rank_there(models, part, on_spark, spec.metrics, options, tell_missing=tell_missing)
         for note in notes:
-            warnings.warn(note, UnskewWarning, stacklevel=2)
+            warn(note)
         yield from ranked
         return
     selection = PairSelection.of_split(split, cast(Sequence[Weighting], weightings), options)
@@ -152,6 +151,7 @@ def rank_date(
 EVERY = 5.0  # seconds between two writings of what is done
 
 
+@public
 def timeline(
     log: Log,
     recommenders: AnyRecommenders,
@@ -294,12 +294,10 @@ def timeline(
     if leave_last_out:
         warn_of_single_items()
     if result.unfinished:
-        warnings.warn(
+        warn(
             f"at {len(result.unfinished)} of {len(result.dates)} dates, the first {result.unfinished[0]}, a fit "
             "ran out of passes before it converged, and the rows hold what it had reached: Python can allow more "
-            "passes",
-            UnskewWarning,
-            stacklevel=2,
+            "passes"
         )
     return result
 
@@ -422,7 +420,7 @@ class _Run:
         if self.missing:
             more = len(self.missing) - 1
             others = f" (and the same at {count(more, 'other date')} or of other lists)" if more else ""
-            warnings.warn(f"{self.missing[0]}{others}", UnskewWarning, stacklevel=4)
+            warn(f"{self.missing[0]}{others}")
 
     def _compute(self, moment: Moment, spec: TimelineSpec) -> tuple[DoneDate, Starts]:
         """Score at one date and one end; and its weights, for the next date to start from."""

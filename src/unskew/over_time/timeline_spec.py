@@ -8,7 +8,6 @@ agree more with a stand-in for production than interactions before it did. See `
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -28,7 +27,7 @@ from unskew.data.slice import Snapshot
 from unskew.data.time_steps import Step, label_of
 from unskew.data.times import Label, Moment, TimeAxis, refuse_compact_date
 from unskew.engines.population import is_at_spark, is_on_spark
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option, warn
 from unskew.evaluation.metric import Metric, UserMetric
 from unskew.over_time.timeline_table import BOTH_ENDS, OTHER_VIEW, REFERENCE_MIX, sketch_mix
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
@@ -140,11 +139,9 @@ def _check_range(log: Log, grid: list[Moment]) -> None:
     same_day = log.axis.is_calendar and str(log.last).startswith(str(grid[-1].label))
     late = [moment for moment in grid if moment.tick > ends]
     if late and not (same_day and len(late) == 1):
-        warnings.warn(
+        warn(
             f"the dates from {late[0].label} on ({len(late)} of {len(grid)}) are after the log ends: it runs "
-            f"from {log.first} to {log.last}",
-            UnskewWarning,
-            stacklevel=4,
+            f"from {log.first} to {log.last}"
         )
 
 
@@ -268,7 +265,7 @@ class TimelineSpec:
         for name, model in self.models.items():
             valid = [self._is_valid(model, moment) for moment in grid]
             if None in valid and len(grid) > 1:
-                self._warn(
+                warn(
                     f"{name} does not say from when its lists are valid: they are scored at every date, those "
                     "before they were made among them; give it a column of dates, or one date (valid_from; in a "
                     "spec ?from=DATE)"
@@ -276,16 +273,12 @@ class TimelineSpec:
             if False in valid:
                 last = grid[max(k for k, is_valid in enumerate(valid) if is_valid is False)]
                 dates = f"{valid.count(False)} of {count(len(grid), 'date')}"
-                self._warn(f"no lists of {name} are valid at {dates}, the last {last.label}: no rows of it there")
+                warn(f"no lists of {name} are valid at {dates}, the last {last.label}: no rows of it there")
         chosen = [moment for moment in grid if self.models_at(moment)]
         if not chosen:
             names, dates = ", ".join(self.models), f"{grid[0].label} to {grid[-1].label}"
             raise EmptyError(f"no lists of {names} are valid at any date from {dates}", remedy="take later ones")
         return chosen
-
-    @staticmethod
-    def _warn(text: str) -> None:
-        warnings.warn(text, UnskewWarning, stacklevel=4)
 
     def names(self, view: str, moment: Moment) -> tuple[list[tuple[Any, ...]], list[tuple[Any, ...]]]:
         """What the rows and the probabilities of one date are called, in their order: all before the numbers."""
@@ -429,11 +422,9 @@ class OtherEnd:
                 remedy=f"choose a later reference date, or leave out {option(BOTH_ENDS)}",
             )
         if not excesses.thinnings:
-            warnings.warn(
+            warn(
                 f"no stand-in for production explains interactions since {since}: both ends of the range are the "
-                "log as it is",
-                UnskewWarning,
-                stacklevel=3,
+                "log as it is"
             )
             everything = log.keep_entries(np.ones(len(log), dtype=np.bool_), view=OTHER_VIEW)
             return cls(spec.move_to(everything), since, None, 0.0)

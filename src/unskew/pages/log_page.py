@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +15,7 @@ from unskew.data.times import PER_SECOND, Label, Moment, Windows
 from unskew.drawing.charts import draw_share_groups
 from unskew.drawing.page import Line, Section, Toggles
 from unskew.drawing.theme import BLUE, GREY, Stroke, adapt_chart
-from unskew.errors import EmptyError, InputError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, option, warn
 from unskew.evaluation.evaluate_report import report
 from unskew.evaluation.ranking import RankMemory, remembering_ranks
 from unskew.evaluation.report import Report
@@ -249,11 +248,9 @@ def _compare_logs(saved: Timeline, log: Log) -> None:
     """Warn of a timeline that was not computed from this log as it is now."""
     former = saved.options.get("log", {})
     if former.get("hash") != fingerprint_log(log)["hash"]:
-        warnings.warn(
+        warn(
             f"the scores over time were computed from another log, or from this one when it ended at "
-            f"{former.get('last')}: continue that timeline with {option('resume', True)}",
-            UnskewWarning,
-            stacklevel=3,
+            f"{former.get('last')}: continue that timeline with {option('resume', True)}"
         )
 
 
@@ -272,11 +269,9 @@ def _compare_scores(saved: Timeline, answer: Report) -> None:
         if set(in_series) != set(in_report)
     ]
     if other:
-        warnings.warn(
+        warn(
             f"the scores over time are those of other {enumerate_words(other)}: leave that timeline out to have "
-            "them computed anew",
-            UnskewWarning,
-            stacklevel=3,
+            "them computed anew"
         )
 
 
@@ -331,12 +326,10 @@ def _afford_dates(grid: list[Moment], by_name: Mapping[str, Recommender], now: S
     each = estimate_cost(models, LogSize.of(now)).fit
     chosen = thin_out(grid, each)
     if len(chosen) < len(grid):
-        warnings.warn(
+        warn(
             f"the charts over time have {count(len(chosen), 'date')} instead of {len(grid)}, since fitting "
             f"{enumerate_words([str(model) for model in models])} takes about {write_duration(each)} at each; "
-            f"{option('every')} chooses more",
-            UnskewWarning,
-            stacklevel=3,
+            f"{option('every')} chooses more"
         )
     return chosen
 

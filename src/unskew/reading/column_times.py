@@ -6,7 +6,6 @@ A format is given, or it is found if all values of a column have it and no other
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import product
@@ -14,7 +13,7 @@ from itertools import product
 import duckdb
 
 from unskew.data.date_grammar import CLOCK, DAY, HOW_TO_WRITE, OFFSET, SPACE, parse_offset
-from unskew.errors import ReadingNotice, TimeError, option
+from unskew.errors import ReadingNotice, TimeError, option, warn
 from unskew.reading.connection import quote_name, quote_text
 from unskew.reading.sources import Source
 from unskew.text import first_line
@@ -111,10 +110,9 @@ def find_format(source: Source, short: str, name: str) -> tuple[str, str, str | 
                 f"column {name!r} holds times such as {differ!r}, which can be {readings}",
                 remedy=f"say which with {option('time_format', right[0])} or {option('time_format', other)}",
             )
-    warnings.warn(
+    warn(
         f"column {name!r} holds times such as {example!r}, read with {option('time_format', right[0])}",
         ReadingNotice,
-        stacklevel=2,
     )
     return _read(short, right[0])
 

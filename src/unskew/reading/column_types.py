@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
-from unskew.errors import ColumnError, ReadingNotice, TimeError, option
+from unskew.errors import ColumnError, ReadingNotice, TimeError, option, warn
 from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, read_text_times
 from unskew.reading.connection import find_types, quote_name
 from unskew.reading.sources import Part, Source
@@ -311,10 +310,9 @@ def _read_compact_dates(source: Source, short: str, name: str, last_year: int) -
     if example is None:
         return None
     text = str(example)
-    warnings.warn(
+    warn(
         f"column {name!r} holds times such as {text}, read as dates: {text[:4]}-{text[4:6]}-{text[6:]}",
         ReadingNotice,
-        stacklevel=2,
     )
     return TimeColumn(f"date_diff('day', DATE '1970-01-01', {day})", TimeAxis("date", "day"), is_compact=True)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -10,17 +9,18 @@ import numpy as np
 
 from unskew.arrays.profiles import find_sorted
 from unskew.arrays.types import Codes, Mask, Times
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import DatedLog, Log
 from unskew.data.time_steps import Step
 from unskew.engines.population import is_on_spark
-from unskew.errors import EmptyError, InputError, PolicyError, TimeError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option, warn
 from unskew.reading.column_guesses import find_columns
 from unskew.reading.reader import read_log
 from unskew.text import count, percent
 
 
+@public
 def mark_exposed(log: Log, exposures: Any, *, within: Any = None) -> Log:
     """The log with a mark at each interaction that followed an exposure of the same user to the same item.
 
@@ -135,11 +135,9 @@ def _judge_known(known: int, total: int, source: str) -> None:
         )
     unknown = total - known
     if unknown > total / 2:
-        warnings.warn(
+        warn(
             f"{count(unknown, 'exposure')} of {total} ({percent(unknown / total)}) in {source} are of users or "
-            "items that the log does not have",
-            UnskewWarning,
-            stacklevel=5,
+            "items that the log does not have"
         )
 
 

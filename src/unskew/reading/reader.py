@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from unskew.checks import public
 from unskew.data.log import Log
 from unskew.data.saved_log import is_saved_log
 from unskew.data.times import check_time_unit
 from unskew.engines.population import FilesThere, is_spark_table, refuse_on_spark
-from unskew.errors import InputError, ReadingNotice, option
+from unskew.errors import InputError, ReadingNotice, option, warn
 from unskew.progress import progress
 from unskew.reading.column_guesses import DEFAULT_NAMES, choose_columns, require_column
 from unskew.reading.column_times import TimeReading
@@ -22,6 +22,7 @@ from unskew.reading.sources import Source, open_source
 from unskew.reading.typed_rows import TypedRows
 
 
+@public
 def read_log(
     source: Any,
     user: str | int | None = None,
@@ -168,7 +169,7 @@ def read_log(
 def give_notice(source: Source, more: str = "") -> None:
     """Say what the files were taken for, if they do not make that clear by themselves."""
     if source.said or more:
-        warnings.warn("; ".join(part for part in (source.said, more) if part), ReadingNotice, stacklevel=3)
+        warn("; ".join(part for part in (source.said, more) if part), ReadingNotice)
 
 
 def _refuse_options(**options: Any) -> None:

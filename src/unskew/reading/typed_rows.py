@@ -6,7 +6,6 @@ They are a view of DuckDB called `typed`, with the columns u, i and t and, where
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,7 +22,7 @@ from unskew.data.ids import Ids, kind_of
 from unskew.data.log import Log
 from unskew.data.time_steps import find_epoch_unit
 from unskew.data.times import UNIT_WORDS
-from unskew.errors import ColumnError, EmptyError, TimeError, UnskewWarning, option
+from unskew.errors import ColumnError, EmptyError, TimeError, option, warn
 from unskew.reading.column_times import TimeReading
 from unskew.reading.column_types import (
     TimeColumn,
@@ -195,12 +194,10 @@ class TypedRows:
         ).fetchall()[0]
         if twins[0]:
             first, second = twins[1]
-            warnings.warn(
+            warn(
                 f"column {column!r} has {count(twins[0], 'id')} in spellings that differ only in white space, "
                 f"such as {first!r} and {second!r}: each spelling counts as a separate id; trim them if they mean "
-                "the same",
-                UnskewWarning,
-                stacklevel=4,
+                "the same"
             )
 
 

@@ -60,6 +60,7 @@ from scipy import sparse
 
 from unskew.arrays.profiles import entries_of
 from unskew.arrays.types import Codes, Floats, Mask
+from unskew.checks import public
 from unskew.data.slice import Snapshot
 from unskew.data.times import TimeAxis
 from unskew.errors import InputError
@@ -249,6 +250,7 @@ class HeldOutPairs:
         )
 
 
+@public
 def top_k(scores: npt.NDArray[Any], k: int) -> Codes:
     """The k items of highest score in each row, ties by code; -inf and NaN mean never.
 

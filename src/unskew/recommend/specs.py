@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, cast
 
+from unskew.checks import public
 from unskew.errors import InputError, PolicyError, UnskewError, option
 from unskew.recommend.calls import is_nameless, with_name
 from unskew.recommend.constant import ConstantOfTexts
@@ -42,6 +43,7 @@ SHIPPED = ("constant", *_OWN, *_IMPLICIT)
 """Those that neither run code nor read files of somebody else."""
 
 
+@public
 def recommender(spec: Any) -> Recommender:
     """The recommender that is meant by a spec, or by whatever else can be one.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from unskew.data.ids import Ids
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.times import TimeAxis
-from unskew.errors import EmptyError, InputError, PolicyError, UnskewWarning
+from unskew.errors import EmptyError, InputError, PolicyError, warn
 from unskew.reading.sources import expand, names_files
 from unskew.recommend.calls import require_fitted
 from unskew.recommend.contract import Batch, HeldOutPairs, Traits
@@ -252,7 +251,7 @@ class Table:
         self._rows = rows if valid_from is None else rows.valid_from(valid_from)
         guessed = describe_guesses(rows.columns, named)
         if guessed:
-            warnings.warn(f"{self} was read with {guessed}", UnskewWarning, stacklevel=2)
+            warn(f"{self} was read with {guessed}")
         self.traits = Traits(learns="external", external=True, files=tuple(files))
         self._firsts: dict[TimeAxis, float] = {}  # the first date of any list, looked for once
         self._coded: tuple[Log, CodedLists] | None = None  # ids are looked up once for all dates of a log

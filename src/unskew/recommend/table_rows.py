@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,7 @@ from unskew.data.date_grammar import parse_time
 from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.times import Moment, TimeAxis
-from unskew.errors import ColumnError, InputError, TimeError, UnskewWarning, missing_column
+from unskew.errors import ColumnError, InputError, TimeError, missing_column, warn
 from unskew.frames import join_chunks
 from unskew.reading.column_guesses import OF_A_TABLE, shorten_name
 from unskew.reading.column_types import (
@@ -261,11 +260,9 @@ def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples
     counted = [
         count(len(columns[role].filter(pa.array(mask)).unique()), role) for role, mask in unknown_masks.items()
     ]
-    warnings.warn(
+    warn(
         f"the log{view} does not have {enumerate_words(counted)} of {name}, such as {example}: "
-        f"{count(int(skipped.sum()), 'recommendation')} of {len(rows)} skipped",
-        UnskewWarning,
-        stacklevel=4,
+        f"{count(int(skipped.sum()), 'recommendation')} of {len(rows)} skipped"
     )
 
 

@@ -36,7 +36,7 @@ from unskew.drawing.theme import (
     shape_by,
     wrap_lines,
 )
-from unskew.errors import ConvergenceWarning, UnskewWarning
+from unskew.errors import ConvergenceWarning, warn
 from unskew.evaluation.evaluate_one import rank_held_out
 from unskew.evaluation.held_out_ranks import HeldOutRanks
 from unskew.progress import progress
@@ -247,7 +247,7 @@ def algorithms_table(study: Study, seed: int = 0) -> pa.Table:
     rows: list[dict[str, Any]] = []
     for name, spec in ALGORITHMS.items():
         if name == "als" and find_spec("implicit") is None:
-            warnings.warn("als is skipped; it needs pip install 'unskew[implicit]'", UnskewWarning, stacklevel=3)
+            warn("als is skipped; it needs pip install 'unskew[implicit]'")
             continue
         ranks = {view: _rank(spec, log, weights[view], seed) for view, log in views.items()}
         for metric in METRICS:

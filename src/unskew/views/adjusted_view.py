@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.times import Moment, TimeWindow
@@ -62,6 +62,7 @@ _ROUNDS = 100
 _STREAM = 0xAD35  # of random numbers
 
 
+@public
 def adjusted(
     log: Log,
     exposures: Any,

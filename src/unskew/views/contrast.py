@@ -6,7 +6,6 @@ what is known, and `rank_contrast` asks a model of production where it had what 
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,7 +15,7 @@ from unskew.arrays.types import Codes, Mask
 from unskew.checks import require_instance
 from unskew.data.log import Log
 from unskew.data.times import Moment, TimeWindow, Windows
-from unskew.errors import EmptyError, PolicyError, UnskewWarning, option
+from unskew.errors import EmptyError, PolicyError, option, warn
 from unskew.text import count
 from unskew.views.holdout_group import check_holdout, find_holdout
 from unskew.views.outside_view import require_windows
@@ -135,7 +134,7 @@ def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:
     """Warn if a holdout group is not like the others; gives what was found."""
     found = check_holdout(log, group, Moment(tick_before(log, start), label_before(log, start)))
     for sentence in found:
-        warnings.warn(sentence, UnskewWarning, stacklevel=5)
+        warn(sentence)
     return found
 
 

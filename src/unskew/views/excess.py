@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from unskew.checks import require_repeats, require_whole_number
+from unskew.checks import public, require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.policy import check_level
 from unskew.data.times import Windows
@@ -111,6 +111,7 @@ class Excess:
         }
 
 
+@public
 def excess(
     log: Log,
     production: AnyRecommender | None = None,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.times import Moment
-from unskew.errors import ColumnError, EmptyError, InputError, UnskewWarning, option
+from unskew.errors import ColumnError, EmptyError, InputError, option, warn
 from unskew.reading.column_types import read_plain
 from unskew.reading.sources import open_source
 from unskew.text import count, percent
@@ -73,11 +72,9 @@ def find_holdout(log: Log, given: Any) -> Mask:
         )
     missing = int((codes < 0).sum())
     if missing:
-        warnings.warn(
+        warn(
             f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not "
-            "in the log and skipped",
-            UnskewWarning,
-            stacklevel=3,
+            "in the log and skipped"
         )
     return found
 

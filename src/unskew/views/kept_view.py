@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import Log
 from unskew.data.times import Windows
 from unskew.errors import InputError, option
@@ -16,6 +16,7 @@ from unskew.views.production_choice import choose_production
 from unskew.views.thinning import Thinning, plan_thinning
 
 
+@public
 def kept(
     log: Log,
     production: AnyRecommender,

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import DatedLog, Log
 from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, option
@@ -15,6 +15,7 @@ from unskew.views.reporting import describe_view
 _MADE: WeakKeyDictionary[Log, Log] = WeakKeyDictionary()  # two dates of one view are dates of one log
 
 
+@public
 def organic(log: Log) -> Log:
     """The log without the rows marked as exposed: a view, itself a log.
 

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import DatedLog, Log
 from unskew.data.times import TimeWindow, Windows, mark_inside, read_windows
 from unskew.engines.population import is_on_spark
-from unskew.errors import EmptyError, InputError, UnskewWarning, option
+from unskew.errors import EmptyError, InputError, option, warn
 from unskew.text import count, percent
 from unskew.views.reporting import describe_view
 
 
+@public
 def outside(log: Log, campaigns: Windows) -> Log:
     """The log without what was taken during campaigns: a view, itself a log.
 
@@ -71,11 +71,7 @@ def require_windows(log: Log, campaigns: Windows) -> tuple[TimeWindow, ...]:
     first, last = log.span
     for window in windows:
         if window.start > last or window.end <= first:
-            warnings.warn(
-                f"the campaign {window} lies outside the log, which runs from {log.first} to {log.last}",
-                UnskewWarning,
-                stacklevel=4,
-            )
+            warn(f"the campaign {window} lies outside the log, which runs from {log.first} to {log.last}")
     return windows
 
 
@@ -83,10 +79,8 @@ def warn_of_lost_repeats(log: Log) -> None:
     """Say that later rows of a pair are not known, if some were merged into the first."""
     if log.repeats is None and log.removed is None and log.reading.folded:
         share = percent(log.reading.folded / max(log.reading.rows, 1))
-        warnings.warn(
+        warn(
             f"{log.reading.folded} repeated rows ({share} of all) were merged into the first of the same user and "
             "item, so a pair that this view drops stays away even if it comes again later: read the log with "
-            f"{option('repeats', True)}",
-            UnskewWarning,
-            stacklevel=4,
+            f"{option('repeats', True)}"
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import Log
 from unskew.data.times import Windows
 from unskew.recommend.specs import AnyRecommender
@@ -15,6 +15,7 @@ from unskew.views.production_choice import choose_production
 from unskew.views.thinning import Thinning, plan_thinning
 
 
+@public
 def thinned(
     log: Log,
     production: AnyRecommender,

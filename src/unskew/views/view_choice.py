@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Mask
-from unskew.checks import require_instance, require_one_of, require_whole_number
+from unskew.checks import public, require_instance, require_one_of, require_whole_number
 from unskew.data.log import DatedLog, Log
 from unskew.data.times import Label, TimeWindow, Windows, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
@@ -37,6 +37,7 @@ LONG = 0.15
 """Windows that cover more of the time than this are thinned instead of dropped, whatever stands for production."""
 
 
+@public
 def take_view(
     log: Log,
     *,
@@ -124,6 +125,7 @@ def take_view(
     )[0]
 
 
+@public
 def take_draws(
     log: Log,
     *,

@@ -12,7 +12,7 @@ import pyarrow as pa
 from scipy import sparse
 
 from unskew.arrays.types import Codes, Floats, Items, Mask
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.times import Label, TimeAxis, TimeWindow
@@ -197,6 +197,7 @@ class Bursts:
         return {"since": self.since, "windows": [burst.to_dict() for burst in self.bursts]}
 
 
+@public
 def find_bursts(log: Log) -> Bursts:
     """Find likely campaigns in a log: when known users took more than usual, and other items than usual.
 

@@ -13,6 +13,7 @@ from unskew.arrays import distances
 from unskew.arrays.item_kernels import add_drawn_rows
 from unskew.arrays.profiles import Profiles
 from unskew.arrays.types import Codes, Floats
+from unskew.checks import public
 from unskew.data.policy import Share
 from unskew.data.slice import Slice
 from unskew.data.times import Label
@@ -225,6 +226,7 @@ class Drift:
         }
 
 
+@public
 def drift(
     snapshot: Slice | SparkSnapshot,
     reference: Reference,

@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from unskew.errors import PolicyError, option
 from unskew.options import check_options
-from unskew.text import did_you_mean
 from unskew.weights.margins import load_margin, read_margins
 
 SUBSET_SOLVERS = ("descent", "lbfgs")
@@ -124,10 +123,6 @@ class FitOptions:
         if options is not None and not isinstance(options, FitOptions):
             raise PolicyError(f"options is a {type(options).__name__}; give FitOptions(...)")
         values: dict[str, Any] = {**changes}
-        known = [f.name for f in fields(cls)]
-        for name in values:
-            if name not in known:
-                raise TypeError(f"there is no option {name!r}{did_you_mean(name, [*known, 'metric'])}")
         return replace(cls() if options is None else options, **values)
 
     @property

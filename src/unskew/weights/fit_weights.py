@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Unpack
@@ -11,12 +10,13 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats
+from unskew.checks import public
 from unskew.data.held_out import SplitRule, split_dates
 from unskew.data.ids import Ids, require_codes_of_mapping
 from unskew.data.policy import Share
 from unskew.data.slice import Slice, Weighting
 from unskew.engines.population import AppliedWeights, require_local
-from unskew.errors import ConvergenceWarning, InputError, UnskewWarning, option
+from unskew.errors import ConvergenceWarning, InputError, option, warn
 from unskew.progress import progress
 from unskew.solve.descent import descend, lbfgs
 from unskew.solve.problem import Problem, Solution
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 _SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 
 
+@public
 def fit_weights(
     snapshot: Slice | SparkSnapshot,
     reference: Reference,
@@ -124,18 +125,16 @@ def fit_weights(
     if leave_last_out:
         warn_of_single_items()
     if not report.converged:
-        warnings.warn(ConvergenceWarning(weights.explanation, weights), stacklevel=2)
+        warn(ConvergenceWarning(weights.explanation, weights))
     return weights
 
 
 def warn_of_single_items() -> None:
     """Say that item weights have nothing to choose from where one item of each user is held out."""
-    warnings.warn(
+    warn(
         "with one held-out item a user there is nothing for item weights to choose from: they can leave users "
         f"out, and change nothing else; leave-one-out (without {option('leave_last_out')}) or "
-        f"{option('after')} leave them more room",
-        UnskewWarning,
-        stacklevel=3,
+        f"{option('after')} leave them more room"
     )
 
 

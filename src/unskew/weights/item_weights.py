@@ -6,7 +6,6 @@ The figures of the fit are in its `report`, the words in `explanation`.
 from __future__ import annotations
 
 import sys
-import warnings
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +23,7 @@ from unskew.data.policy import HELD, Policy
 from unskew.data.slice import Slice, Weighting
 from unskew.data.times import Label, require_label
 from unskew.engines.population import is_at_spark, open_population, require_local
-from unskew.errors import InputError, PolicyError, TimeError, UnskewWarning, function, option
+from unskew.errors import InputError, PolicyError, TimeError, function, option, warn
 from unskew.frames import as_array, show_as_table, to_native
 from unskew.storage.files import report_damage
 from unskew.storage.tables import (
@@ -267,11 +266,9 @@ class ItemWeights:
                 remedy="make it again with what is known here, or give what it was made with",
             )
         if not self.is_fitted_at(part):
-            warnings.warn(
+            warn(
                 f"the weights were fitted at {self.at} and are used at {part.at}: their bound does not hold "
-                "there; fit them at that date",
-                UnskewWarning,
-                stacklevel=3,
+                "there; fit them at that date"
             )
         ids = part.log.items
         codes = self._ids.match(ids.values)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot, Weighting
 from unskew.data.times import Moment
 from unskew.errors import InputError, PolicyError, option
+from unskew.memo import Memo
 from unskew.progress import progress
 from unskew.recommend.calls import ask_for_ranks, fit, lists_for
 from unskew.recommend.contract import Batch, HeldOutPairs, RanksHeldOut, Recommender
@@ -245,7 +245,7 @@ class Agreement:
     def __init__(self, production: AnyRecommender) -> None:
         self.production = _leave_pairs_out(production) if isinstance(production, str) else production
         self._model = recommender(self.production)
-        self._found: WeakKeyDictionary[Log, dict[tuple[Any, ...], Groups]] = WeakKeyDictionary()
+        self._found: Memo[Log, dict[tuple[Any, ...], Groups]] = Memo()
 
     def __repr__(self) -> str:
         return f"Agreement({str(self._model)!r})"

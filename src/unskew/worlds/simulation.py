@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Mask
-from unskew.checks import require_number, require_one_of, require_whole_number
+from unskew.checks import public, require_number, require_one_of, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.evaluate_one import evaluate, rank_held_out
@@ -32,6 +32,7 @@ from unskew.worlds.world import ROUNDS, STOPPED, World, describe_world
 from unskew.worlds.world_models import make_production
 
 
+@public
 def simulate(
     world: str | Recipe = "paper",
     *,

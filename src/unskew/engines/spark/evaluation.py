@@ -7,7 +7,6 @@ whether the log has one.
 from __future__ import annotations
 
 import shlex
-import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -26,7 +25,7 @@ from unskew.engines.spark.log import SparkLog, SparkSnapshot
 from unskew.engines.spark.population import SparkWeighting
 from unskew.engines.spark.sample import FIT_USERS, SampledSelection
 from unskew.engines.spark.scores import SparkRanks, can_rank_all, fit_on_spark, rank_on_spark
-from unskew.errors import EmptyError, EngineError, UnskewWarning, option
+from unskew.errors import EmptyError, EngineError, option, warn
 from unskew.evaluation.comparison import Comparison, compare, correct_together
 from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.held_out_ranks import HeldOutRanks
@@ -194,7 +193,7 @@ def score_on_spark(
     weightings = [weigh_there(part, one) for one in weights]
     ranked, notes = rank_there(models, part, weightings, metrics, options)
     for note in notes:
-        warnings.warn(note, UnskewWarning, stacklevel=3)
+        warn(note)
     return [score for one in ranked for metric in metrics for score in one.scores(metric, level)]
 
 

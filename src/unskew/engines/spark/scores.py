@@ -26,7 +26,7 @@ from unskew.data.view_report import NO_VIEW
 from unskew.engines.spark.blocks import BlockTable, Record, SnapshotRule, to_numpy
 from unskew.engines.spark.log import SparkSnapshot
 from unskew.engines.spark.population import SparkWeighting, UserRule
-from unskew.errors import EngineError, UnskewWarning, option
+from unskew.errors import EngineError, UnskewWarning, option, warn
 from unskew.evaluation.comparison import Comparison
 from unskew.evaluation.held_out_ranks import PairSums, make_score
 from unskew.evaluation.intervals import (
@@ -236,14 +236,10 @@ def rank_on_spark(
     if isinstance(model, PreparedLists):
         missing, list_warnings = ranks.describe_lists()
         for text in list_warnings:
-            _warn(text)
+            warn(text)
         if missing is not None:
-            (tell_missing or _warn)(f"{model} has no recommendation for {missing}: they count as misses")
+            (tell_missing or warn)(f"{model} has no recommendation for {missing}: they count as misses")
     return ranks
-
-
-def _warn(text: str) -> None:
-    warnings.warn(text, UnskewWarning, stacklevel=4)
 
 
 def _unwrap(model: Any) -> Any:
