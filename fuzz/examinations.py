@@ -165,7 +165,7 @@ def examine_exposures(folder: Path, file: str) -> Any:
 
 def examine_holdout(folder: Path, file: str) -> Any:
     """The users of a log who are in a holdout group."""
-    from unskew.views.holdout_group import find_holdout
+    from unskew.views.contrast import find_holdout
 
     log = read_small_log()
     return sorted(show_id(log.users[int(code)]) for code in np.flatnonzero(find_holdout(log, folder / file)))

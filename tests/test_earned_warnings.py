@@ -27,14 +27,19 @@ from tests.dense import columns
 from unskew.cli import main
 from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.views.contrast import Contrast, set_up_contrast
-from unskew.views.cross_fitted import measure_excess, split_blocks
-from unskew.views.leftover import find_leftover_of
-from unskew.views.placebo import LIMIT, InducedShare, Placebo, _correct, list_placebos, measure_induced_share
-from unskew.views.production_choice import CANDIDATES, choose_production, take_for_production
-from unskew.views.production_ranks import _STREAM, rank_with_quiet
+from unskew.views.placebo import (
+    LIMIT,
+    InducedShare,
+    Placebo,
+    _correct,
+    find_leftover_of,
+    list_placebos,
+    measure_induced_share,
+)
+from unskew.views.production import _STREAM, CANDIDATES, choose_production, rank_with_quiet, take_for_production
+from unskew.views.rates import Tally, measure_excess, split_blocks
 from unskew.views.strata import BEYOND, CELLS, KINDS, NEW, RANK_OF
-from unskew.views.taken_pairs import TakenPairs
-from unskew.views.tally import Tally
+from unskew.views.windows import TakenPairs
 from unskew.worlds.recipe import Recipe
 
 COOCCURRENCE = "knn?similarity=cooccurrence"

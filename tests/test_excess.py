@@ -14,18 +14,18 @@ import unskew as us
 from tests.test_thinned import COOCCURRENCE, DATES
 from tests.worlds import small
 from unskew.cli import main
-from unskew.views.cross_fitted import (
+from unskew.views.production import Ranks, combine_ranks
+from unskew.views.rates import (
     _STREAM,
+    Tally,
     _find_strata,
+    find_rates,
     measure_excess,
     measure_separation,
     resample_excess,
     split_blocks,
 )
-from unskew.views.ranked_contrast import Ranks, combine_ranks
-from unskew.views.rates import find_rates
 from unskew.views.strata import BEYOND, CELLS, KINDS, NEW, RANK_OF, add_up
-from unskew.views.tally import Tally
 
 
 def exposed_share(world: us.worlds.World, windows: list[tuple[int, int]]) -> float:

@@ -112,7 +112,7 @@ def test_exposures_with_a_wrong_parameter_are_refused() -> None:
 def test_a_list_of_users_without_a_header_loses_none() -> None:
     Path("held.txt").write_text("1\n2\n")
     from unskew import read_log
-    from unskew.views.holdout_group import find_holdout
+    from unskew.views.contrast import find_holdout
 
     log = read_log("log.csv")
     assert sorted(log.users[int(code)] for code in find_holdout(log, "held.txt").nonzero()[0]) == [1, 2]

@@ -34,7 +34,7 @@ from unskew.reading.connection import translate_errors
 from unskew.reading.database_files import _refuse_damage, _to_array
 from unskew.reading.input_files import FileOptions, InputFile
 from unskew.storage.tables import seal
-from unskew.views.holdout_group import find_holdout
+from unskew.views.contrast import find_holdout
 
 ROWS = {"user": ["a", "b"], "item": [1, 2], "time": [3, 4]}
 

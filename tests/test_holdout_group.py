@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import unskew as us
-from unskew.views.holdout_group import check_holdout, find_holdout
+from unskew.views.contrast import check_holdout, find_holdout
 
 NAMES = ["ann", "bob", "cid", "dan"]
 

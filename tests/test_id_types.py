@@ -18,7 +18,7 @@ from unskew.cli.item_names import read_names
 from unskew.data.ids import Ids
 from unskew.errors import InputError
 from unskew.reading import mark_exposed
-from unskew.views.holdout_group import find_holdout
+from unskew.views.contrast import find_holdout
 
 USERS, ITEMS = [17511, 17512, 17513, 17514], [11, 12, 13]
 PAIRS = [(user, item) for user in USERS for item in ITEMS[: 2 + user % 2]]

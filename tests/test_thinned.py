@@ -19,15 +19,11 @@ from tests.dense import columns, random_events
 from tests.thinning import group_rates
 from tests.worlds import small, taken
 from unskew.data.times import read_windows
-from unskew.views.item_push import ItemPush
-from unskew.views.keep_draws import draw_kept
-from unskew.views.production_ranks import rank_taken
-from unskew.views.quiet_windows import find_quiet
+from unskew.views.production import rank_taken
 from unskew.views.rates import Rates, find_keep
-from unskew.views.short_windows import ShortWindow, cut_windows
-from unskew.views.strata import CELLS, KINDS, RANK_OF
-from unskew.views.taken_pairs import find_taken
-from unskew.views.thinned_view import plan_thinned
+from unskew.views.strata import CELLS, KINDS, RANK_OF, ItemPush
+from unskew.views.thinning import draw_kept, plan_thinned
+from unskew.views.windows import ShortWindow, cut_windows, find_quiet, find_taken
 
 COOCCURRENCE = "knn?similarity=cooccurrence"
 DATES = ["330:350", "430:450"]

@@ -32,9 +32,8 @@ from unskew.evaluation.find_verdicts import VerdictPlan
 from unskew.evaluation.verdict import Decision, Scenario, Verdict, correct_for_several, decide, find_tipping_share
 from unskew.examining import examine
 from unskew.views import scenarios as scenario_views
-from unskew.views.rates import find_growth
+from unskew.views.rates import Tally, find_growth
 from unskew.views.strata import BEYOND, CELLS, KIND_OF, KINDS, RANK_OF
-from unskew.views.tally import Tally
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.recipe import resize
 

@@ -45,7 +45,7 @@ from unskew.evaluation.selection_options import (
 from unskew.recommend.contract import Recommender, is_valid_at, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders, recommender
 from unskew.views.knowledge import Knowledge, find_since, read_share
-from unskew.views.production_choice import is_auto
+from unskew.views.production import is_auto
 from unskew.weights.alignment import Reference, is_date, resolve_reference
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_weights import fit_weights

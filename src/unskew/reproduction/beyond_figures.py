@@ -49,7 +49,7 @@ from unskew.reproduction.figure import (
 )
 from unskew.reproduction.study import DRAWS, FIRST, LAST, Study
 from unskew.text import enumerate_words
-from unskew.views.organic_view import organic
+from unskew.views.dropping import organic
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.item_weights import ItemWeights
 

@@ -34,9 +34,9 @@ from unskew.recommend.contract import Batch, Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, recommender
 from unskew.text import count, percent
 from unskew.views.poisson import PoissonRates, fit_poisson
-from unskew.views.production_choice import CANDIDATES, is_alike, is_auto, is_cheap, list_family
-from unskew.views.production_ranks import DEPTH
-from unskew.views.short_windows import (
+from unskew.views.production import CANDIDATES, DEPTH, is_alike, is_auto, is_cheap, list_family
+from unskew.views.thinning import Thinning
+from unskew.views.windows import (
     MOST_WINDOWS,
     ShortWindow,
     cut_windows,
@@ -44,7 +44,6 @@ from unskew.views.short_windows import (
     tick_after,
     tick_before,
 )
-from unskew.views.thinning import Thinning
 
 _FAMILY = tuple(spec for spec in CANDIDATES if spec != "als")
 _FINER = 3  # profiles are looked at so many times between two fits of the models

@@ -1,27 +1,41 @@
 """A contrast: what was taken where something could be shown, against what was taken where nothing was.
 
 Nothing was shown to a holdout group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
-what is known, and `rank_contrast` asks a model of production where it had what was taken, and counts.
+what is known; a holdout group is found in the log, and checked before it is trusted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
-from unskew.arrays.types import Codes, Mask
+from unskew import frames
+from unskew.arrays.types import Codes, Floats, Mask
 from unskew.checks import require_instance
+from unskew.data.ids import Ids, are_comparable, kind_of
 from unskew.data.log import Log
+from unskew.data.slice import Snapshot
 from unskew.data.times import Moment, TimeWindow, Windows
-from unskew.errors import EmptyError, PolicyError, option, warn
-from unskew.text import count
-from unskew.views.holdout_group import check_holdout, find_holdout
-from unskew.views.outside_view import require_windows
-from unskew.views.quiet_windows import find_quiet
-from unskew.views.short_windows import ShortWindow, cut_windows, label_before, tick_after, tick_before
-from unskew.views.taken_pairs import TakenPairs, find_taken
+from unskew.errors import ColumnError, EmptyError, InputError, PolicyError, option, warn
+from unskew.reading.column_types import read_plain
+from unskew.reading.sources import open_source
+from unskew.text import count, percent
+from unskew.views.dropping import require_windows
+from unskew.views.windows import (
+    ShortWindow,
+    TakenPairs,
+    cut_windows,
+    find_quiet,
+    find_taken,
+    label_before,
+    tick_after,
+    tick_before,
+)
 
 _SEASON = (
     "what was in demand in the windows for another reason, such as a season, a release or an advertisement, looks "
@@ -159,3 +173,204 @@ def _find_time(
             remedy=f"give {option('campaigns')} START:, or {option('since')} T",
         )
     return (TimeWindow(start, np.inf, log.axis.show(start)),)
+
+
+_HOW = "give a file with a column of users, a dataframe or a list of users"
+_ALARM = 0.001  # a group that differs by chance is reported about as rarely as this
+_SAMPLES = 999
+_BANDS = 10
+_MOST_USERS = 20_000  # whose items are compared: enough to find any difference that matters
+
+
+def find_holdout(log: Log, given: Any) -> Mask:
+    """Which users of a log belong to a holdout group.
+
+    Parameters
+    ----------
+    log
+        The log that they are users of.
+    given
+        A file with one column, or with one called like the column of users of the log; a dataframe of the same
+        kind; or the ids themselves.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> log = us.read_log({"user": ["ann", "bob", "cid"], "item": [1, 2, 1], "time": [3, 4, 5]})
+    >>> marked = find_holdout(log, ["bob"])
+    >>> [log.users[code] for code in marked.nonzero()[0]]
+    ['bob']
+    """
+    ids = _read_ids(log, given)
+    if len(ids) == 0:
+        raise EmptyError(f"{option('holdout')} names no users", remedy=_HOW)
+    first = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
+    codes = log.users.match(ids)
+    is_known = (codes >= 0).any()
+    if not is_known and isinstance(ids, pa.Array) and not are_comparable(ids.type, log.users.values.type):
+        raise InputError(
+            f"the users of {option('holdout')} are {kind_of(ids.type)}, those of the log "
+            f"{kind_of(log.users.values.type)}",
+            remedy="make them the same type",
+        )
+    found = np.zeros(len(log.users), dtype=np.bool_)
+    found[codes[codes >= 0]] = True
+    if not found.any():
+        raise InputError(
+            f"{option('holdout')}: the log has none of these users, such as {first!r} (it has "
+            f"{log.users.examples()})"
+        )
+    if found.all():
+        raise InputError(
+            f"{option('holdout')} names every user of the log", remedy="name those who were never shown anything"
+        )
+    missing = int((codes < 0).sum())
+    if missing:
+        warn(
+            f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not "
+            "in the log and skipped"
+        )
+    return found
+
+
+def _read_ids(log: Log, users: Any) -> Any:
+    """The ids: an array, or a list that was given as one."""
+    if isinstance(users, str | Path):
+        with open_source(users) as source:
+            column = _choose_column(source.columns, log.columns.user, source.name)
+            text = source.is_text
+            ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
+            ids = ids.cast(pa.string()) if text else ids
+            named = not source.has_no_names
+            if text and named and list(source.columns) == [column] and _is_user(log, column):
+                ids = pa.concat_arrays(
+                    [pa.array([column], type=ids.type), ids]
+                )  # a list without a first line for names
+            return ids
+    if isinstance(users, Mapping):
+        users = frames.from_columns(users)
+    if isinstance(users, pa.Array | pa.ChunkedArray):
+        return Ids.of(users if isinstance(users, pa.Array) else frames.join_chunks(users)).values
+    if frames.is_frame(users):
+        column = _choose_column(frames.column_names(users), log.columns.user, option("holdout"))
+        ids = frames.join_chunks(frames.to_arrow(users, [column]).column(column)).drop_null()
+        return Ids.of(ids).values
+    if isinstance(users, bytes) or not isinstance(users, Iterable):
+        raise InputError(f"{option('holdout')} is a {type(users).__name__}", remedy=_HOW)
+    return list(users)
+
+
+def _is_user(log: Log, text: str) -> bool:
+    return bool((log.users.match(pa.array([text])) >= 0).any())
+
+
+def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
+    names = list(have)
+    if wanted in names:
+        return wanted
+    if len(names) == 1:
+        return names[0]
+    told = ", ".join(map(repr, names)) or "no columns"
+    raise ColumnError(f"{where} has no column {wanted!r}; it has {told}", remedy=f"call the users {wanted!r}")
+
+
+def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
+    """How a holdout group differed from the others before anything was shown; a sentence for each difference.
+
+    Two tests, neither of which a group drawn at random fails more than about once in a thousand times: of the
+    items that users held just before `start`, in bands from the most to the least frequent and each user counted
+    once (users are shuffled), and of the sizes of their profiles (rank sums).
+
+    Parameters
+    ----------
+    log
+        All of history.
+    holdout
+        Which of ``log.users`` are in the group.
+    start
+        When recommendations began; or the last moment before that, as a `Moment`.
+    """
+    moment = start if isinstance(start, Moment) else _just_before(log, log.begin(start))
+    if moment.tick < log.span[0]:
+        return []
+    before = Snapshot.of(log, moment)
+    sizes = before.sizes()
+    here = sizes > 0
+    inside, others = here & holdout, here & ~holdout
+    if inside.sum() < 2 or others.sum() < 2:
+        return [
+            f"the holdout group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
+            f"others had a profile at {moment.label}"
+        ]
+    found = []
+    p, mean, rest = _compare_sizes(sizes, inside, others)
+    if p <= _ALARM:
+        found.append(
+            f"the holdout group is not like the others: its users held {mean:.1f} items on average at "
+            f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}); something may have been shown before then"
+        )
+    p, band, share, other = _compare_items(before, inside, others)
+    if p <= _ALARM:
+        found.append(
+            f"the holdout group is not like the others: {percent(share, 1)} of what its users held at "
+            f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
+        )
+    return found
+
+
+def _just_before(log: Log, moment: Moment) -> Moment:
+    return Moment(tick_before(log, moment.tick), label_before(log, moment.tick))
+
+
+def _compare_sizes(sizes: Codes, inside: Mask, others: Mask) -> tuple[float, float, float]:
+    from scipy.stats import mannwhitneyu
+
+    test = mannwhitneyu(sizes[inside], sizes[others], method="asymptotic")
+    p = 1.0 if np.isnan(test.pvalue) else float(test.pvalue)
+    return p, float(sizes[inside].mean()), float(sizes[others].mean())
+
+
+def _compare_items(before: Snapshot, inside: Mask, others: Mask) -> tuple[float, str, float, float]:
+    """The p-value, and the band of items that differs most: its name and its shares."""
+    held, names = _count_bands(before)
+    here = np.flatnonzero(inside | others)
+    if len(here) > _MOST_USERS:
+        here = np.random.default_rng(1).choice(here, _MOST_USERS, replace=False)
+    held = held[here] / held[here].sum(axis=1, keepdims=True)  # a user counts once, whatever its profile
+    mark = inside[here]
+    everyone = held.mean(axis=0)
+    spread = np.maximum(held.std(axis=0), 1e-12)
+
+    def distance(some: Mask) -> tuple[float, Floats]:
+        off = (held[some].mean(axis=0) - everyone) / spread
+        return float((off**2).sum()), off
+
+    seen, off = distance(mark)
+    rng = np.random.default_rng(0)
+    as_far = sum(distance(rng.permutation(mark))[0] >= seen for _ in range(_SAMPLES))
+    worst = int(np.argmax(np.abs(off)))
+    p = (1 + as_far) / (1 + _SAMPLES)
+    return p, names[worst], float(held[mark, worst].mean()), float(held[~mark, worst].mean())
+
+
+def _count_bands(before: Snapshot) -> tuple[Floats, list[str]]:
+    """How many items of each band each user holds; bands of about as many pairs, the most frequent items first."""
+    counts = before.counts()
+    order = np.argsort(-counts, kind="stable")
+    upto = np.cumsum(counts[order])
+    band = np.empty(len(counts), dtype=np.int64)
+    band[order] = np.minimum((upto - 1) * _BANDS // max(int(upto[-1]), 1), _BANDS - 1)
+    used = np.unique(band[counts > 0])
+    band = np.searchsorted(used, band).clip(max=len(used) - 1)
+    p = before.profiles
+    inside = before.mark_entries()
+    user = np.repeat(np.arange(p.n_users), p.sizes())
+    held = np.zeros((p.n_users, len(used)))
+    np.add.at(held, (user, band[p.item[inside]]), 1.0)
+    sizes = np.bincount(band[counts > 0], minlength=len(used))
+    ends = np.cumsum(sizes)
+    names = [
+        f"the {n} most frequent items" if end == n else f"the items from place {end - n + 1} to {end} by frequency"
+        for n, end in zip(sizes, ends, strict=True)
+    ]
+    return held, names

@@ -16,8 +16,7 @@ from unskew.recommend.specs import AnyRecommender
 from unskew.views.contrast import set_up_contrast
 from unskew.views.knowledge import Knowledge
 from unskew.views.placebo import Placebo, measure_induced_share
-from unskew.views.production_choice import choose_production
-from unskew.views.ranked_contrast import count_ranked
+from unskew.views.production import choose_production, count_ranked
 from unskew.views.rates import Rates, list_strata
 
 

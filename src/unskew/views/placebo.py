@@ -1,10 +1,10 @@
-"""Placebo tests: what an estimate finds in windows in which, as far as anybody knows, nothing was recommended.
+"""Placebo tests, and the test of a view on the user's own log.
 
 By dates alone, interactions are compared with those of earlier, quiet windows. Tastes move, users change, and
 models may rank later interactions higher for reasons of their own: all of that looks like recommendations. So the
-same comparison is made for several windows of about the same length before the first campaign window. What it
-finds there is taken out of the estimate, its interval widens that of the estimate, and if it is too noisy to
-exclude `LIMIT`, the estimate counts as not tested.
+same comparison is made for several windows of about the same length before the first campaign window, in which, as
+far as anybody knows, nothing was recommended. What it finds there is taken out of the estimate, its interval
+widens that of the estimate, and if it is too noisy to exclude `LIMIT`, the estimate counts as not tested.
 
 A placebo of P means that the usual rate is estimated as 1 - P of what it is, so that an induced share E becomes::
 
@@ -12,12 +12,18 @@ A placebo of P means that the usual rate is estimated as 1 - P of what it is, so
 
 Drift grows with time: r is how much further the campaign windows are from their quiet windows, on average, than
 the placebo campaigns from theirs.
+
+A view by dates assumes that nothing was recommended outside its windows, one by exposures that the exposure log is
+complete. Both can be tested if there was a quiet time: what is left since the first recommendation, or since the
+reference date if that is earlier, is compared with the time before in the same way (`find_leftover`). Too much
+left means that recommendations still show; too little, that the view dropped what people did by themselves.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -27,17 +33,22 @@ import numpy as np
 from unskew.arrays.types import Floats
 from unskew.data.log import Log
 from unskew.data.policy import critical_value
-from unskew.data.times import TimeWindow
-from unskew.errors import EmptyError, option
-from unskew.text import percent
-from unskew.views.contrast import Contrast
-from unskew.views.cross_fitted import measure_excess, resample_excess, split_blocks
-from unskew.views.production_choice import Production
-from unskew.views.quiet_windows import find_quiet, list_windows_before
-from unskew.views.short_windows import cut_windows
+from unskew.data.times import TimeWindow, mark_inside
+from unskew.errors import EmptyError, InputError, UnskewError, UnskewWarning, option
+from unskew.recommend.contract import Recommender, traits_of
+from unskew.text import first_line, percent
+from unskew.views.contrast import Contrast, set_up_contrast
+from unskew.views.production import (
+    CANDIDATES,
+    FEW_FOLDS,
+    Production,
+    choose_production,
+    is_cheap,
+    take_for_production,
+)
+from unskew.views.rates import Tally, measure_excess, resample_excess, split_blocks
 from unskew.views.strata import BEYOND, RANK_OF
-from unskew.views.taken_pairs import find_taken
-from unskew.views.tally import Tally
+from unskew.views.windows import cut_windows, find_quiet, find_taken, list_windows_before
 
 LIMIT = 0.10
 """A placebo test that cannot exclude an induced share of this size tests nothing."""
@@ -288,3 +299,163 @@ def _find_limits(value: float, samples: Floats, level: float) -> tuple[float, fl
         return math.nan, math.nan
     low, high = np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])
     return min(float(low), value), max(float(high), value)
+
+
+_CHEAP = CANDIDATES[:3]
+_LARGEST = 0.05  # difference of what is left from the time before
+_MOST_LOST = 0.02  # of the log may be lost with the windows
+_COVERED = 0.9  # of the time since the first recommendation: windows that cover more leave nothing to test
+
+
+def find_leftover(
+    view: Log, windows: Sequence[TimeWindow], since: int | float, until: int | float
+) -> tuple[bool, str]:
+    """Whether a view leaves neither too much nor too little outside its windows, and that in a sentence.
+
+    Parameters
+    ----------
+    view
+        What is left of a log.
+    windows
+        Time that counts as free of recommendations already; none for a view by exposures.
+    since, until
+        From which tick something may have been recommended, and up to which the log is used.
+    """
+    first = view.axis.show(since)
+    times = _list_outside(windows, since, until)
+    if sum(time.end - time.start for time in times) <= (1 - _COVERED) * (until - since):
+        return False, f"not tested, because the windows leave too little of the time since {first}"
+
+    def measure() -> InducedShare:
+        contrast = find_contrast_since(view, times, until)
+        _check_new_items(contrast)
+        stand_in = choose_production(contrast, "auto", family=_CHEAP)
+        return measure_induced_share(contrast, stand_in, two_sided=True)
+
+    share, problem = _try(measure, first)
+    if share is None:
+        return False, problem
+    return _judge(share, first)
+
+
+def find_leftover_of(
+    model: Recommender,
+    view: Log,
+    windows: Sequence[TimeWindow],
+    since: int | float,
+    until: int | float,
+    *,
+    group: Any = None,
+) -> tuple[bool, str]:
+    """Whether a recommender that is scored on a view still finds recommendations in it, and that in a sentence.
+
+    A view that was made with another stand-in for production leaves what only this recommender would have
+    recommended. Its ranks of the interactions since the first recommendation are compared with those before or, if
+    there is one, with those of the holdout group.
+    """
+    first = view.axis.show(since)
+    if traits_of(model).external:
+        return False, "not tested, because its lists are external"
+    if not is_cheap(model, view):
+        return False, "not tested, because it takes too long to fit it once for each window"
+
+    def measure() -> InducedShare:
+        times = _list_outside(windows, since, until)
+        if group is None:
+            contrast = find_contrast_since(view, times, until)
+        else:
+            contrast = set_up_contrast(view, campaigns=times, holdout=group, until=view.axis.show(until))
+        stand_in = take_for_production(contrast, model, folds=FEW_FOLDS)
+        return measure_induced_share(contrast, stand_in, two_sided=True)
+
+    share, problem = _try(measure, first, needs_placebo=group is None)
+    if share is None:
+        return False, problem
+    return _judge(share, first, "the time before" if group is None else "the holdout group")
+
+
+def _check_new_items(contrast: Contrast) -> None:
+    """Refuse a contrast in which interactions with items that nobody had before are more than they were.
+
+    No model ranks these, so that nothing tells whether they were recommended.
+    """
+    shares = []
+    for pairs in (contrast.taken, contrast.quiet):
+        assert pairs is not None
+        known = pairs.known & pairs.inside
+        shares.append(float((pairs.holders[known] == 0).mean()) if known.any() else 0.0)
+    if shares[0] > shares[1] + _LARGEST:
+        now, before = (percent(share, 0) for share in shares)
+        raise InputError(f"{now} of the interactions are with items that nobody had before, and were {before}")
+
+
+def _try(
+    measure: Callable[[], InducedShare], first: Any, *, needs_placebo: bool = True
+) -> tuple[InducedShare | None, str]:
+    """An induced share, or None and why there is none that could be trusted."""
+    nothing = f"not tested, because the log has too little time or too few interactions before {first}"
+    try:
+        with warnings.catch_warnings():  # what a test warns of was said when the view was made
+            warnings.simplefilter("ignore", UnskewWarning)
+            share = measure()
+    except EmptyError:
+        return None, nothing
+    except UnskewError as error:
+        return None, f"not tested, because {first_line(error)}"
+    if math.isnan(share.low) or share.pairs < LEAST_PAIRS or (needs_placebo and share.placebo is None):
+        return None, nothing
+    if share.placebo is not None and not share.placebo.is_passed:
+        return None, str(share.placebo)
+    return share, ""
+
+
+def _judge(share: InducedShare, first: Any, usual: str = "the time before") -> tuple[bool, str]:
+    """Whether what is left has neither too much nor too little of what was recommended, and that for certain."""
+    limits = f"{percent(share.value, 0)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+    if share.is_sign:
+        return (
+            False,
+            f"failed, because recommendations caused about {limits} of the interactions left since {first}",
+        )
+    if share.high < 0:
+        missing = f"{percent(-share.value, 0)} [{-100 * share.high:.0f}, {-100 * share.low:.0f}]"
+        return (
+            False,
+            f"failed, because about {missing} of what people did by themselves since {first} was dropped too",
+        )
+    is_noisy = share.high >= LIMIT or share.low <= -LIMIT
+    if is_noisy or abs(share.value) > _LARGEST:
+        problem = f"too noisy to exclude {percent(LIMIT, 0)}" if is_noisy else "too much to be sure"
+        return False, f"not tested, because what is left since {first} differs by {limits} from {usual}, {problem}"
+    return True, f"what is left since {first} differs by {limits} from {usual}"
+
+
+def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float, dropped: int) -> tuple[bool, str]:
+    """Whether a view that drops so much in windows loses little of what people did by themselves."""
+    inside = int((mark_inside(windows, log.time) & (log.time <= until)).sum())
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UnskewWarning)
+            contrast = set_up_contrast(log, campaigns=windows, until=log.axis.show(until))
+            induced = measure_induced_share(contrast, choose_production(contrast, "auto", family=_CHEAP))
+        passed = induced.placebo is not None and induced.placebo.is_passed
+        caused = max(induced.low, 0.0) * inside if passed else 0.0
+    except UnskewError:  # there is no quiet time to compare with
+        caused = 0.0
+    lost = max(dropped - caused, 0.0) / max(len(log), 1)
+    return lost <= _MOST_LOST, f"up to {percent(lost)} of the log is dropped that people did by themselves"
+
+
+def _list_outside(windows: Sequence[TimeWindow], since: int | float, until: int | float) -> list[TimeWindow]:
+    """The time outside windows, from one tick to another."""
+    times: list[TimeWindow] = []
+    free_from: Any = since
+    for window in sorted(windows, key=lambda window: window.start):
+        if window.start > free_from:
+            times.append(TimeWindow(free_from, min(window.start, until), "", ""))
+        free_from = max(free_from, window.end)
+        if math.isinf(free_from):
+            return times
+    if free_from < until:
+        times.append(TimeWindow(free_from, until, "", ""))
+    return [time for time in times if time.start < time.end]

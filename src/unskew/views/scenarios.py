@@ -23,7 +23,7 @@ from unskew.progress import progress
 from unskew.recommend.contract import Recommender, traits_of
 from unskew.text import short_percent, shorten_spec
 from unskew.views.contrast import set_up_contrast
-from unskew.views.production_choice import (
+from unskew.views.production import (
     CANDIDATES,
     is_alike,
     is_cheap,
@@ -31,8 +31,8 @@ from unskew.views.production_choice import (
     take_for_production,
 )
 from unskew.views.rates import find_growth
-from unskew.views.short_windows import tick_after
 from unskew.views.thinning import Thinning, plan_thinning
+from unskew.views.windows import tick_after
 
 FRACTIONS = (0.25, 0.5, 0.75, 1.0, 1.25)
 """How much of the excess scenarios remove; more than all of it, since production need not be like any stand-in."""

@@ -1,8 +1,13 @@
-"""Strata: what was taken, by the rank that production gave to it; and cells, which are finer.
+"""Strata of pairs, by the rank that production gave to what was taken; and cells, which are finer.
 
 A pair belongs to a *rank stratum*: reports are by these. Pairs are thinned by *cell*: the rank stratum, the push
-of the item (`unskew.views.item_push`), the size of the profile, and whether the item is to the user's taste, which
-is its rank by a second model. Since cells are many and thin, only their margins are trusted (`MARGINS`).
+of the item, the size of the profile, and whether the item is to the user's taste, which is its rank by a second
+model. Since cells are many and thin, only their margins are trusted (`MARGINS`).
+
+The *push* of an item is how much it was taken in the windows, for each user who held it before the first of them.
+Production may recommend some of what its model ranks high and never the rest, for reasons that no model knows: a
+catalogue, stock, a rule. A pair does not count in the push of its own item, so that pairs of people who were shown
+nothing have the same push as those of others who were not, on average (as for any Poisson process).
 """
 
 from __future__ import annotations
@@ -12,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.views.taken_pairs import TakenPairs
+from unskew.views.windows import TakenPairs
 
 LAST_RANKS = np.array([1, 2, 3, 5, 9, 14, 24, 48, 96, 200])
 """The last rank of each rank stratum."""
@@ -109,3 +114,51 @@ def _find_band(last_ranks: Codes, ranks: Codes) -> Codes:
 def _find_kind(known: Mask, size: Codes) -> Codes:
     """The kind of each user."""
     return np.where(known, np.searchsorted(FIRST_SIZES, size, side="right"), 0)
+
+
+_HOLDERS = 5.0  # added to those of each item, so that one take of a rare item is no push
+_LEAST_HOLDERS = 3  # before a window: an item with fewer is new, and everything new is taken much
+_QUANTILES = (0.5, 0.8, 0.95)  # of what is usually taken: few usual pairs are of items that are pushed as much
+
+
+@dataclass(frozen=True)
+class ItemPush:
+    """How often each item was taken in the windows by those who could be shown something.
+
+    Attributes
+    ----------
+    taken, counted
+        What was taken, and which of it counts.
+    times
+        How often each item was, by code.
+    holders
+        How many users held it before the first window.
+    """
+
+    taken: TakenPairs
+    counted: Mask
+    times: Codes
+    holders: Codes
+
+    @classmethod
+    def measure(cls, taken: TakenPairs, counted: Mask) -> ItemPush:
+        """Count what was taken, of the pairs that count."""
+        n_items = len(taken.log.items)
+        before = taken.profiles_before(0)
+        holders = np.zeros(n_items, dtype=np.int64) if before is None else before.counts()
+        return cls(taken, counted, np.bincount(taken.log.item[taken.entry[counted]], minlength=n_items), holders)
+
+    def of(self, pairs: TakenPairs) -> Floats:
+        """The push of the item of each pair; 0 for items that were new."""
+        item = pairs.log.item[pairs.entry]
+        others = self.times[item] - (self.counted if pairs is self.taken else 0)
+        push: Floats = np.where(pairs.holders < _LEAST_HOLDERS, 0.0, others / (self.holders[item] + _HOLDERS))
+        return push
+
+
+def find_edges(usual: Floats) -> Floats:
+    """Where a higher band of pushes begins, from those of usual pairs."""
+    if len(usual) == 0:
+        return np.full(PUSH_BANDS - 1, np.inf)
+    edges: Floats = np.quantile(usual, _QUANTILES)
+    return edges

@@ -1,29 +1,31 @@
 """Dropping what recommendations brought: suspect pairs are kept with the probability of their cell.
 
 What is expensive (fitting the model of production before each window) is done once, in `plan_thinning`; then any
-number of draws cost little: see `Thinning.draw`.
+number of draws cost little: see `Thinning.draw`. Two views are made so: `thinned`, of what was taken in windows,
+and `kept`, of what was exposed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import require_whole_number
+from unskew.checks import public, require_instance, require_whole_number
 from unskew.data.log import Log
+from unskew.data.times import Windows
 from unskew.data.view_report import Stratum
-from unskew.errors import EmptyError, option
-from unskew.text import percent
-from unskew.views.contrast import Contrast
-from unskew.views.keep_draws import draw_kept
+from unskew.errors import EmptyError, InputError, option
+from unskew.recommend.specs import AnyRecommender
+from unskew.text import count, percent
+from unskew.views.contrast import Contrast, set_up_contrast
+from unskew.views.dropping import describe_view, warn_of_lost_repeats
 from unskew.views.placebo import InducedShare, measure_induced_share
-from unskew.views.production_choice import Production
-from unskew.views.ranked_contrast import count_ranked
+from unskew.views.production import Production, choose_production, count_ranked
 from unskew.views.rates import Rates, find_keep, find_rates, list_strata
-from unskew.views.reporting import describe_view
 from unskew.views.strata import RANK_OF, RANK_STRATA, name_strata
 
 _STREAM = 0x5A3E  # of random numbers
@@ -212,3 +214,199 @@ def _describe_strata(rates: Rates, dropped: Codes, mass: Floats) -> list[Stratum
         Stratum(name, pairs, *lost[name], observed, usual)
         for name, pairs, observed, usual, _ in list_strata(rates)
     ]
+
+
+_GOLDEN = (5**0.5 - 1) / 2
+_DRAW_STREAM = 0x7417  # of random numbers
+
+
+def draw_kept(keep: Floats, cell: Codes, seed: int, draw: int) -> Mask:
+    """Which pairs are kept, each with its probability.
+
+    A systematic sample: pairs are lined up by cell, at random within each, and a pair is kept when the sum of the
+    probabilities so far passes a whole number. So each cell, and any row of cells, keeps as many as expected, up
+    to one. The draws of one seed begin at different places, spaced by the golden section, so that averages over
+    draws settle faster than those of independent ones.
+    """
+    rng = np.random.default_rng([seed, _DRAW_STREAM])
+    order = np.lexsort((rng.random(len(cell)), cell))
+    passed = np.floor(np.cumsum(keep[order]) + (rng.random() + draw * _GOLDEN) % 1.0)
+    kept = np.empty(len(cell), dtype=np.bool_)
+    kept[order] = np.diff(passed, prepend=0.0) > 0
+    return kept | (keep >= 1.0)
+
+
+@public
+def thinned(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    campaigns: Windows | None = None,
+    holdout: Any = None,
+    since: Any = None,
+    until: Any = None,
+    seed: int = 0,
+    draw: int = 0,
+) -> Log:
+    """The log with what was taken in windows thinned to what is usual: a view, itself a log.
+
+    Each pair is kept with the probability usual rate / observed rate of pairs that production, fitted just before
+    the window, ranked alike. Nothing has to be known about what was shown. The usual rate is that of a hold-out
+    group over the same time or, without one, that of quiet windows.
+
+    Parameters
+    ----------
+    log
+        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once, so that an
+        item that is dropped in a window and was taken again outside counts from then on.
+    production
+        The recommender that was in production, or one like it: a spec, an object, or a table of the lists that
+        were shown (``table:lists.parquet``); ``"auto"`` for the one of unskew that explains most of what was
+        taken.
+    campaigns
+        When something was recommended: windows ``"START:END"``, ``"START:"`` for one that goes on. Long windows
+        are cut into short ones, and the model is fitted anew for each.
+    holdout
+        Users who were never shown anything: a file, a dataframe or ids. They are never thinned.
+    since, until
+        With a holdout group and no campaigns: something was recommended after `since`. What was taken after
+        `until`, by default the end of the log, is neither counted nor thinned: give the date of the evaluation.
+    seed, draw
+        Which pairs are kept is drawn at random. Draws 0, 1, 2, ... of one seed are to be averaged over: their mean
+        settles faster than that of other seeds.
+
+    Notes
+    -----
+    Without a holdout group, what was in demand in the windows for another reason, such as a season, looks the
+    same as a recommendation and is thinned too.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate(users=800, items=300, seed=1)
+    >>> view = us.views.thinned(world.log, "knn?similarity=cooccurrence", campaigns=["330:350", "430:450"])
+    >>> len(world.log) > 1.3 * len(world.truth), abs(len(view) / len(world.truth) - 1) < 0.03
+    (True, True)
+    """
+    plan = plan_thinned(log, production, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    return plan.draw(seed, draw)
+
+
+def plan_thinned(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    campaigns: Windows | None = None,
+    holdout: Any = None,
+    since: Any = None,
+    until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
+) -> Thinning:
+    """What `thinned` draws from, for those who want several draws."""
+    require_instance(Log, log, "a log", "read one with read_log")
+    contrast = set_up_contrast(log, campaigns=campaigns, holdout=holdout, since=since, until=until)
+    warn_of_lost_repeats(log)
+    again = None
+    if log.repeats is not None:
+        again = ~contrast.mark_inside(log.repeats.time)
+        if contrast.holdout is not None:
+            again |= contrast.holdout[log.entry_users()[log.repeats.entry]]
+    known = "when something was recommended" if contrast.holdout is None else "a holdout group"
+    advice = ["exposures (who was shown what) would tell which of these pairs to drop"]
+    if contrast.holdout is None:
+        advice.append("a holdout group, never shown anything, would tell what is usual at the same time")
+    return plan_thinning(
+        contrast,
+        choose_production(contrast, production, candidates),
+        view="thinned",
+        reason=f"{known} and a model of production are known",
+        advice=advice,
+        again=again,
+    )
+
+
+@public
+def kept(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    holdout: Any,
+    campaigns: Windows | None = None,
+    since: Any = None,
+    until: Any = None,
+    seed: int = 0,
+    draw: int = 0,
+) -> Log:
+    """The log with what was exposed kept as often as it would have been taken anyway: a view, itself a log.
+
+    Recommendations may bring forward what users would have taken by themselves later. The organic view drops such
+    pairs; here some of what was exposed is kept, so that users hold as much of what production ranked alike as the
+    users of a holdout group do by `until`. What was not exposed is always kept.
+
+    Parameters
+    ----------
+    log
+        A log with exposure marks.
+    production
+        The recommender that was in production, or one like it; see `thinned`.
+    holdout
+        Users who were never shown anything: a file, a dataframe or ids. They lose nothing.
+    campaigns
+        When something was recommended; without it, after `since` or from the first exposed row on.
+    since, until
+        See `thinned`. What was exposed outside of this time is dropped, as in the organic view.
+    seed, draw
+        See `thinned`.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate("pre-empting", users=1500, items=500, seed=1, holdout=0.2)
+    >>> view = us.views.kept(world.log, "knn?similarity=cooccurrence", holdout=world.holdout, campaigns="330:")
+    >>> len(us.views.organic(world.log)) < len(view) < len(world.log)
+    True
+    """
+    plan = plan_kept(log, production, holdout=holdout, campaigns=campaigns, since=since, until=until)
+    return plan.draw(seed, draw)
+
+
+def plan_kept(
+    log: Log,
+    production: AnyRecommender,
+    *,
+    holdout: Any,
+    campaigns: Windows | None = None,
+    since: Any = None,
+    until: Any = None,
+    candidates: Iterable[AnyRecommender] = (),
+) -> Thinning:
+    """What `kept` draws from, for those who want several draws."""
+    require_instance(Log, log, "a log", "read one with read_log")
+    if log.exposed is None:
+        raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
+    if holdout is None:
+        raise InputError(f"{option('holdout')} is missing", remedy="name users who were never shown anything")
+    contrast = set_up_contrast(
+        log, campaigns=campaigns, holdout=holdout, since=since, until=until, by_exposure=True
+    )
+    assert contrast.holdout is not None
+    whose = log.entry_users()
+    besides = log.exposed & ~contrast.holdout[whose]
+    besides[contrast.taken.entry] = False
+    notes = []
+    if besides.any():
+        notes.append(
+            f"{count(int(besides.sum()), 'pair')} exposed at other times: dropped, as in the organic view"
+        )
+    again = None
+    if log.repeats is not None and log.repeats.exposed is not None:
+        again = ~log.repeats.exposed | contrast.holdout[whose[log.repeats.entry]]
+    return plan_thinning(
+        contrast,
+        choose_production(contrast, production, candidates),
+        view="kept",
+        reason="exposures, a holdout group and a model of production are known",
+        notes=notes,
+        besides=besides,
+        again=again,
+    )

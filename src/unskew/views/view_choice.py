@@ -20,15 +20,12 @@ from unskew.recommend.contract import Recommender, traits_of
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders, name_recommenders
 from unskew.text import percent
 from unskew.views.adjusted_view import plan_adjusted
-from unskew.views.holdout_group import find_holdout
-from unskew.views.kept_view import plan_kept
-from unskew.views.leftover import find_leftover, find_leftover_of, find_loss
-from unskew.views.organic_view import organic
-from unskew.views.outside_view import outside, require_windows
-from unskew.views.production_choice import AUTO, is_auto
-from unskew.views.reporting import describe_view
-from unskew.views.short_windows import tick_after
-from unskew.views.thinned_view import plan_thinned
+from unskew.views.contrast import find_holdout
+from unskew.views.dropping import describe_view, organic, outside, require_windows
+from unskew.views.placebo import find_leftover, find_leftover_of, find_loss
+from unskew.views.production import AUTO, is_auto
+from unskew.views.thinning import plan_kept, plan_thinned
+from unskew.views.windows import tick_after
 
 VIEWS = ("all", "organic", "adjusted", "outside", "thinned", "kept")
 """The views, by name."""

@@ -1,17 +1,85 @@
-"""The view outside of campaigns: a log without what was taken in some windows of time."""
+"""Views that drop what may have been recommended: `organic` exposed rows, `outside` campaign windows."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
+from weakref import WeakKeyDictionary
+
+import numpy as np
 
 from unskew.checks import public, require_instance
 from unskew.data.log import DatedLog, Log
 from unskew.data.times import TimeWindow, Windows, mark_inside, read_windows
+from unskew.data.view_report import Stratum, ViewReport
 from unskew.engines.population import is_on_spark
 from unskew.errors import EmptyError, InputError, option, warn
 from unskew.text import count, percent
-from unskew.views.reporting import describe_view
+
+
+def describe_view(
+    log: Log,
+    left: Log,
+    reason: str,
+    *,
+    strata: Sequence[Stratum] = (),
+    notes: Sequence[str] = (),
+    advice: Sequence[str] = (),
+) -> ViewReport:
+    """The report of a view, made from the whole log and from what is left of it."""
+    users, still = (int(np.count_nonzero(np.diff(some.start.astype(np.int64)))) for some in (log, left))
+    return ViewReport(
+        view=left.view,
+        reason=reason,
+        pairs=len(log),
+        dropped_pairs=len(log) - len(left),
+        users=users,
+        dropped_users=users - still,
+        strata=tuple(strata),
+        notes=tuple(notes),
+        advice=tuple(advice),
+    )
+
+
+_MADE: WeakKeyDictionary[Log, Log] = WeakKeyDictionary()  # two dates of one view are dates of one log
+
+
+@public
+def organic(log: Log) -> Log:
+    """The log without the rows marked as exposed: a view, itself a log.
+
+    Rows are dropped before repeats are folded, so an item that a user first took when exposed
+    and took again by itself stays, at the later time.
+
+    >>> import unskew as us
+    >>> rows = {"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5], "shown": [False, True, False]}
+    >>> us.views.organic(us.read_log(rows, exposed="shown"))
+    Log(2 users, 1 items, 2 interactions from 3 to 5, organic view)
+    """
+    require_instance(DatedLog, log, "a log", "read one with read_log")
+    if log.exposed is None:
+        raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
+    if is_on_spark(log):
+        there: Any = log.take_view(_keep_unexposed, "organic", "what was exposed is known")
+        return cast(Log, there)
+    if log not in _MADE:
+        _MADE[log] = _drop_exposed(log)
+    return _MADE[log]
+
+
+def _keep_unexposed(log: Log) -> Log:
+    assert log.exposed is not None
+    again = None if log.repeats is None or log.repeats.exposed is None else ~log.repeats.exposed
+    return log.keep_entries(~log.exposed, repeats=again, view="organic")
+
+
+def _drop_exposed(log: Log) -> Log:
+    has_stays = log.removed is not None or log.unexposed is not None
+    left = log.unexposed if has_stays else _keep_unexposed(log)  # rows were dropped before stays were joined
+    if left is None or len(left) == 0:
+        raise EmptyError("every row of this log is marked as exposed: nothing is left without them")
+    return replace(left, view_report=describe_view(log, left, "what was exposed is known"))
 
 
 @public
