@@ -101,24 +101,13 @@ _PROJECT = "pyproject.toml"
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a file says.
+    """What a file says."""
 
-    Attributes
-    ----------
-    file
-        Where it is.
-    values
-        The value of each option that it sets, by command.
-    keys
-        Where in the file each of these stands.
-    named
-        Whether somebody named the file. One that was there by itself reaches nothing outside its folder, and its
-        outputs replace nothing but what unskew wrote.
-    """
-
-    file: Path
-    values: dict[str, dict[str, Any]]
-    keys: dict[str, dict[str, str]]
+    file: Path  # where it is
+    values: dict[str, dict[str, Any]]  # the value of each option that it sets, by command
+    keys: dict[str, dict[str, str]]  # where in the file each of these stands
+    # Whether somebody named the file. One that was there by itself reaches nothing outside its folder, and its
+    # outputs replace nothing but what unskew wrote.
     named: bool = True
 
     def options_of(self, command: str, given: Iterable[str] = (), *, allow_code: bool = False) -> dict[str, Any]:

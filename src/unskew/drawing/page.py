@@ -27,22 +27,13 @@ TEXT, SHARE, NUMBER = "text", "share", "number"
 
 @dataclass(frozen=True)
 class Column:
-    """One column.
+    """One column."""
 
-    Attributes
-    ----------
-    title, meaning
-        Its head, and what it means in a few words.
-    kind
-        ``text``, ``share`` (written as a percentage) or ``number``.
-    values
-        One for each row; None where there is none. Shares and numbers are not negative.
-    """
-
+    # Its head, and what it means in a few words.
     title: str
     meaning: str
-    kind: str
-    values: Sequence[Any]
+    kind: str  # ``text``, ``share`` (written as a percentage) or ``number``
+    values: Sequence[Any]  # one for each row; None where there is none. Shares and numbers are not negative.
 
     @property
     def text(self) -> bool:
@@ -52,20 +43,11 @@ class Column:
 
 @dataclass(frozen=True)
 class Listing:
-    """A table of any length.
+    """A table of any length."""
 
-    Attributes
-    ----------
-    label
-        What it lists, read to those who cannot see it.
-    columns
-        Of the same length; rows are shown in their order until one is chosen to sort by.
-    search, hint
-        Words before the field to search in, and below the table.
-    """
-
-    label: str
-    columns: Sequence[Column]
+    label: str  # what it lists, read to those who cannot see it
+    columns: Sequence[Column]  # of the same length; rows are shown in their order until one is chosen to sort by
+    # Words before the field to search in, and below the table.
     search: str
     hint: str = ""
 
@@ -122,18 +104,10 @@ class Toggles:
 
 @dataclass(frozen=True)
 class Status:
-    """An answer in a word or two, told apart by a sign as well as by its colour.
+    """An answer in a word or two, told apart by a sign as well as by its colour."""
 
-    Attributes
-    ----------
-    text
-        The answer.
-    tone
-        ``good``, ``bad``, ``even`` or ``open``: its colour and the outline of its sign.
-    """
-
-    text: str
-    tone: str
+    text: str  # the answer
+    tone: str  # ``good``, ``bad``, ``even`` or ``open``: its colour and the outline of its sign
 
     @property
     def sign(self) -> str:
@@ -158,70 +132,34 @@ _MARK = b'<meta name="generator" content="unskew">'  # in the head of every page
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, paragraphs of plain text, and a chart or a table (rows of cells, the first its head).
+    """A heading, paragraphs of plain text, and a chart or a table (rows of cells, the first its head)."""
 
-    Attributes
-    ----------
-    title, text
-        Of the section; each may be empty. Paragraphs are parted by empty lines.
-    chart
-        An altair chart.
-    table
-        Rows of cells.
-    caption, number
-        Stand under the chart.
-    label
-        What the chart shows, read to those who cannot see it; by default its caption.
-    links
-        Files beside the page, as words and addresses.
-    text_columns
-        How many columns of the table, from the left, hold words rather than numbers.
-    level
-        Of the heading, 2 to 4.
-    anchor
-        By which the contents of the page lead here; without one they do not.
-    tone
-        How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its
-        title is in these alone; ``runner`` stands back.
-    notes
-        Points of a list.
-    toggles
-        What of the chart can be switched off.
-    adapts
-        Whether the chart takes the width of the page and, where that is dark, other colours: it then uses those of
-        the theme alone.
-    listing
-        A table of any length, sorted and searched.
-    code
-        Something to be copied; several commands stand in a box each.
-    status
-        The answer that the section gives, above its text.
-    facts
-        Figures that stand beside each other, under the chart.
-    words
-        What words mean.
-    """
-
+    # Of the section; each may be empty. Paragraphs are parted by empty lines.
     title: str
     text: str
-    chart: Any = None
-    table: list[list[str]] | None = None
+    chart: Any = None  # an altair chart
+    table: list[list[str]] | None = None  # rows of cells
+    # Stand under the chart.
     caption: str = ""
     number: str = ""
-    links: Sequence[tuple[str, str]] = ()
-    text_columns: int = 1
-    level: int = 2
-    anchor: str = ""
+    links: Sequence[tuple[str, str]] = ()  # files beside the page, as words and addresses
+    text_columns: int = 1  # how many columns of the table, from the left, hold words rather than numbers
+    level: int = 2  # of the heading, 2 to 4
+    anchor: str = ""  # by which the contents of the page lead here; without one they do not
+    # How it looks: ``answer`` stands out; ``verdict`` comes first on its page, before the contents, and its title
+    # is in these alone; ``runner`` stands back.
     tone: str = ""
-    notes: Sequence[str] = ()
-    toggles: Sequence[Toggles] = ()
+    notes: Sequence[str] = ()  # points of a list
+    toggles: Sequence[Toggles] = ()  # what of the chart can be switched off
+    # Whether the chart takes the width of the page and, where that is dark, other colours: it then uses those of
+    # the theme alone.
     adapts: bool = False
-    listing: Listing | None = None
-    code: str | Sequence[str] = ""
-    status: Status | None = None
-    facts: Sequence[Fact] = ()
-    words: Mapping[str, str] = field(default_factory=dict)
-    label: str = ""
+    listing: Listing | None = None  # a table of any length, sorted and searched
+    code: str | Sequence[str] = ""  # something to be copied; several commands stand in a box each
+    status: Status | None = None  # the answer that the section gives, above its text
+    facts: Sequence[Fact] = ()  # figures that stand beside each other, under the chart
+    words: Mapping[str, str] = field(default_factory=dict)  # what words mean
+    label: str = ""  # what the chart shows, read to those who cannot see it; by default its caption
 
     @property
     def commands(self) -> list[str]:

@@ -48,21 +48,12 @@ KINDS = ("all", "stay", "weighted")
 
 @dataclass(frozen=True)
 class Repetitions:
-    """Bootstrap repetitions of scores, all from the same draws of users.
+    """Bootstrap repetitions of scores, all from the same draws of users."""
 
-    Attributes
-    ----------
-    values
-        Of each of the ranks an array (repetition, kind, metric); the kinds are `KINDS`.
-    metrics
-        The names of the metrics.
-    target_known
-        Whether the target was taken as known, because nobody can be drawn from a saved marginal.
-    """
-
+    # Of each of the ranks an array (repetition, kind, metric); the kinds are `KINDS`.
     values: Mapping[HeldOutRanks, Floats]
-    metrics: Sequence[str]
-    target_known: bool
+    metrics: Sequence[str]  # the names of the metrics
+    target_known: bool  # whether the target was taken as known, because nobody can be drawn from a saved marginal
 
     def of(self, ranks: HeldOutRanks, metric: str) -> dict[str, Floats]:
         """The repetitions of each kind of score of a recommender."""

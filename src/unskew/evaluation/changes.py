@@ -307,22 +307,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Split:
-    """Whose change is split: ranks of one recommender now, and of what ran then at both dates.
+    """Whose change is split: ranks of one recommender now, and of what ran then at both dates."""
 
-    Attributes
-    ----------
-    now, then
-        Ranks of the recommender at t1, and of the baseline (or of the recommender itself) at t0.
-    baseline
-        Ranks of the baseline at t1, if it is another recommender and can be scored there.
-    reduced
-        Ranks at t1 of whom `unexplained` is about, fitted and scored on profiles cut to the size of t0, and the
-        weights of these; what it has on whole profiles if there is nothing to cut; None if it was not measured.
-    """
-
+    # Ranks of the recommender at t1, and of the baseline (or of the recommender itself) at t0.
     now: HeldOutRanks
     then: HeldOutRanks
+    # Ranks of the baseline at t1, if it is another recommender and can be scored there.
     baseline: HeldOutRanks | None = None
+    # Ranks at t1 of whom `unexplained` is about, fitted and scored on profiles cut to the size of t0, and the
+    # weights of these; what it has on whole profiles if there is nothing to cut; None if it was not measured.
     reduced: tuple[HeldOutRanks, ItemWeights] | None = None
 
     @property

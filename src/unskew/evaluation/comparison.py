@@ -33,23 +33,15 @@ MOST_EMPTY = 0.05
 
 @dataclass(frozen=True)
 class WithProfile:
-    """The difference on the users of whom something is known, beside the one on everybody.
+    """The difference on the users of whom something is known, beside the one on everybody."""
 
-    Attributes
-    ----------
-    difference, low, high
-        As of `Comparison`, under the same weights.
-    users
-        How many users it rests on.
-    min_items
-        The users have at least so many items, so that a profile is left; None for the pairs for which both
-        recommenders returned something.
-    """
-
+    # As of `Comparison`, under the same weights.
     difference: float
     low: float
     high: float
-    users: int
+    users: int  # how many users it rests on
+    # The users have at least so many items, so that a profile is left; None for the pairs for which both
+    # recommenders returned something.
     min_items: int | None
 
 

@@ -58,63 +58,26 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class VerdictPlan:
-    """What verdicts are made from.
+    """What verdicts are made from."""
 
-    Attributes
-    ----------
-    log
-        The log as it is.
-    models
-        The recommenders by name, the baseline among them.
-    pairs
-        Recommender and baseline of each verdict, by name.
-    metrics
-        By which they are compared.
-    rank
-        Ranks some of the recommenders, by name, on a view of the log.
-    since
-        The reference date; None without one.
-    until
-        The date of the evaluation.
-    clean_before
-        Before this nothing was recommended, as the user says; None if nobody says so.
-    report
-        The report on the log, or on the view that the user's knowledge allows.
-    production
-        What the user takes for production, if that is a recommender.
-    protocol
-        How items are held out.
-    command
-        The command line up to now, to which next steps add options.
-    excesses
-        What recommendations may have caused, if that was estimated before.
-    organic
-        Gives the log without what was shown, if exposures are known.
-    induced_share
-        The ends of the share of the interactions since the date that recommendations caused, as the user says.
-    quick
-        Whether to look at the log and at one stand-in only, which decides nothing.
-    level
-        Of the intervals.
-    """
-
-    log: Log
-    models: Mapping[str, Recommender]
-    pairs: Sequence[tuple[str, str]]
-    metrics: Sequence[Metric]
-    rank: Callable[[Log, Sequence[str]], Scored]
-    since: Any
-    until: Any
-    clean_before: Any = None
-    report: Report | None = None
-    production: Recommender | None = None
-    protocol: str = "leave-one-out"
-    command: str = "unskew evaluate LOG"
-    excesses: Excesses | None = None
-    organic: Callable[[], Log] | None = None
+    log: Log  # the log as it is
+    models: Mapping[str, Recommender]  # the recommenders by name, the baseline among them
+    pairs: Sequence[tuple[str, str]]  # recommender and baseline of each verdict, by name
+    metrics: Sequence[Metric]  # by which they are compared
+    rank: Callable[[Log, Sequence[str]], Scored]  # ranks some of the recommenders, by name, on a view of the log
+    since: Any  # the reference date; None without one
+    until: Any  # the date of the evaluation
+    clean_before: Any = None  # before this nothing was recommended, as the user says; None if nobody says so
+    report: Report | None = None  # the report on the log, or on the view that the user's knowledge allows
+    production: Recommender | None = None  # what the user takes for production, if that is a recommender
+    protocol: str = "leave-one-out"  # how items are held out
+    command: str = "unskew evaluate LOG"  # the command line up to now, to which next steps add options
+    excesses: Excesses | None = None  # what recommendations may have caused, if that was estimated before
+    organic: Callable[[], Log] | None = None  # gives the log without what was shown, if exposures are known
+    # The ends of the share of the interactions since the date that recommendations caused, as the user says.
     induced_share: tuple[float, float] | None = None
-    quick: bool = False
-    level: float = 0.95
+    quick: bool = False  # whether to look at the log and at one stand-in only, which decides nothing
+    level: float = 0.95  # of the intervals
 
     def find(self) -> list[Verdict]:
         """A verdict for each pair and metric, corrected for their number."""

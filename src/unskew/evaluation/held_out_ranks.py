@@ -30,25 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class PairSums:
-    """Sums over pairs, each of which has a share of the probability.
+    """Sums over pairs, each of which has a share of the probability."""
 
-    Attributes
-    ----------
-    pairs
-        How many have any.
-    total, squares
-        The sum of the shares, and of their squares.
-    by_item
-        The sum of the shares of each item.
-    on_empty_profiles, on_empty_lists
-        The sum of the shares of pairs that leave an empty profile, and of those for which nothing is recommended;
-        NaN if that is not known.
-    """
-
-    pairs: int
+    pairs: int  # how many have any
+    # The sum of the shares, and of their squares.
     total: float
     squares: float
-    by_item: Floats
+    by_item: Floats  # the sum of the shares of each item
+    # The sum of the shares of pairs that leave an empty profile, and of those for which nothing is recommended;
+    # NaN if that is not known.
     on_empty_profiles: float = 0.0
     on_empty_lists: float = 0.0
 

@@ -85,47 +85,25 @@ UNIT = Bounds()
 
 
 class Evidence(NamedTuple):
-    """What is known about a mean.
+    """What is known about a mean."""
 
-    Attributes
-    ----------
-    mean
-        Itself, between 0 and 1.
-    n
-        How many draws of a coin tell as much.
-    units
-        How many units of equal share there would be; at least 2.
-    hits
-        How many hits of equal size were found.
-    """
-
-    mean: Array
-    n: Array
-    units: Array
-    hits: Array
+    mean: Array  # itself, between 0 and 1
+    n: Array  # how many draws of a coin tell as much
+    units: Array  # how many units of equal share there would be; at least 2
+    hits: Array  # how many hits of equal size were found
 
 
 class DifferenceEvidence(NamedTuple):
-    """What is known about a difference ``up - down``.
+    """What is known about a difference ``up - down``."""
 
-    Attributes
-    ----------
-    up, down
-        What was gained and what was lost.
-    up_error, down_error
-        What the variance is per ``a (1 - a)`` of an up of a, and per ``b (1 - b)`` of a down of b.
-    together
-        What it is besides per ``2 a b``: who goes up does not go down.
-    units
-        How many units of equal share there would be; at least 2.
-    """
-
+    # What was gained and what was lost.
     up: Array
     down: Array
+    # What the variance is per ``a (1 - a)`` of an up of a, and per ``b (1 - b)`` of a down of b.
     up_error: Array
     down_error: Array
-    together: Array
-    units: Array
+    together: Array  # what it is besides per ``2 a b``: who goes up does not go down
+    units: Array  # how many units of equal share there would be; at least 2
 
     @property
     def value(self) -> Array:

@@ -63,20 +63,14 @@ Measuring = Generator[Terms, Floats, Result]
 
 @dataclass(frozen=True)
 class Estimate:
-    """A value with its confidence interval, and how that was made.
-
-    Attributes
-    ----------
-    hits
-        How many effective hits it rests on; NaN if that is not known.
-    """
+    """A value with its confidence interval, and how that was made."""
 
     value: float
     low: float
     high: float
     level: float = 0.95
     method: str = "users"
-    hits: float = math.nan
+    hits: float = math.nan  # how many effective hits it rests on; NaN if that is not known
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -122,28 +116,15 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """What a score is the mean of: one number for each independent unit, a user or (of a sample) a draw.
+    """What a score is the mean of: one number for each independent unit, a user or (of a sample) a draw."""
 
-    Attributes
-    ----------
-    mass, total
-        The mass of each unit, 0 for one that is not evaluated, and its mass times metric.
-    user
-        Whose it is.
-    method
-        What the units are: ``users`` or ``draws``.
-    bounds
-        Between which values the metric lies.
-    edges
-        Where the users of the log are cut into blocks; None for one block.
-    """
-
+    # The mass of each unit, 0 for one that is not evaluated, and its mass times metric.
     mass: Floats
     total: Floats
-    user: Codes
-    method: str = "users"
-    bounds: Bounds = UNIT
-    edges: Codes | None = None
+    user: Codes  # whose it is
+    method: str = "users"  # what the units are: ``users`` or ``draws``
+    bounds: Bounds = UNIT  # between which values the metric lies
+    edges: Codes | None = None  # where the users of the log are cut into blocks; None for one block
 
     def estimate(self, level: float) -> Estimate:
         """The score with its interval."""
@@ -178,25 +159,16 @@ class Units:
 
 @dataclass(frozen=True)
 class Difference:
-    """The difference of two scores, the units of which are put side by side.
+    """The difference of two scores, the units of which are put side by side."""
 
-    Attributes
-    ----------
-    value
-        Itself.
-    error, n
-        Its standard error by the influences of the units, and the effective number of units that it rests on: the
-        error of a difference is known no better than that of either.
-    evidence
-        What is known about it where the metric has bounds, in units of `width`.
-    """
-
-    value: float
+    value: float  # itself
+    # Its standard error by the influences of the units, and the effective number of units that it rests on: the
+    # error of a difference is known no better than that of either.
     error: float
     n: float
     method: str
     width: float
-    evidence: DifferenceEvidence | None
+    evidence: DifferenceEvidence | None  # what is known about it where the metric has bounds, in units of `width`
 
     @classmethod
     def of(cls, first: Units, second: Units, places: tuple[Codes, Codes] | None = None) -> Difference:

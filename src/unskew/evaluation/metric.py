@@ -24,21 +24,13 @@ from unskew.text import did_you_mean, first_line
 
 @dataclass(frozen=True)
 class RankedLists:
-    """Lists, and where the held-out items are in each; `held` and `found` have one number for each list.
+    """Lists, and where the held-out items are in each; `held` and `found` have one number for each list."""
 
-    Attributes
-    ----------
-    depth
-        How far lists are looked at.
-    held, found
-        How many items are held out, and how many of them are in the list.
-    of, rank
-        Of each item that was found: the list, and the rank.
-    """
-
-    depth: int
+    depth: int  # how far lists are looked at
+    # How many items are held out, and how many of them are in the list.
     held: Codes
     found: Codes
+    # Of each item that was found: the list, and the rank.
     of: Codes
     rank: Codes
 
@@ -192,14 +184,9 @@ class UserMetric(Metric):
 
     Users count by P(u), and item weights have nothing to choose from. Of a single rank it is what it is where one
     item is held out.
-
-    Attributes
-    ----------
-    measure
-        Which one: ``hit`` (if any was found), ``recall``, ``precision``, ``ndcg`` or ``map``.
     """
 
-    measure: str = "hit"
+    measure: str = "hit"  # which one: ``hit`` (if any was found), ``recall``, ``precision``, ``ndcg`` or ``map``
 
     @classmethod
     def of(cls, name: str, measure: str, depth: int) -> UserMetric:

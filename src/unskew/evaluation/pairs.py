@@ -86,22 +86,13 @@ def _pick(cumulated: Floats, at: Floats) -> Codes:
 
 @dataclass(frozen=True)
 class HoldOut:
-    """How items are held out.
+    """How items are held out."""
 
-    Attributes
-    ----------
-    profiles
-        What recommenders may see of each user: the evaluated snapshot itself (one or more items are taken
-        out of it), or one that is without them (nothing has to be taken out).
-    together
-        How many items of a profile are held out at a time.
-    seed
-        Of the choice of which ones go together.
-    """
-
+    # What recommenders may see of each user: the evaluated snapshot itself (one or more items are taken out of
+    # it), or one that is without them (nothing has to be taken out).
     profiles: Snapshot
-    together: int = 1
-    seed: int = 0
+    together: int = 1  # how many items of a profile are held out at a time
+    seed: int = 0  # of the choice of which ones go together
 
     def batches(self, pairs: HeldOutPairs, size: int) -> Iterator[tuple[slice, Batch]]:
         """The profiles that are left when the pairs are held out, in batches of about `size` entries."""
@@ -158,21 +149,11 @@ class HoldOut:
 
 @dataclass(frozen=True, eq=False)
 class Folds:
-    """Which fold each entry of a snapshot is in.
+    """Which fold each entry of a snapshot is in."""
 
-    Attributes
-    ----------
-    snapshot
-        The profiles.
-    number
-        How many folds there are.
-    fold
-        Of each place of ``profiles.item``; -1 where no profile is.
-    """
-
-    snapshot: Snapshot
-    number: int
-    fold: Codes
+    snapshot: Snapshot  # the profiles
+    number: int  # how many folds there are
+    fold: Codes  # of each place of ``profiles.item``; -1 where no profile is
 
     @classmethod
     def deal(cls, snapshot: Snapshot, number: int, seed: int) -> Folds:
@@ -221,20 +202,13 @@ MEANINGS: dict[str, str] = {
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What was left out.
+    """What was left out."""
 
-    Attributes
-    ----------
-    kind
-        ``exact``: the pair left the model too, or there is no model; ``folds``: the model was fitted without the
-        pairs of its fold; ``profile``: it left the profile alone; ``time``: the model is older than the pair;
-        ``external``: lists, or what made them, came from elsewhere.
-    folds
-        The number of folds.
-    """
-
+    # ``exact``: the pair left the model too, or there is no model; ``folds``: the model was fitted without the
+    # pairs of its fold; ``profile``: it left the profile alone; ``time``: the model is older than the pair;
+    # ``external``: lists, or what made them, came from elsewhere.
     kind: Kind = "profile"
-    folds: int | None = None
+    folds: int | None = None  # the number of folds
 
     @classmethod
     def of(
@@ -273,31 +247,17 @@ class HeldOut:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class PairSelection:
-    """The pairs of one evaluation.
+    """The pairs of one evaluation."""
 
-    Attributes
-    ----------
-    split
-        What items are held out from, the same with the users who cannot be evaluated, and what is known of them.
-    held
-        The profiles that recommenders see.
-    pairs
-        The pairs to rank, items numbered as recommenders see them.
-    weightings
-        The weights that were named when the pairs were chosen, on `part`.
-    sample, seed
-        Number and seed of the draws; None for every pair.
-    folds
-        How pairs were dealt for cross-fitting, or None.
-    """
-
+    # What items are held out from, the same with the users who cannot be evaluated, and what is known of them.
     split: HeldOutSplit
-    held: HoldOut
-    pairs: HeldOutPairs
-    weightings: tuple[Weighting, ...]
+    held: HoldOut  # the profiles that recommenders see
+    pairs: HeldOutPairs  # the pairs to rank, items numbered as recommenders see them
+    weightings: tuple[Weighting, ...]  # the weights that were named when the pairs were chosen, on `part`
+    # Number and seed of the draws; None for every pair.
     sample: int | None = None
     seed: int = 0
-    folds: Folds | None = None
+    folds: Folds | None = None  # how pairs were dealt for cross-fitting, or None
     _drawn: dict[Weighting, Codes] = field(default_factory=dict)
 
     @classmethod

@@ -38,21 +38,12 @@ ENTRIES = 400_000  # of profiles in one batch: what is held in memory at a time
 
 
 class RankedPairs(NamedTuple):
-    """What a recommender makes of held-out pairs; arrays have one entry for each pair.
+    """What a recommender makes of held-out pairs; arrays have one entry for each pair."""
 
-    Attributes
-    ----------
-    ranks
-        From 1; 0 if the item is not among the best.
-    empty
-        Whether the recommender returns nothing for the profile; None if it ranks by itself and does not say.
-    grades
-        If they are wanted and it gives any.
-    """
-
-    ranks: Codes
+    ranks: Codes  # from 1; 0 if the item is not among the best
+    # Whether the recommender returns nothing for the profile; None if it ranks by itself and does not say.
     empty: Mask | None
-    grades: Floats | None = None
+    grades: Floats | None = None  # if they are wanted and it gives any
 
 
 def rank_folds(

@@ -36,35 +36,19 @@ class SelectionKeywords(TypedDict, total=False):
 
 @dataclass(frozen=True, kw_only=True)
 class SelectionOptions:
-    """Which pairs are held out.
+    """Which pairs are held out."""
 
-    Attributes
-    ----------
-    sample, seed
-        How many pairs are drawn, and where the draws begin. None or ``"all"`` for every pair; ``"auto"`` for every
-        pair unless that would take hours, where whoever runs the evaluation can tell.
-    leave_out
-        How many items of a profile are taken out at a time.
-    after
-        A time, or how long before the date it is: what users took later is held out.
-    leave_last_out
-        Whether the last item of each profile is held out.
-    folds
-        Into how many folds pairs are dealt for cross-fitting; None for none.
-    min_items
-        Only users with at least this many items in what items are held out from are scored; see `SplitRule`.
-    may_draw
-        Whether it was left open how many pairs are drawn.
-    """
-
+    # How many pairs are drawn, and where the draws begin. None or ``"all"`` for every pair; ``"auto"`` for every
+    # pair unless that would take hours, where whoever runs the evaluation can tell.
     sample: Any = None
     seed: int = 0
-    leave_out: int = 1
-    after: Any = None
-    leave_last_out: bool = False
-    folds: int | None = None
+    leave_out: int = 1  # how many items of a profile are taken out at a time
+    after: Any = None  # a time, or how long before the date it is: what users took later is held out
+    leave_last_out: bool = False  # whether the last item of each profile is held out
+    folds: int | None = None  # into how many folds pairs are dealt for cross-fitting; None for none
+    # Only users with at least this many items in what items are held out from are scored; see `SplitRule`.
     min_items: int = 1
-    may_draw: bool = field(init=False, default=False)
+    may_draw: bool = field(init=False, default=False)  # whether it was left open how many pairs are drawn
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "may_draw", isinstance(self.sample, str) and self.sample == "auto")
@@ -157,25 +141,14 @@ DRAWN = 20_000
 
 @dataclass(frozen=True)
 class WorkEstimate:
-    """What some recommenders cost at some dates.
+    """What some recommenders cost at some dates."""
 
-    Attributes
-    ----------
-    cost
-        In seconds, over all dates, if every pair is ranked.
-    dates, pairs
-        How many dates, and held-out pairs at all of them together.
-    sample
-        How many pairs are drawn at each date; None if all are ranked.
-    by_default
-        Whether they are drawn because all would take hours, although nobody asked for it.
-    """
-
-    cost: Cost
+    cost: Cost  # in seconds, over all dates, if every pair is ranked
+    # How many dates, and held-out pairs at all of them together.
     dates: int
     pairs: int
-    sample: int | None = None
-    by_default: bool = False
+    sample: int | None = None  # how many pairs are drawn at each date; None if all are ranked
+    by_default: bool = False  # whether they are drawn because all would take hours, although nobody asked for it
 
     @classmethod
     def of(cls, models: Sequence[Any], snapshots: Sequence[Snapshot], options: SelectionOptions) -> WorkEstimate:

@@ -29,40 +29,21 @@ AS_LOGGED = "as logged"
 
 @dataclass(frozen=True)
 class Scenario:
-    """The difference of two recommenders if one assumption about the recommendations holds.
+    """The difference of two recommenders if one assumption about the recommendations holds."""
 
-    Attributes
-    ----------
-    name
-        What is assumed, in a few words.
-    view
-        The view of the log on which both were scored.
-    difference
-        Recommender minus baseline, in units of the metric.
-    relative
-        The same as a share of the score of the baseline; None if that is 0.
-    induced_share
-        How much of the interactions since the reference date recommendations caused in this scenario; None if the
-        view does not say.
-    placebo
-        What the same estimate finds before anything was recommended, as in `ViewReport`; None without one.
-    trusted
-        Whether the assumption passed its test on this log, or the user knows the induced share.
-    p
-        Of no difference.
-    stand_in
-        What stands for production; None if nothing does.
-    """
-
-    name: str
-    view: str
-    difference: Part
-    relative: Part | None = None
+    name: str  # what is assumed, in a few words
+    view: str  # the view of the log on which both were scored
+    difference: Part  # recommender minus baseline, in units of the metric
+    relative: Part | None = None  # the same as a share of the score of the baseline; None if that is 0
+    # How much of the interactions since the reference date recommendations caused in this scenario; None if the
+    # view does not say.
     induced_share: Part | None = None
+    # What the same estimate finds before anything was recommended, as in `ViewReport`; None without one.
     placebo: dict[str, Any] | None = None
+    # Whether the assumption passed its test on this log, or the user knows the induced share.
     trusted: bool = False
-    p: float = math.nan
-    stand_in: str | None = None
+    p: float = math.nan  # of no difference
+    stand_in: str | None = None  # what stands for production; None if nothing does
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""

@@ -80,24 +80,17 @@ class Showing:
 
 @dataclass(frozen=True)
 class Profile:
-    """How active people are, and how much of that recommendations caused.
+    """How active people are, and how much of that recommendations caused."""
 
-    Attributes
-    ----------
-    organic_so_far, organic_before, organic_after
-        Interactions a day in the world without recommendations: until the reference date, in the 60 days before
-        it, and after it.
-    exposed_share
-        Share of the interactions in the campaign windows that followed an exposure; None if there are none.
-    induced_share
-        Share of them that recommendations caused: had nothing been recommended since the reference date, the user
-        would not have interacted with the item.
-    """
-
+    # Interactions a day in the world without recommendations: until the reference date, in the 60 days before it,
+    # and after it.
     organic_so_far: float
     organic_before: float
     organic_after: float
+    # Share of the interactions in the campaign windows that followed an exposure; None if there are none.
     exposed_share: float | None
+    # Share of them that recommendations caused: had nothing been recommended since the reference date, the user
+    # would not have interacted with the item.
     induced_share: float | None
 
     @classmethod
@@ -130,47 +123,27 @@ class Profile:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """One world of one seed.
+    """One world of one seed."""
 
-    Attributes
-    ----------
-    label, seed
-        What the world is called in the results, and its seed.
-    log
-        What happened, rows that followed a recommendation marked as exposed.
-    truth
-        What would have happened had nothing been recommended, or nothing since the reference date if something was
-        before.
-    before, now
-        The reference date (t0) and the date of the evaluation (t1).
-    windows
-        When recommendations were taken.
-    production
-        What made them, a spec or a model; None if it changed from one time to the next.
-    holdout
-        The users who were never shown anything; None if nobody was held out.
-    shown
-        How often each item was recommended.
-    exposures
-        Who was shown what when.
-    models
-        The content models of the world by the names ``v1`` and ``v2``, if one of them is in production.
-    profile
-        How active people are, and how much of that recommendations caused; None if nobody asked.
-    """
-
+    # What the world is called in the results, and its seed.
     label: str
     seed: int
-    log: Log
+    log: Log  # what happened, rows that followed a recommendation marked as exposed
+    # What would have happened had nothing been recommended, or nothing since the reference date if something was
+    # before.
     truth: Log
+    # The reference date (t0) and the date of the evaluation (t1).
     before: Moment
     now: Moment
-    windows: tuple[TimeWindow, ...] = ()
+    windows: tuple[TimeWindow, ...] = ()  # when recommendations were taken
+    # What made them, a spec or a model; None if it changed from one time to the next.
     production: str | Recommender | None = None
-    holdout: tuple[Any, ...] | None = None
-    shown: Mapping[Any, int] = field(default_factory=dict)
-    exposures: Any = None
+    holdout: tuple[Any, ...] | None = None  # the users who were never shown anything; None if nobody was held out
+    shown: Mapping[Any, int] = field(default_factory=dict)  # how often each item was recommended
+    exposures: Any = None  # who was shown what when
+    # The content models of the world by the names ``v1`` and ``v2``, if one of them is in production.
     models: Mapping[str, Recommender] = field(default_factory=dict)
+    # How active people are, and how much of that recommendations caused; None if nobody asked.
     profile: Profile | None = None
 
     @classmethod

@@ -38,15 +38,9 @@ _OTHERWISE_CALLED = {"always-on-for-all": "always-on"}
 
 @dataclass(frozen=True)
 class CaseSource(ABC):
-    """A world of any seed, or of one.
+    """A world of any seed, or of one."""
 
-    Attributes
-    ----------
-    label
-        What results call it.
-    """
-
-    label: str
+    label: str  # what results call it
 
     def choose_seeds(self, wanted: Sequence[int]) -> Sequence[int]:
         """The seeds that it is made with, if these are wanted: any."""
@@ -71,18 +65,10 @@ class CaseSource(ABC):
 
 @dataclass(frozen=True)
 class SimulatedWorlds(CaseSource):
-    """Worlds of a recipe.
+    """Worlds of a recipe."""
 
-    Attributes
-    ----------
-    recipe
-        What they are made from.
-    remembered
-        Campaigns that their owner knows of, whether there were any or not.
-    """
-
-    recipe: Recipe
-    remembered: tuple[Showing, ...]
+    recipe: Recipe  # what they are made from
+    remembered: tuple[Showing, ...]  # campaigns that their owner knows of, whether there were any or not
 
     def make(self, seed: int) -> Case:
         """The world of a seed."""

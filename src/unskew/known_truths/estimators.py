@@ -27,50 +27,29 @@ DRAWS = 3
 
 @dataclass(frozen=True)
 class View:
-    """A view of the log of a case.
+    """A view of the log of a case."""
 
-    Attributes
-    ----------
-    name
-        What results call it.
-    make
-        The view from a case and the recommenders that are compared on it; if chance decides, several draws of it,
-        over which results are averaged.
-    needs
-        What has to be known: some of `FACTS`.
-    at_reference
-        Whether scores of now are those of the reference date: profiles and models stay as they were.
-    """
-
-    name: str
+    name: str  # what results call it
+    # The view from a case and the recommenders that are compared on it; if chance decides, several draws of it,
+    # over which results are averaged.
     make: Callable[[Case, Mapping[str, Recommender]], Sequence[Log]]
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # what has to be known: some of `FACTS`
+    # Whether scores of now are those of the reference date: profiles and models stay as they were.
     at_reference: bool = False
 
 
 @dataclass(frozen=True)
 class PairWeights:
-    """How pairs are weighted.
+    """How pairs are weighted."""
 
-    Attributes
-    ----------
-    name
-        What results call it.
-    make
-        The weights from the profiles of now and of the reference date, both of one view, and from the case.
-    needs
-        What has to be known.
-    targets_reference
-        Whether scores are meant to compare with those of the reference date as it was, so that nothing is weighted
-        there. Others are made anew for that date.
-    question
-        Whose truth answers the same question, if not the same weights on the truth.
-    """
-
-    name: str
+    name: str  # what results call it
+    # The weights from the profiles of now and of the reference date, both of one view, and from the case.
     make: Callable[[Snapshot, Snapshot, Case], Weights]
-    needs: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()  # what has to be known
+    # Whether scores are meant to compare with those of the reference date as it was, so that nothing is weighted
+    # there. Others are made anew for that date.
     targets_reference: bool = True
+    # Whose truth answers the same question, if not the same weights on the truth.
     question: PairWeights | None = None
 
     @property

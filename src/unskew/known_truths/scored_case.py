@@ -37,27 +37,18 @@ LEVEL = 0.95
 
 @dataclass(frozen=True)
 class Finding:
-    """A score and its change since the reference date, with intervals; the mean over several draws of a view.
+    """A score and its change since the reference date, with intervals; the mean over several draws of a view."""
 
-    Attributes
-    ----------
-    value, low, high
-        The score.
-    effective_pairs
-        How many equally weighted pairs would tell as much.
-    change, change_low, change_high
-        The score minus that of the reference date; the interval pairs the users of both.
-    draws, spread
-        How many draws there were, and the standard deviation of the score over them; None of one draw.
-    """
-
+    # The score.
     value: float
     low: float
     high: float
-    effective_pairs: float
+    effective_pairs: float  # how many equally weighted pairs would tell as much
+    # The score minus that of the reference date; the interval pairs the users of both.
     change: float
     change_low: float
     change_high: float
+    # How many draws there were, and the standard deviation of the score over them; None of one draw.
     draws: int = 1
     spread: float | None = None
 
@@ -280,22 +271,13 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True)
 class Choice:
-    """What is chosen by some estimates, and what that costs.
+    """What is chosen by some estimates, and what that costs."""
 
-    Attributes
-    ----------
-    chosen, best
-        The recommender with the best estimate, and the truly best.
-    regret
-        What is lost by the choice: the true score of the best minus that of the chosen one.
-    regret_share
-        The same as a share of the true score of the best; None if that is 0.
-    """
-
+    # The recommender with the best estimate, and the truly best.
     chosen: str
     best: str
-    regret: float
-    regret_share: float | None
+    regret: float  # what is lost by the choice: the true score of the best minus that of the chosen one
+    regret_share: float | None  # the same as a share of the true score of the best; None if that is 0
 
 
 def kendall_tau(estimates: Mapping[str, float], ordered: Sequence[Pair]) -> float | None:

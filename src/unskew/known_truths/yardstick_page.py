@@ -23,24 +23,15 @@ Cells = list[list[str]]
 
 @dataclass(frozen=True)
 class WorldTables:
-    """The methods in one world, for one metric, as cells whose first row is the head and first two columns words.
-
-    Attributes
-    ----------
-    world, metric
-        What they are about.
-    errors
-        The mean error of each recommender, Kendall's tau, the regret, in how many logs the view was trusted, what
-        its placebo found, how many of the true gains were seen and how many that were none, and how often
-        intervals cover.
-    removed
-        The share of the raw bias removed, of each recommender.
-    """
+    """The methods in one world, for one metric; cells begin with the head, their rows with two columns of words."""
 
     world: str
     metric: str
+    # The mean error of each recommender, Kendall's tau, the regret, in how many logs the view was trusted, what
+    # its placebo found, how many of the true gains were seen and how many that were none, and how often intervals
+    # cover.
     errors: Cells
-    removed: Cells
+    removed: Cells  # the share of the raw bias removed, of each recommender
 
 
 def tabulate_worlds(result: Yardstick) -> list[WorldTables]:

@@ -281,29 +281,16 @@ _FORMAT = 3  # of the files of single cases
 
 @dataclass(frozen=True)
 class YardstickSpec:
-    """Worlds, methods, recommenders and metrics.
+    """Worlds, methods, recommenders and metrics."""
 
-    Attributes
-    ----------
-    sources
-        The worlds.
-    seeds
-        Of the worlds that can be made with any.
-    methods, contestants, metrics
-        What is scored, and how.
-    folds
-        In how many folds recommenders are cross-fitted that cannot take a pair out of their model.
-    truth_seeds
-        How many other worlds the mean truth is taken over.
-    """
-
-    sources: list[CaseSource]
-    seeds: tuple[int, ...]
+    sources: list[CaseSource]  # the worlds
+    seeds: tuple[int, ...]  # of the worlds that can be made with any
+    # What is scored, and how.
     methods: list[Estimator]
     contestants: dict[str, Contestant]
     metrics: list[Metric]
-    folds: int
-    truth_seeds: int
+    folds: int  # in how many folds recommenders are cross-fitted that cannot take a pair out of their model
+    truth_seeds: int  # how many other worlds the mean truth is taken over
 
     def population_seeds(self, seed: int) -> range:
         """Seeds of the other people whose mean truth the intervals of a world of a seed are compared with."""
@@ -397,18 +384,10 @@ _COMPUTE_AGAIN = "remove it, and the case is computed again"
 
 @dataclass(frozen=True)
 class YardstickFolder:
-    """Where a yardstick is written, or nowhere.
+    """Where a yardstick is written, or nowhere."""
 
-    Attributes
-    ----------
-    path
-        The folder.
-    resume
-        Whether what it holds of the same kind is taken as it is.
-    """
-
-    path: Path | None
-    resume: bool
+    path: Path | None  # the folder
+    resume: bool  # whether what it holds of the same kind is taken as it is
 
     @classmethod
     def of(cls, output: str | Path | None, *, resume: bool) -> YardstickFolder:

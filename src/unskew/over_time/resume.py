@@ -32,23 +32,15 @@ from unskew.storage.files import damage_error
 
 @dataclass(frozen=True)
 class DoneDate:
-    """A date that is done in one view of the log.
+    """A date that is done in one view of the log."""
 
-    Attributes
-    ----------
-    moment, view
-        When, and in which view.
-    rows, probabilities
-        Its rows of the two tables.
-    converged
-        Whether all its fits did.
-    """
-
+    # When, and in which view.
     moment: Moment
     view: str
+    # Its rows of the two tables.
     rows: list[tuple[Any, ...]]
     probabilities: list[tuple[Any, ...]]
-    converged: bool
+    converged: bool  # whether all its fits did
 
 
 def read_done_dates(

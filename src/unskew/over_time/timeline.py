@@ -73,20 +73,11 @@ without any such bound 114, 316, 1277 and 995; without warm starts 80, 261, 1685
 
 @dataclass(frozen=True)
 class DatedWeighting:
-    """A weighting of what is held out at one date, and how far its item mix is from that of the reference date.
+    """A weighting of what is held out at one date, and how far its item mix is from that of the reference date."""
 
-    Attributes
-    ----------
-    weighting
-        What scoring sees.
-    marginal
-        The item mix that it gives, over all items of the log.
-    divergence, bound
-        From the reference date: before weighting for the raw one, else after.
-    """
-
-    weighting: AppliedWeights
-    marginal: Floats
+    weighting: AppliedWeights  # what scoring sees
+    marginal: Floats  # the item mix that it gives, over all items of the log
+    # From the reference date: before weighting for the raw one, else after.
     divergence: float
     bound: float
     converged: bool = True

@@ -151,27 +151,14 @@ def _value_or(value: Any, default: Any) -> Any:
 
 @dataclass(frozen=True)
 class TimelineSpec:
-    """All but the dates.
-
-    Attributes
-    ----------
-    reference
-        Where a date was given, the snapshot there.
-    models
-        The recommenders by the names that they have in the table.
-    fits
-        How weights are fitted: those of all items first, then those of each `top`.
-    rule
-        How items are held out at each date.
-    items, codes
-        The items whose probability is recorded.
-    """
+    """All but the dates."""
 
     log: Log
-    reference: Reference
-    models: Mapping[str, Recommender]
+    reference: Reference  # where a date was given, the snapshot there
+    models: Mapping[str, Recommender]  # the recommenders by the names that they have in the table
     metrics: list[Metric]
-    fits: list[FitOptions]
+    fits: list[FitOptions]  # how weights are fitted: those of all items first, then those of each `top`
+    # The items whose probability is recorded.
     items: pa.Array
     codes: Codes
     sample: int | None
@@ -179,7 +166,7 @@ class TimelineSpec:
     level: float
     p_user: UserPrior
     p_item: ItemPrior
-    rule: SplitRule = LEAVE_ONE_OUT
+    rule: SplitRule = LEAVE_ONE_OUT  # how items are held out at each date
 
     def move_to(self, view: Log) -> TimelineSpec:
         """The same about a view of the log, without probabilities of items."""
@@ -392,24 +379,13 @@ def _describe_prior(log: Log, name: str, prior: UserPrior) -> str:
 
 @dataclass(frozen=True)
 class OtherEnd:
-    """The same question as that of a timeline, about the log without the excess.
+    """The same question as that of a timeline, about the log without the excess."""
 
-    Attributes
-    ----------
-    spec
-        What is asked for; the probabilities of items are those of the log as it is, and not recorded again.
-    since
-        The reference date: nothing before it is dropped.
-    stand_in
-        The stand-in for production that explains most; None if none explains anything.
-    share
-        The share of the interactions since the date that it explains.
-    """
-
+    # What is asked for; the probabilities of items are those of the log as it is, and not recorded again.
     spec: TimelineSpec
-    since: Label
-    stand_in: str | None
-    share: float
+    since: Label  # the reference date: nothing before it is dropped
+    stand_in: str | None  # the stand-in for production that explains most; None if none explains anything
+    share: float  # the share of the interactions since the date that it explains
 
     @classmethod
     def of(cls, spec: TimelineSpec) -> OtherEnd:

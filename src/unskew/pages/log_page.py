@@ -145,22 +145,13 @@ _FIT = ("tol", "max_passes", "new_items", "min_items", "users")
 
 @dataclass(frozen=True, kw_only=True)
 class LogPage:
-    """What is known about some recommenders between two dates of a log.
+    """What is known about some recommenders between two dates of a log."""
 
-    Attributes
-    ----------
-    report, timeline
-        At the later date, and from the earlier one to it.
-    log
-        What was scored: a view of a log, or all of it.
-    page
-        Both as a page.
-    """
-
+    # At the later date, and from the earlier one to it.
     report: Report
     timeline: Timeline
-    log: Log
-    page: ReportPage
+    log: Log  # what was scored: a view of a log, or all of it
+    page: ReportPage  # both as a page
 
 
 @dataclass(frozen=True, kw_only=True)

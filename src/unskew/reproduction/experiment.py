@@ -71,22 +71,12 @@ SEEDS = 5
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was found.
-
-    Attributes
-    ----------
-    figures
-        In order.
-    changes
-        Of the world shown, then of the others.
-    claims
-        Those of the paper beside ours.
-    """
+    """What was found."""
 
     world: World
-    figures: list[Figure]
-    changes: list[Changes]
-    claims: list[Claim]
+    figures: list[Figure]  # in order
+    changes: list[Changes]  # of the world shown, then of the others
+    claims: list[Claim]  # those of the paper beside ours
 
     def save(self, folder: Path) -> Path:
         """Write figures, data, claims, the world and the page into a folder; returns the path of the page.

@@ -88,30 +88,14 @@ def weighting_strokes(names: Iterable[str]) -> dict[str, Stroke]:
 
 @dataclass(frozen=True)
 class Figure:
-    """A chart, the numbers in it, and a sentence that says what one sees.
+    """A chart, the numbers in it, and a sentence that says what one sees."""
 
-    Attributes
-    ----------
-    number
-        Its number on the page; 1 to 6 are those of the paper.
-    name
-        The stem of its files, such as "figure-3-g1-raw".
-    title
-        What is shown; the same as in the chart.
-    chart
-        An altair chart.
-    sentence
-        What one sees, in plain text made from the numbers.
-    table
-        The numbers.
-    """
-
-    number: int
-    name: str
-    title: str
-    chart: Any
-    sentence: str
-    table: pa.Table
+    number: int  # its number on the page; 1 to 6 are those of the paper
+    name: str  # the stem of its files, such as "figure-3-g1-raw"
+    title: str  # what is shown; the same as in the chart
+    chart: Any  # an altair chart
+    sentence: str  # what one sees, in plain text made from the numbers
+    table: pa.Table  # the numbers
 
 
 def save_figure(figure: Figure, folder: Path) -> list[Path]:

@@ -239,24 +239,13 @@ MOST_STARTS = 60
 
 @dataclass(frozen=True)
 class PowerLaw:
-    """P(size) proportional to size ** -exponent for sizes from `start` on.
+    """P(size) proportional to size ** -exponent for sizes from `start` on."""
 
-    Attributes
-    ----------
-    exponent
-        The most likely one.
-    start
-        The size at which the tail starts.
-    distance
-        The largest difference between the shares of the tail up to a size, seen and expected (Kolmogorov-Smirnov).
-    share
-        The part of all users that is in the tail.
-    """
-
-    exponent: float
-    start: int
+    exponent: float  # the most likely one
+    start: int  # the size at which the tail starts
+    # The largest difference between the shares of the tail up to a size, seen and expected (Kolmogorov-Smirnov).
     distance: float
-    share: float
+    share: float  # the part of all users that is in the tail
 
     def expected_users(self, sizes: npt.NDArray[np.int64], users: int) -> npt.NDArray[np.float64]:
         """How many of `users` in the tail have each of the sizes."""

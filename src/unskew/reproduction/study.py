@@ -48,22 +48,13 @@ _SHOWN = 4  # items of a kind in figure 1
 
 @dataclass(frozen=True)
 class Study:
-    """A world, studied as the paper studies its data.
+    """A world, studied as the paper studies its data."""
 
-    Attributes
-    ----------
-    world
-        Made by `unskew.simulate`.
-    g1, g2
-        The five items most recommended, and the five most frequent on the first day of those never recommended.
-    tops
-        The numbers of items to fit that there are enough items for.
-    """
-
-    world: World
+    world: World  # made by `unskew.simulate`
+    # The five items most recommended, and the five most frequent on the first day of those never recommended.
     g1: tuple[int, ...]
     g2: tuple[int, ...]
-    tops: tuple[int, ...]
+    tops: tuple[int, ...]  # the numbers of items to fit that there are enough items for
 
     @classmethod
     def of(cls, world: World) -> Study:
@@ -190,45 +181,26 @@ RULE = (
 
 @dataclass(frozen=True)
 class Claim:
-    """A claim of the paper, and what we found.
+    """A claim of the paper, and what we found."""
 
-    Attributes
-    ----------
-    claim, paper
-        What is claimed, and the number given for it.
-    ours, spread
-        Our number in the world shown, and the least and the largest over all worlds.
-    holds
-        Whether the claim holds.
-    """
-
+    # What is claimed, and the number given for it.
     claim: str
     paper: str
+    # Our number in the world shown, and the least and the largest over all worlds.
     ours: str
     spread: str
-    holds: bool
+    holds: bool  # whether the claim holds
 
 
 @dataclass(frozen=True)
 class Changes:
-    """Relative changes of the exhaustive scores of g1 and g2 in one world.
+    """Relative changes of the exhaustive scores of g1 and g2 in one world."""
 
-    Attributes
-    ----------
-    seed
-        Of the world.
-    found
-        For each algorithm: weighting ("raw", a number p as text, "all") and the change.
-    before
-        The scores on the first day.
-    bound
-        How far a score with all items weighted can be from that of the first day, in score units.
-    """
-
-    seed: int
+    seed: int  # of the world
+    # For each algorithm: weighting ("raw", a number p as text, "all") and the change.
     found: Mapping[str, Mapping[str, float]]
-    before: Mapping[str, float]
-    bound: float
+    before: Mapping[str, float]  # the scores on the first day
+    bound: float  # how far a score with all items weighted can be from that of the first day, in score units
 
     @classmethod
     def of(cls, study: Study) -> Changes:

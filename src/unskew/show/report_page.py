@@ -40,30 +40,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReportPage:
-    """What a page shows.
+    """What a page shows."""
 
-    Attributes
-    ----------
-    report
-        What was found at a date; None for a page about a timeline alone.
-    answers
-        Sections for the top where there is no report.
-    over_time, moved, profiles, made
-        Sections about scores over time, items that moved, the sizes of profiles, and how the page was made.
-    warnings
-        What was warned of on the way, a sentence each.
-    names
-        What items are called, where their ids do not say it.
-    """
-
-    report: Report | None
-    answers: Sequence[Section] = ()
+    report: Report | None  # what was found at a date; None for a page about a timeline alone
+    answers: Sequence[Section] = ()  # sections for the top where there is no report
+    # Sections about scores over time, items that moved, the sizes of profiles, and how the page was made.
     over_time: Sequence[Section] = ()
     moved: Sequence[Section] = ()
     profiles: Sequence[Section] = ()
     made: Sequence[Section] = ()
-    warnings: Sequence[str] = ()
-    names: Mapping[Any, str] = field(default_factory=dict)
+    warnings: Sequence[str] = ()  # what was warned of on the way, a sentence each
+    names: Mapping[Any, str] = field(default_factory=dict)  # what items are called, where their ids do not say it
     title: str = ""
     lead: str = ""
 

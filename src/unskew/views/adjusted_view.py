@@ -193,32 +193,22 @@ def _scale(keep: Floats, share: float) -> Floats:
 
 @dataclass(frozen=True)
 class _Learned:
-    """What regressions learn from and what they are asked about: features, a row for each pair.
+    """What regressions learn from and what they are asked about: features, a row for each pair."""
 
-    Attributes
-    ----------
-    unshown, cases, exposure
-        Pairs that were not shown yet: how many interactions each row stands for, and how much time.
-    shown, accepted, later
-        Pairs that were shown: whether they became exposed interactions, or others later.
-    marked, entry, left
-        Exposed interactions: their place in the log, and the time from the first showing to the end.
-    shown_left
-        The same time for the pairs that were shown.
-    unshown_user, shown_user
-        Whose pairs they are.
-    """
-
+    # Pairs that were not shown yet: how many interactions each row stands for, and how much time.
     unshown: Floats
     cases: Floats
     exposure: Floats
+    # Pairs that were shown: whether they became exposed interactions, or others later.
     shown: Floats
     accepted: Floats
     later: Floats
+    # Exposed interactions: their place in the log, and the time from the first showing to the end.
     marked: Floats
     entry: Codes
     left: Floats
-    shown_left: Floats
+    shown_left: Floats  # the same time for the pairs that were shown
+    # Whose pairs they are.
     unshown_user: Codes
     shown_user: Codes
 

@@ -45,34 +45,18 @@ _SEASON = (
 
 @dataclass(frozen=True)
 class Contrast:
-    """What was taken in windows, and where nothing was shown.
+    """What was taken in windows, and where nothing was shown."""
 
-    Attributes
-    ----------
-    log
-        All of history.
-    windows
-        Short windows in which production recommended.
-    holdout
-        Users who were never shown anything; None if nobody was in quiet windows.
-    taken, quiet
-        What was taken in the windows (with a holdout group also after them, unless that is not asked for), and in
-        quiet windows.
-    suspect
-        Which of `taken` recommendations may have brought; of users who could be shown something.
-    notes
-        What should be known: how the holdout group differs, what a window cannot tell.
-    group_passed
-        Whether the holdout group could be checked, and was like the others before anything was shown.
-    """
-
-    log: Log
-    windows: tuple[ShortWindow, ...]
-    holdout: Mask | None
+    log: Log  # all of history
+    windows: tuple[ShortWindow, ...]  # short windows in which production recommended
+    holdout: Mask | None  # users who were never shown anything; None if nobody was in quiet windows
+    # What was taken in the windows (with a holdout group also after them, unless that is not asked for), and in
+    # quiet windows.
     taken: TakenPairs
     quiet: TakenPairs | None
-    suspect: Mask
-    notes: tuple[str, ...]
+    suspect: Mask  # which of `taken` recommendations may have brought; of users who could be shown something
+    notes: tuple[str, ...]  # what should be known: how the holdout group differs, what a window cannot tell
+    # Whether the holdout group could be checked, and was like the others before anything was shown.
     group_passed: bool = False
 
     @property

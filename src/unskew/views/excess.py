@@ -22,24 +22,14 @@ from unskew.views.rates import Rates, list_strata
 
 @dataclass(frozen=True)
 class ExcessStratum:
-    """What was taken of one rank stratum.
+    """What was taken of one rank stratum."""
 
-    Attributes
-    ----------
-    name
-        Which, in words: ``rank 1``.
-    pairs
-        How many pairs were taken in the windows, or were exposed, by users who could be shown something.
-    observed, usual
-        Pairs for each of these users and window, and how many there would be had nothing been shown.
-    excess
-        The share of the pairs that came from recommendations; negative where fewer were taken than usual.
-    """
-
-    name: str
-    pairs: int
+    name: str  # which, in words: ``rank 1``
+    pairs: int  # how many pairs were taken in the windows, or were exposed, by users who could be shown something
+    # Pairs for each of these users and window, and how many there would be had nothing been shown.
     observed: float
     usual: float
+    # The share of the pairs that came from recommendations; negative where fewer were taken than usual.
     excess: float
 
 

@@ -64,30 +64,19 @@ _REPEATS = 50  # samples of users for each interval
 
 @dataclass(frozen=True)
 class Placebo:
-    """The induced share that an estimate finds before anything was recommended.
+    """The induced share that an estimate finds before anything was recommended."""
 
-    Attributes
-    ----------
-    value, low, high, level
-        The mean over the placebo campaigns, with its interval: users are resampled, the same for all
-        campaigns, and the standard error over campaigns counts if it is larger.
-    values
-        Of each placebo campaign, the latest first.
-    windows
-        How many short windows each of them has.
-    reach
-        How much further the campaign windows are from their quiet windows than placebo campaigns from theirs.
-    pairs
-        How many interactions the models ranked, in all placebo campaigns or in their quiet windows, if fewer.
-    """
-
+    # The mean over the placebo campaigns, with its interval: users are resampled, the same for all campaigns, and
+    # the standard error over campaigns counts if it is larger.
     value: float
     low: float
     high: float
     level: float
-    values: tuple[float, ...]
-    windows: int
+    values: tuple[float, ...]  # of each placebo campaign, the latest first
+    windows: int  # how many short windows each of them has
+    # How much further the campaign windows are from their quiet windows than placebo campaigns from theirs.
     reach: float = 1.0
+    # How many interactions the models ranked, in all placebo campaigns or in their quiet windows, if fewer.
     pairs: int = LEAST_PAIRS
 
     @property
@@ -128,29 +117,19 @@ class Placebo:
 
 @dataclass(frozen=True)
 class InducedShare:
-    """The share of the interactions in windows that recommendations caused, corrected by a placebo.
+    """The share of the interactions in windows that recommendations caused, corrected by a placebo."""
 
-    Attributes
-    ----------
-    value, low, high, level
-        After the placebo is taken out, with an interval that includes that of the placebo.
-    uncorrected
-        Before.
-    placebo
-        None with a holdout group, which needs none, or if there is too little time before the windows.
-    candidates
-        How many stand-ins for production were tried: the best of several finds something by chance alone.
-    pairs
-        How many interactions the models ranked, in the windows or where nothing was shown, if fewer.
-    """
-
+    # After the placebo is taken out, with an interval that includes that of the placebo.
     value: float
     low: float
     high: float
     level: float
-    uncorrected: float
+    uncorrected: float  # before
+    # None with a holdout group, which needs none, or if there is too little time before the windows.
     placebo: Placebo | None = None
+    # How many stand-ins for production were tried: the best of several finds something by chance alone.
     candidates: int = 1
+    # How many interactions the models ranked, in the windows or where nothing was shown, if fewer.
     pairs: int = LEAST_PAIRS
 
     @property

@@ -22,22 +22,13 @@ _CLOSE = 1e-8
 
 @dataclass(frozen=True)
 class PoissonRates:
-    """Rates that were learned: ``exp(intercept + features @ coefficients)``, features standardised.
+    """Rates that were learned: ``exp(intercept + features @ coefficients)``, features standardised."""
 
-    Attributes
-    ----------
-    mean, scale
-        Of each feature.
-    coefficients
-        The intercept first.
-    covariance
-        Of the coefficients, as the curvature of the penalised likelihood has it.
-    """
-
+    # Of each feature.
     mean: Floats
     scale: Floats
-    coefficients: Floats
-    covariance: Floats
+    coefficients: Floats  # the intercept first
+    covariance: Floats  # of the coefficients, as the curvature of the penalised likelihood has it
 
     def predict(self, features: Floats) -> Floats:
         """The rate for each row of features."""

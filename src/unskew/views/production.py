@@ -185,47 +185,23 @@ _TASTE = "knn"
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks that production gave to interactions in the windows and in quiet ones; from 1, 0 for none.
+    """The ranks that production gave to interactions in the windows and in quiet ones; from 1, 0 for none."""
 
-    Attributes
-    ----------
-    production
-        The name of the model.
-    taken
-        Of each pair of the windows.
-    quiet
-        Of each quiet pair, a row for each model that ranked it; None with a holdout group.
-    external
-        Whether its lists are external.
-    """
-
-    production: str
-    taken: Codes
-    quiet: Codes | None
-    external: bool = False
+    production: str  # the name of the model
+    taken: Codes  # of each pair of the windows
+    quiet: Codes | None  # of each quiet pair, a row for each model that ranked it; None with a holdout group
+    external: bool = False  # whether its lists are external
 
 
 @dataclass(frozen=True)
 class RankedContrast:
-    """Who took what in which cell, and the counts of it.
-
-    Attributes
-    ----------
-    production
-        The name of the model of production.
-    pairs
-        The cells of ``contrast.taken``.
-    tally
-        Pairs and people, counted by blocks of users.
-    notes
-        What should be known about the lists of the model.
-    """
+    """Who took what in which cell, and the counts of it."""
 
     contrast: Contrast
-    production: str
-    pairs: Stratified
-    tally: Tally
-    notes: tuple[str, ...]
+    production: str  # the name of the model of production
+    pairs: Stratified  # the cells of ``contrast.taken``
+    tally: Tally  # pairs and people, counted by blocks of users
+    notes: tuple[str, ...]  # what should be known about the lists of the model
 
     @property
     def rates(self) -> Rates:
@@ -323,30 +299,16 @@ FEW_FOLDS = 2
 
 @dataclass(frozen=True)
 class Production:
-    """What stands for production.
+    """What stands for production."""
 
-    Attributes
-    ----------
-    models
-        The model, or the two whose best rank counts.
-    ranks
-        Their ranks of the pairs of a contrast.
-    explains
-        How much of the interactions in the windows their strata tell apart, from 0 to 1; 0 or less if nothing.
-    candidates
-        If several models competed: the same for each, on the few windows on which all of them were tried.
-    tallies
-        The counts of the best candidates, or of the one model that was named.
-    folds
-        Into how many folds users are dealt if models are cross-fitted.
-    """
-
-    models: tuple[Recommender, ...]
-    ranks: Ranks
+    models: tuple[Recommender, ...]  # the model, or the two whose best rank counts
+    ranks: Ranks  # their ranks of the pairs of a contrast
+    # How much of the interactions in the windows their strata tell apart, from 0 to 1; 0 or less if nothing.
     explains: float
+    # If several models competed: the same for each, on the few windows on which all of them were tried.
     candidates: Mapping[str, float] = field(default_factory=dict)
-    tallies: tuple[Tally, ...] = ()
-    folds: int = FOLDS
+    tallies: tuple[Tally, ...] = ()  # the counts of the best candidates, or of the one model that was named
+    folds: int = FOLDS  # into how many folds users are dealt if models are cross-fitted
 
     @property
     def is_silent(self) -> bool:

@@ -46,29 +46,18 @@ MOST_BLOCKS = 200
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of those who could be shown something, and of those who were shown nothing.
+    """Counts of those who could be shown something, and of those who were shown nothing."""
 
-    Attributes
-    ----------
-    suspect, others
-        Pairs that recommendations may have brought and others, by block and cell.
-    people
-        Users who could be shown something, once for each window, by block and kind.
-    quiet_pairs, quiet_people
-        The same where nothing was shown.
-    scaled
-        Whether that was at another time, so that it must be scaled to agree where recommendations do not reach.
-    models
-        By how many models the quiet pairs were ranked: each pair counts so many times.
-    """
-
+    # Pairs that recommendations may have brought and others, by block and cell.
     suspect: Floats
     others: Floats
-    people: Floats
+    people: Floats  # users who could be shown something, once for each window, by block and kind
+    # The same where nothing was shown.
     quiet_pairs: Floats
     quiet_people: Floats
+    # Whether that was at another time, so that it must be scaled to agree where recommendations do not reach.
     scaled: bool
-    models: int = 1
+    models: int = 1  # by how many models the quiet pairs were ranked: each pair counts so many times
 
     @property
     def blocks(self) -> int:
@@ -128,23 +117,15 @@ _PRIOR = 3.0  # pairs by which a group of cells is drawn to its rank stratum
 
 @dataclass(frozen=True)
 class Rates:
-    """Pairs by cell, as counts over the people who could be shown something.
+    """Pairs by cell, as counts over the people who could be shown something."""
 
-    Attributes
-    ----------
-    suspect, others
-        Pairs that recommendations may have brought, and others.
-    usual, usual_variance
-        How many there would be had nothing been shown, and the variance of this estimate.
-    people
-        How many there are of each kind of people.
-    """
-
+    # Pairs that recommendations may have brought, and others.
     suspect: Floats
     others: Floats
+    # How many there would be had nothing been shown, and the variance of this estimate.
     usual: Floats
     usual_variance: Floats
-    people: Floats
+    people: Floats  # how many there are of each kind of people
 
     @property
     def observed(self) -> Floats:

@@ -47,30 +47,15 @@ _LEAST = 0.002  # of the log: what drops less changes no score
 
 @dataclass(frozen=True)
 class ScenarioView:
-    """A log without part of the excess.
+    """A log without part of the excess."""
 
-    Attributes
-    ----------
-    stand_in
-        The name of what stands for production.
-    amount
-        How much is removed, in words: a part of the excess, or a known share of the interactions.
-    share
-        The share of the interactions since the date that recommendations caused in this scenario.
-    log
-        What is left.
-    compared
-        The name of the compared recommender that stands for production here; None for any other stand-in.
-    is_known
-        Whether the user knows the share.
-    """
-
-    stand_in: str
-    amount: str
-    share: float
-    log: Log
+    stand_in: str  # the name of what stands for production
+    amount: str  # how much is removed, in words: a part of the excess, or a known share of the interactions
+    share: float  # the share of the interactions since the date that recommendations caused in this scenario
+    log: Log  # what is left
+    # The name of the compared recommender that stands for production here; None for any other stand-in.
     compared: str | None = None
-    is_known: bool = False
+    is_known: bool = False  # whether the user knows the share
 
     @property
     def name(self) -> str:
@@ -80,26 +65,15 @@ class ScenarioView:
 
 @dataclass(frozen=True)
 class Excesses:
-    """The excess of a log over each of several stand-ins, ready to be removed.
+    """The excess of a log over each of several stand-ins, ready to be removed."""
 
-    Attributes
-    ----------
-    thinnings
-        By the name of the stand-in; only of those that explain something.
-    explained
-        The share of the interactions since the date that each stand-in explains, also of those that explain none.
-    problem
-        Why nothing could be estimated, or nothing.
-    compared
-        Of stand-ins that are compared recommenders: the names of these.
-    growth
-        The share of the interactions since the date by which users of the same kind had more of them than before.
-    """
-
-    thinnings: Mapping[str, Thinning]
+    thinnings: Mapping[str, Thinning]  # by the name of the stand-in; only of those that explain something
+    # The share of the interactions since the date that each stand-in explains, also of those that explain none.
     explained: Mapping[str, float]
-    problem: str = ""
+    problem: str = ""  # why nothing could be estimated, or nothing
+    # Of stand-ins that are compared recommenders: the names of these.
     compared: Mapping[str, str] = field(default_factory=dict)
+    # The share of the interactions since the date by which users of the same kind had more of them than before.
     growth: float = 0.0
 
     def find_most(self, pair: tuple[str, str]) -> float:

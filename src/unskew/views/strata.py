@@ -60,18 +60,12 @@ MARGINS = (
 
 @dataclass(frozen=True)
 class Stratified:
-    """Pairs with their cells, and the people of the windows with their kinds.
+    """Pairs with their cells, and the people of the windows with their kinds."""
 
-    Attributes
-    ----------
-    user, cell
-        Whose each pair is, and to which cell it belongs.
-    person, kind
-        Everyone of each window, once for each, and of what kind; rates are for each person of a kind.
-    """
-
+    # Whose each pair is, and to which cell it belongs.
     user: Codes
     cell: Codes
+    # Everyone of each window, once for each, and of what kind; rates are for each person of a kind.
     person: Codes
     kind: Codes
 
@@ -123,22 +117,13 @@ _QUANTILES = (0.5, 0.8, 0.95)  # of what is usually taken: few usual pairs are o
 
 @dataclass(frozen=True)
 class ItemPush:
-    """How often each item was taken in the windows by those who could be shown something.
+    """How often each item was taken in the windows by those who could be shown something."""
 
-    Attributes
-    ----------
-    taken, counted
-        What was taken, and which of it counts.
-    times
-        How often each item was, by code.
-    holders
-        How many users held it before the first window.
-    """
-
+    # What was taken, and which of it counts.
     taken: TakenPairs
     counted: Mask
-    times: Codes
-    holders: Codes
+    times: Codes  # how often each item was, by code
+    holders: Codes  # how many users held it before the first window
 
     @classmethod
     def measure(cls, taken: TakenPairs, counted: Mask) -> ItemPush:

@@ -33,47 +33,27 @@ _STREAM = 0x5A3E  # of random numbers
 
 @dataclass(frozen=True)
 class Thinning:
-    """Which pairs of a log are kept with which probability, ready to be drawn.
+    """Which pairs of a log are kept with which probability, ready to be drawn."""
 
-    Attributes
-    ----------
-    log
-        All of history.
-    entry, cell, keep
-        The suspect pairs, as places of ``log.item``, with the cell and the probability of each.
-    rates
-        What was observed and what is usual, by cell; None if that was not compared.
-    view, reason, notes, advice
-        What the report of the view says.
-    induced
-        The share of the suspect pairs that recommendations caused; None if a view does not estimate it.
-    tested
-        Whether what the view assumes passed its test on this log.
-    production
-        The models that stand for production.
-    besides
-        Entries that are dropped in any case, if any.
-    again
-        Which repeats of the log may stand in for what is dropped.
-    resample
-        Gives probabilities as other users would have led to them, by a generator of random numbers; None if they
-        are taken as given.
-    """
-
-    log: Log
+    log: Log  # all of history
+    # The suspect pairs, as places of ``log.item``, with the cell and the probability of each.
     entry: Codes
     cell: Codes
     keep: Floats
-    rates: Rates | None
+    rates: Rates | None  # what was observed and what is usual, by cell; None if that was not compared
+    # view, reason, notes, advice: What the report of the view says.
     view: str
     reason: str
+    # The share of the suspect pairs that recommendations caused; None if a view does not estimate it.
     induced: InducedShare | None
-    tested: bool
-    production: tuple[str, ...] = ()
+    tested: bool  # whether what the view assumes passed its test on this log
+    production: tuple[str, ...] = ()  # the models that stand for production
     notes: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
-    besides: Mask | None = None
-    again: Mask | None = None
+    besides: Mask | None = None  # entries that are dropped in any case, if any
+    again: Mask | None = None  # which repeats of the log may stand in for what is dropped
+    # Gives probabilities as other users would have led to them, by a generator of random numbers; None if they are
+    # taken as given.
     resample: Callable[[np.random.Generator], Floats] | None = None
 
     def draw_several(self, seed: int, draws: int) -> list[Log]:

@@ -27,19 +27,13 @@ _PARTS = 25  # of the whole log: lists grow old in more than one of them
 
 @dataclass(frozen=True)
 class ShortWindow:
-    """A window [start, end), in ticks, and until when takes are held against it.
+    """A window [start, end), in ticks, and until when takes are held against it."""
 
-    Attributes
-    ----------
-    start, end
-        Production recommended from `start`, included, to `end`, not included.
-    until
-        What was taken from `end` up to here, not included, counts too where nothing was recommended: it tells
-        which takes of the window were only brought forward.
-    """
-
+    # Production recommended from `start`, included, to `end`, not included.
     start: int | float
     end: int | float
+    # What was taken from `end` up to here, not included, counts too where nothing was recommended: it tells which
+    # takes of the window were only brought forward.
     until: int | float
 
     def contains(self, time: Times) -> Mask:
@@ -161,36 +155,21 @@ def _find_time_of_users(log: Log, start: int | float) -> int | float:
 
 @dataclass(frozen=True)
 class TakenPairs:
-    """Pairs taken in short windows, one after the other, and the people of these windows.
-
-    Attributes
-    ----------
-    entry, user
-        Each pair as a place of ``log.item``, and whose it is.
-    window
-        In which window, as a number.
-    inside
-        Whether it was taken in the window itself, or after it and before the next.
-    known
-        Whether its user had a profile just before the window, and did not join in it.
-    size
-        How many items its user held before anything was recommended: just before the window or, if that is
-        earlier, before the first in which something was.
-    holders
-        How many users held the item then.
-    person, person_window, person_known, person_size
-        Everyone of each window: who had a profile just before it, and who took the first item in it.
-    """
+    """Pairs taken in short windows, one after the other, and the people of these windows."""
 
     log: Log
     windows: tuple[ShortWindow, ...]
+    # Each pair as a place of ``log.item``, and whose it is.
     entry: Codes
     user: Codes
-    window: Codes
-    inside: Mask
-    known: Mask
+    window: Codes  # in which window, as a number
+    inside: Mask  # whether it was taken in the window itself, or after it and before the next
+    known: Mask  # whether its user had a profile just before the window, and did not join in it
+    # How many items its user held before anything was recommended: just before the window or, if that is earlier,
+    # before the first in which something was.
     size: Codes
-    holders: Codes
+    holders: Codes  # how many users held the item then
+    # Everyone of each window: who had a profile just before it, and who took the first item in it.
     person: Codes
     person_window: Codes
     person_known: Mask
