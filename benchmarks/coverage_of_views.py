@@ -26,7 +26,7 @@ from unskew.known_truths.case import Case
 from unskew.known_truths.case_sources import SimulatedWorlds, find_sources
 from unskew.recommend.contract import Recommender
 from unskew.recommend.specs import name_recommenders
-from unskew.views.view_choice import take_draws
+from unskew.views.knowledge import Knowledge
 
 WORLDS = ("steady", "content", "steady-campaigns", "steady-quiet")
 """Nothing is recommended in the last."""
@@ -130,14 +130,16 @@ def score_views(case: Case, names: Sequence[str], *, refit: bool) -> Iterator[li
 def take_view(case: Case, name: str, models: Mapping[str, Recommender]) -> list[Log]:
     """The draws of a view, tested as for a user."""
     needs = VIEWS[name]
-    return take_draws(
-        replace(case.log, exposed=None) if name in ("adjusted", "thinned by dates") else case.log,
-        draws=DRAWS,
-        view=name.split(maxsplit=1)[0],
+    known = Knowledge(
         exposures=case.exposures if name == "adjusted" else None,
         campaigns=case.windows if "dates" in needs else (),
         holdout=case.holdout if "hold-out" in needs else None,
         production=case.require_production() if "production" in needs else None,
+    )
+    return known.take(
+        replace(case.log, exposed=None) if name in ("adjusted", "thinned by dates") else case.log,
+        draws=DRAWS,
+        view=name.split(maxsplit=1)[0],
         since=case.before.label,
         until=case.now.label,
         candidates=models,

@@ -179,7 +179,7 @@ def examine_lists(folder: Path, file: str) -> Any:
 
 def examine_names(folder: Path, file: str) -> Any:
     """The names of items, as tables for people show them."""
-    from unskew.cli.item_names import read_names
+    from unskew.cli.shared_options import read_names
 
     items = read_small_log().items.values
     names = read_names(str(folder / file), items)

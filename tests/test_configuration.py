@@ -17,12 +17,13 @@ from unskew.cli import main
 from unskew.cli.configuration import (
     COMMAND_LINE_ONLY,
     SHARED_KEYS,
+    SPECS,
     find_configuration,
     own_keys,
+    place,
     read_configuration,
     shared_option,
 )
-from unskew.cli.configuration_values import SPECS, place
 from unskew.cli.configured_command import ConfiguredCommand
 
 LOG = "user,item,time\n1,a,0\n1,b,0\n2,a,0\n2,c,0\n3,b,0\n1,c,9\n3,c,9\n4,c,9\n4,a,9\n"

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.cli import main
-from unskew.cli.configuration_writing import format_configuration
+from unskew.cli.doctor_command import format_configuration
 from unskew.examining import examine
 
 START = 874724710

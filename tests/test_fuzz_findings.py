@@ -26,7 +26,7 @@ from pyarrow import feather
 
 import unskew as us
 from unskew.cli import main
-from unskew.cli.item_names import read_names
+from unskew.cli.shared_options import read_names
 from unskew.errors import ColumnError, FileError
 from unskew.known_truths import yardstick
 from unskew.over_time import Timeline
@@ -99,7 +99,7 @@ def test_a_column_that_says_otherwise_whether_values_may_be_missing_is_refused(t
     whole = path.read_bytes()
     assert whole.count(optional) == 1
     path.write_bytes(whole.replace(optional, optional.replace(b"\x02", b"\0")))
-    code = "import sys, pyarrow as pa; from unskew.cli import item_names as names"
+    code = "import sys, pyarrow as pa; from unskew.cli import shared_options as names"
     code += "; names.read_names(sys.argv[1], pa.array([1]))"
     done = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr

@@ -14,7 +14,7 @@ import pytest
 
 import unskew as us
 from tests.test_cli import answer
-from unskew.cli.item_names import read_names
+from unskew.cli.shared_options import read_names
 from unskew.data.ids import Ids
 from unskew.errors import InputError
 from unskew.reading import mark_exposed

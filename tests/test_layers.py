@@ -44,7 +44,6 @@ BASE = [
     "progress",
     "storage",
     "frames",
-    "presenting",
     "options",
 ]
 ROOMS = [

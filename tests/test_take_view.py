@@ -111,13 +111,13 @@ def test_within_without_exposures_is_refused(log: us.Log) -> None:
 
 
 def test_several_draws_are_made_only_where_chance_decides(world: us.worlds.World, log: us.Log) -> None:
-    draws = us.views.take_draws(
-        log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5
+    draws = us.Knowledge(holdout=world.holdout, production=PRODUCTION).take(
+        log, draws=3, since=300, until=480, seed=5
     )
     assert [draw.view for draw in draws] == ["thinned"] * 3
     assert len({tuple(draw.item.tolist()) for draw in draws}) == 3
-    assert len(us.views.take_draws(log, draws=3, campaigns=SHORT)) == 1
-    again = us.views.take_draws(
-        log, draws=3, holdout=world.holdout, production=PRODUCTION, since=300, until=480, seed=5
+    assert len(us.Knowledge(campaigns=SHORT).take(log, draws=3)) == 1
+    again = us.Knowledge(holdout=world.holdout, production=PRODUCTION).take(
+        log, draws=3, since=300, until=480, seed=5
     )
     assert [draw.item.tolist() for draw in again] == [draw.item.tolist() for draw in draws]

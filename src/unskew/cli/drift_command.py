@@ -9,11 +9,9 @@ import click
 from click.core import ParameterSource
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.item_names import read_names
-from unskew.cli.known_options import KnownOptions
-from unskew.cli.log_source import LogOptions
+from unskew.cli.log_source import KnownOptions, LogOptions
 from unskew.cli.option_groups import own_option, use_options
-from unskew.cli.shared_options import log_options, show_options
+from unskew.cli.shared_options import log_options, read_names, show_options
 from unskew.cli.terminal import CAUSES, points, print_figures, print_json, print_line, print_table, times
 from unskew.errors import InputError, option
 from unskew.options import Group
@@ -82,7 +80,7 @@ def drift(
     result: dict[str, Any] = {}
     if reference is not None:
         then, now = source.read_dates(whole, reference, at)
-        log = source.take_draws(whole, since=then, until=now)[0]
+        log = source.take_view(whole, since=then, until=now)
         result = _compare(source, log, then, now, listed, names, as_json)
     if detect:
         result |= _detect(whole, output, names, as_json)

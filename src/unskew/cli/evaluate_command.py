@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand, quote_command
-from unskew.cli.known_options import print_view
-from unskew.cli.log_source import LogOptions
+from unskew.cli.log_source import LogOptions, print_view
 from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,

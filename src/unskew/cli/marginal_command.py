@@ -48,7 +48,7 @@ def marginal(
     source.check_outputs(output)
     whole = source.read()
     _, date = source.read_dates(whole, None, at)
-    log = source.take_draws(whole, since=date, until=date)[0]
+    log = source.take_view(whole, since=date, until=date)
     snapshot = source.snapshot(log, date)
     if rule:
         require_local(snapshot, f"{option('after')} or {option('leave_last_out')}")

@@ -11,7 +11,6 @@ from click.core import ParameterSource
 from unskew.cli.command_group import WARNINGS
 from unskew.cli.configured_command import ConfiguredCommand, write_command
 from unskew.cli.evaluate_command import print_answers
-from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
@@ -19,6 +18,7 @@ from unskew.cli.shared_options import (
     baseline_option,
     check_specs,
     log_options,
+    read_names_by_item,
     sample_option,
     shared_fit_options,
     show_options,

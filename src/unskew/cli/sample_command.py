@@ -80,7 +80,7 @@ def sample(
     since, labels = (None, ()) if fitted is None else (fitted.reference, fitted.columns)
     whole = source.read(labels)
     _, date = source.read_dates(whole, None, at)
-    log = source.take_draws(whole, since=since, until=date, seed=seed)[0]
+    log = source.take_view(whole, since=since, until=date, seed=seed)
     snapshot = source.snapshot(log, date)
     drawn = sample_pairs(snapshot, fitted, **chosen)
     drawn.save(output)

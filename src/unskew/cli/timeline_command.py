@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.item_names import read_names_by_item
 from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
@@ -18,6 +17,7 @@ from unskew.cli.shared_options import (
     check_specs,
     item_ids,
     log_options,
+    read_names_by_item,
     sample_option,
     shared_fit_options,
     show_options,
@@ -149,7 +149,7 @@ def timeline(
     source.check_outputs(output, probabilities, inputs=[reference, names, *files])
     whole = source.read()
     then, _ = source.read_dates(whole, reference, LAST if end is None else end, ordered=False)
-    log = source.take_draws(whole, since=then, until=end, seed=seed)[0]
+    log = source.take_view(whole, since=then, until=end, seed=seed)
     followed = [item for text in items for item in item_ids(text, log)]
     ids = pa.array(followed, type=log.items.values.type)
     called = read_names_by_item(names, ids) if followed else None

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from unskew.cli.configured_command import ConfiguredCommand
-from unskew.cli.item_names import read_names
 from unskew.cli.log_source import LogOptions
 from unskew.cli.option_groups import own_option, place, use_options
-from unskew.cli.shared_options import FitChoice, fit_options, log_options, show_options
+from unskew.cli.shared_options import FitChoice, fit_options, log_options, read_names, show_options
 from unskew.cli.terminal import print_figures, print_json, print_line, print_table
 from unskew.options import Group
 from unskew.show.report_words import describe_held_out
@@ -75,7 +74,7 @@ def weights(
         fit.check_savable()
     whole = source.read(labels=fit.labels)
     start, end = source.read_dates(whole, reference, at)
-    log = source.take_draws(whole, since=start, until=end)[0]
+    log = source.take_view(whole, since=start, until=end)
     now = source.snapshot(log, end)
     before = source.reference(log, start)
     chosen = fit.keywords(log, min_items=min_items)

@@ -18,6 +18,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module  # results know how they look by the name of a module alone
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,7 +35,6 @@ from unskew.evaluation.comparison import Comparison, WithProfile, correct_togeth
 from unskew.evaluation.score import Results, Score
 from unskew.evaluation.selection_options import WorkEstimate
 from unskew.evaluation.verdict import Verdict
-from unskew.presenting import find_presenter
 from unskew.weights.item_weights import ItemWeights
 
 _MANY = 1e9  # degrees of freedom that are as good as infinitely many
@@ -153,12 +153,14 @@ class Report:
 
         check_page_name(Path(path))
         over_time = () if timeline is None else timeline.page_sections(campaigns=campaigns, names=names)
-        page = find_presenter("report_page", "ReportPage")(report=self, over_time=over_time, names=names or {})
+        page = import_module("unskew.show.report_page").ReportPage(
+            report=self, over_time=over_time, names=names or {}
+        )
         page.write(Path(path))
 
     def _repr_html_(self) -> str:
         """The report in a notebook: the verdicts, what the changes come from, and the scores."""
-        html: str = find_presenter("report_page", "render_report")(self)
+        html: str = import_module("unskew.show.report_page").render_report(self)
         return html
 
     def to_dict(self) -> dict[str, Any]:

@@ -14,11 +14,11 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib import import_module  # results know how they look by the name of a module alone
 from typing import Any, Literal
 
 from unskew.evaluation.changes import Part
 from unskew.evaluation.intervals import holm
-from unskew.presenting import find_presenter
 from unskew.text import percent, short_percent, show_range, to_json_value
 
 Decision = Literal["better", "worse", "no clear difference", "undecided"]
@@ -149,7 +149,7 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         """The verdict in a notebook: the question, the answer, the range and the reason."""
-        html: str = find_presenter("report_page", "render_verdict")(self)
+        html: str = import_module("unskew.show.report_page").render_verdict(self)
         return html
 
     def to_dict(self) -> dict[str, Any]:

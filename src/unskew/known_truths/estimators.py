@@ -17,7 +17,7 @@ from unskew.known_truths.case import FACTS, Case
 from unskew.methods import keep_users, require_method
 from unskew.recommend.contract import Recommender
 from unskew.text import did_you_mean
-from unskew.views.view_choice import take_draws
+from unskew.views.knowledge import Knowledge
 from unskew.weights.fit_weights import fit_weights
 from unskew.weights.margins import Agreement
 
@@ -95,14 +95,16 @@ def _take_view(
         needs_production = view in ("thinned", "kept")
         is_adjusted = view == "adjusted"
         table = case.exposures if is_adjusted and case.shown else None
-        return take_draws(
-            case.log if exposures and table is None else replace(case.log, exposed=None),
+        known = Knowledge(
             exposures=table,
-            draws=DRAWS,
-            view=None if is_adjusted else view,  # by default, so that `organic` replaces what is impossible
             campaigns=case.windows if dates else (),
             holdout=case.holdout if group else None,
             production=(production or case.require_production()) if needs_production else None,
+        )
+        return known.take(
+            case.log if exposures and table is None else replace(case.log, exposed=None),
+            draws=DRAWS,
+            view=None if is_adjusted else view,  # by default, so that `organic` replaces what is impossible
             since=case.before.label,
             until=case.now.label,
             candidates=compared,

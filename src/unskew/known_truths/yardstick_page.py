@@ -23,7 +23,7 @@ Cells = list[list[str]]
 
 @dataclass(frozen=True)
 class WorldTables:
-    """The methods in one world, for one metric; cells begin with the head, their rows with two columns of words."""
+    """The methods in one world, for one metric; cells begin with the head, and rows with two columns of words."""
 
     world: str
     metric: str

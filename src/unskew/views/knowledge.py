@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
-from unskew.checks import require_instance
+from unskew.checks import public, require_instance
 from unskew.data.log import Log
 from unskew.data.policy import Recency
 from unskew.data.slice import Slice, Snapshot
@@ -58,6 +58,10 @@ class Knowledge:
 
     def __post_init__(self) -> None:
         read_share(self.induced_share)
+        if self.within is not None and self.exposures is None:
+            raise PolicyError(
+                f"{option('within')} is how long an exposure counts", remedy=f"give {option('exposures')}"
+            )
 
     @classmethod
     def of(cls, knowledge: Knowledge | None, view: str | None) -> Knowledge | None:
@@ -91,22 +95,8 @@ class Knowledge:
                 f"{option('exposed')} names a column of the log, which was read without it",
                 remedy=f"read_log(..., exposed={self.exposed!r})",
             )
-        return take_draws(
-            log,
-            draws=draws,
-            exposures=self.exposures,
-            within=self.within,
-            campaigns=self.campaigns,
-            holdout=self.holdout,
-            production=self.production,
-            induced_share=self.induced_share,
-            view=None if view == "auto" else view,
-            since=since,
-            until=until,
-            candidates=candidates,
-            test=test,
-            seed=seed,
-        )
+        choice: Any = {"since": since, "until": until, "candidates": candidates, "test": test, "seed": seed}
+        return take_draws(log, self, draws=draws, view=None if view == "auto" else view, **choice)
 
     def take_dates(
         self,
@@ -136,6 +126,81 @@ class Knowledge:
             seed=seed,
         )
         return move_dates(log, taken, snapshot), move_dates(log, taken, reference)
+
+
+class KnowledgeKeywords(TypedDict, total=False):
+    """The fields of `Knowledge` by name, as functions take them."""
+
+    exposures: Any
+    exposed: str | None
+    within: Any
+    campaigns: Windows
+    holdout: Any
+    production: AnyRecommender | None
+    induced_share: Any
+
+
+@public
+def take_view(
+    log: Log,
+    *,
+    view: str | None = None,
+    since: Any = None,
+    until: Any = None,
+    candidates: AnyRecommenders = (),
+    test: bool = True,
+    seed: int = 0,
+    **known: Unpack[KnowledgeKeywords],
+) -> Log:
+    """The best view of a log that what is known allows; its `view_report` says which, why, and what it left out.
+
+    =========================================  ===================================================================
+    known                                      view
+    =========================================  ===================================================================
+    nothing, or a model of production alone    ``all``: the log as it is
+    when short campaigns were                  ``outside``: without what happened then
+    when long ones were, or since when         ``thinned``: to what is usual in quiet times, by a stand-in
+    dates, and a model of production           ``thinned``: the same by that model
+    a holdout group, a model of production    ``thinned``: at the rates of those who were shown nothing
+    which rows were exposed                    ``organic``: without what was exposed
+    exposures                                  ``adjusted``: exposed rows as often as without exposures
+    exposures, holdout group, production      ``kept``: of what was exposed, what would have been taken anyway
+    =========================================  ===================================================================
+
+    Parameters
+    ----------
+    log
+        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once.
+    view
+        Insist on one of the views by name.
+    since, until
+        With a holdout group and no dates: recommendations were made after `since` and up to `until`, which are
+        the two dates that are compared.
+    candidates
+        The recommenders that you will compare on the view, by name or not. With a production of ``"auto"`` they
+        compete as stand-ins, and each is tested on the view.
+    test
+        Whether to test the assumption of the view on this log, which takes a few fits of models: whether
+        recommendations still show in what is left since the first of them, or since `since` if that is earlier,
+        also to each of the `candidates`. A score counts as free of bias only if both tests were passed
+        (``view_report.is_trusted_for(name)``).
+    seed
+        Of views in which chance decides.
+    **known
+        What is known, as for `Knowledge`.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> world = us.simulate("steady", users=800, items=300, seed=1)
+    >>> log = us.read_log(world.tables["log"])
+    >>> us.views.take_view(log, exposures=world.exposures).view
+    'adjusted'
+    >>> us.views.take_view(log, campaigns=["320:"], production="knn").view_report.reason
+    'it is known when something was recommended, and a model of production is given'
+    """
+    choice: Any = {"since": since, "until": until, "candidates": candidates, "test": test, "seed": seed}
+    return Knowledge(**known).take(log, view=view, **choice)[0]
 
 
 def read_share(share: Any) -> tuple[float, float] | None:

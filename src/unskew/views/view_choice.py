@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from unskew.arrays.types import Mask
-from unskew.checks import public, require_instance, require_one_of, require_whole_number
+from unskew.checks import require_instance, require_one_of, require_whole_number
 from unskew.data.log import DatedLog, Log
-from unskew.data.times import Label, TimeWindow, Windows, mark_inside
+from unskew.data.times import Label, TimeWindow, mark_inside
 from unskew.data.view_report import RecommenderTest, ViewReport
 from unskew.engines.population import is_on_spark, refuse_on_spark
 from unskew.errors import InputError, PolicyError, option
@@ -27,6 +27,9 @@ from unskew.views.production import AUTO, is_auto
 from unskew.views.thinning import plan_kept, plan_thinned
 from unskew.views.windows import tick_after
 
+if TYPE_CHECKING:
+    from unskew.views.knowledge import Knowledge
+
 VIEWS = ("all", "organic", "adjusted", "outside", "thinned", "kept")
 """The views, by name."""
 
@@ -34,105 +37,11 @@ LONG = 0.15
 """Windows that cover more of the time than this are thinned instead of dropped, whatever stands for production."""
 
 
-@public
-def take_view(
-    log: Log,
-    *,
-    exposures: Any = None,
-    within: Any = None,
-    campaigns: Windows = (),
-    holdout: Any = None,
-    production: AnyRecommender | None = None,
-    view: str | None = None,
-    since: Any = None,
-    until: Any = None,
-    candidates: AnyRecommenders = (),
-    test: bool = True,
-    seed: int = 0,
-) -> Log:
-    """The best view of a log that what is known allows; its `view_report` says which, why, and what it left out.
-
-    =========================================  ===================================================================
-    known                                      view
-    =========================================  ===================================================================
-    nothing, or a model of production alone    ``all``: the log as it is
-    when short campaigns were                  ``outside``: without what happened then
-    when long ones were, or since when         ``thinned``: to what is usual in quiet times, by a stand-in
-    dates, and a model of production           ``thinned``: the same by that model
-    a holdout group, a model of production    ``thinned``: at the rates of those who were shown nothing
-    which rows were exposed                    ``organic``: without what was exposed
-    exposures                                  ``adjusted``: exposed rows as often as without exposures
-    exposures, holdout group, production      ``kept``: of what was exposed, what would have been taken anyway
-    =========================================  ===================================================================
-
-    Parameters
-    ----------
-    log
-        All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once.
-    exposures, within
-        Who was shown what when, and how long that counts, as for `mark_exposed`; not needed for a log that was
-        read with ``exposed=``.
-    campaigns
-        When something was recommended: windows as for `outside`. ``"START:"`` for a recommender that is on since.
-    holdout
-        The users who are never shown anything: their ids, a frame or a file with them.
-    production
-        What made the recommendations, or a stand-in for it: a recommender, a spec, ``"auto"``, or lists that were
-        shown (``"table:lists.parquet"``).
-    view
-        Insist on one of the views by name.
-    since, until
-        With a holdout group and no dates: recommendations were made after `since` and up to `until`, which are
-        the two dates that are compared.
-    candidates
-        The recommenders that you will compare on the view, by name or not. With a production of ``"auto"`` they
-        compete as stand-ins, and each is tested on the view.
-    test
-        Whether to test the assumption of the view on this log, which takes a few fits of models: whether
-        recommendations still show in what is left since the first of them, or since `since` if that is earlier,
-        also to each of the `candidates`. A score counts as free of bias only if both tests were passed
-        (``view_report.is_trusted_for(name)``).
-    seed
-        Of views in which chance decides.
-
-    Examples
-    --------
-    >>> import unskew as us
-    >>> world = us.simulate("steady", users=800, items=300, seed=1)
-    >>> log = us.read_log(world.tables["log"])
-    >>> us.views.take_view(log, exposures=world.exposures).view
-    'adjusted'
-    >>> us.views.take_view(log, campaigns=["320:"], production="knn").view_report.reason
-    'it is known when something was recommended, and a model of production is given'
-    """
-    return take_draws(
-        log,
-        draws=1,
-        exposures=exposures,
-        within=within,
-        campaigns=campaigns,
-        holdout=holdout,
-        production=production,
-        view=view,
-        since=since,
-        until=until,
-        candidates=candidates,
-        test=test,
-        seed=seed,
-    )[0]
-
-
-@public
 def take_draws(
     log: Log,
+    knowledge: Knowledge,
     *,
-    draws: int,
-    exposures: Any = None,
-    within: Any = None,
-    campaigns: Windows = (),
-    holdout: Any = None,
-    production: AnyRecommender | None = None,
-    induced_share: Any = None,
+    draws: int = 1,
     view: str | None = None,
     since: Any = None,
     until: Any = None,
@@ -140,29 +49,21 @@ def take_draws(
     test: bool = True,
     seed: int = 0,
 ) -> list[Log]:
-    """Several draws of the best view, for `report` to average over; one, if chance decides nothing in it.
-
-    `draws` is how many to make; all else is as for `take_view`. An `induced_share` is noted: it allows no view.
-    """
+    """Draws of the best view, to be averaged over; one, if chance decides nothing in it. See `take_view`."""
     require_instance(DatedLog, log, "a log", "read one with read_log")
     if is_on_spark(log):
-        refuse_on_spark(holdout=holdout, production=production)
+        refuse_on_spark(holdout=knowledge.holdout, production=knowledge.production)
     require_whole_number(option("draws"), draws, "how many draws to average over")
     showings = None
-    if exposures is not None:
+    if knowledge.exposures is not None:
         if not is_on_spark(log) and log.exposed is None and log.removed is None:
-            showings = find_showings(log, exposures)
-        log = mark_exposed(log, exposures, within=within)
-    elif within is not None:
-        raise PolicyError(
-            f"{option('within')} is how long an exposure counts", remedy=f"give {option('exposures')}"
-        )
+            showings = find_showings(log, knowledge.exposures)
+        log = mark_exposed(log, knowledge.exposures, within=knowledge.within)
     known = _Known(
         log,
-        windows=require_windows(log, campaigns) if campaigns else (),
-        holdout=None if holdout is None else find_holdout(log, holdout),
-        production=production,
-        induced_share=induced_share,
+        knowledge,
+        windows=require_windows(log, knowledge.campaigns) if knowledge.campaigns else (),
+        holdout=None if knowledge.holdout is None else find_holdout(log, knowledge.holdout),
         since=since,
         until=until,
         candidates=name_recommenders(candidates) if candidates else {},
@@ -176,10 +77,10 @@ def take_draws(
             raise
         chosen, reason = "organic", f"exposures are known; nothing could be adjusted, since {error.message}"
         taken = known.take(chosen, seed, draws)
-    details = known.detail(chosen, within)
+    details = known.detail(chosen)
     views = [_tell(each, log, reason, known.advise(chosen)) for each in taken]
     changes: dict[str, Any] = {"assumption": known.assume(chosen)}
-    if induced_share is not None and views[0].view_report is not None:
+    if knowledge.induced_share is not None and views[0].view_report is not None:
         changes["notes"] = (*views[0].view_report.notes, "verdicts alone use the induced share; no score does")
     if chosen in ("organic", "adjusted", "kept") and not is_on_spark(log):
         changes["exposures_from"] = known.find_first_exposure()
@@ -211,10 +112,9 @@ class _Known:
     """What is known about the recommendations in a log, and the views that this allows."""
 
     log: Log
+    knowledge: Knowledge
     windows: tuple[TimeWindow, ...]
     holdout: Mask | None
-    production: AnyRecommender | None
-    induced_share: Any
     since: Any
     until: Any
     candidates: Mapping[str, Recommender] = field(default_factory=dict)
@@ -226,16 +126,16 @@ class _Known:
 
     def choose(self) -> tuple[str, str]:
         """The best view, and why."""
-        if self.exposures and self.holdout is not None and self.production is not None:
+        if self.exposures and self.holdout is not None and self.knowledge.production is not None:
             return "kept", "exposures, a holdout group and a model of production are known"
         if self.showings is not None:
             return "adjusted", "exposures are known"
         if self.exposures:
             return "organic", "it is known which rows followed an exposure"
-        if self.holdout is not None and self.production is not None:
+        if self.holdout is not None and self.knowledge.production is not None:
             return "thinned", "a holdout group and a model of production are known"
         covered = self._covered()
-        if self.windows and self.production is not None:
+        if self.windows and self.knowledge.production is not None:
             return "thinned", "it is known when something was recommended, and a model of production is given"
         if covered > LONG and not is_on_spark(self.log):
             return (
@@ -246,8 +146,8 @@ class _Known:
             return "outside", "it is known when something was recommended"
         known = [
             ("a holdout group", self.holdout),
-            ("a model of production", self.production),
-            ("an induced share", self.induced_share),
+            ("a model of production", self.knowledge.production),
+            ("an induced share", self.knowledge.induced_share),
         ]
         told = [name for name, value in known if value is not None]
         return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
@@ -262,14 +162,14 @@ class _Known:
             raise PolicyError(f"{option('view', view)} needs {missing[0][0]}", remedy=f"give {missing[0][1]}")
         return view, "it was asked for"
 
-    def detail(self, view: str, within: Any) -> str:
+    def detail(self, view: str) -> str:
         """What a view is made from, in a few words."""
         parts = {
             "windows": ", ".join(map(str, self.windows)) if view in ("outside", "thinned", "kept") else "",
-            "exposures": f"within {within}"
-            if within is not None and view in ("organic", "adjusted", "kept")
+            "exposures": f"within {self.knowledge.within}"
+            if self.knowledge.within is not None and view in ("organic", "adjusted", "kept")
             else "",
-            "production": str(self.production or AUTO) if view in ("thinned", "kept") else "",
+            "production": str(self.knowledge.production or AUTO) if view in ("thinned", "kept") else "",
             "hold-out": "given" if self.holdout is not None and view in ("thinned", "kept") else "",
         }
         return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
@@ -287,7 +187,7 @@ class _Known:
             yield "to know who was shown what when, on a local log without removals", option("exposures")
         if view == "outside" and not self.windows:
             yield "to know when something was recommended", option("campaigns")
-        if view in ("thinned", "kept") and self.production is None:
+        if view in ("thinned", "kept") and self.knowledge.production is None:
             yield "a model of production", option("production")
         if view == "kept" and self.holdout is None:
             yield "a holdout group", option("holdout")
@@ -313,7 +213,7 @@ class _Known:
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
         plan = plan_thinned if view == "thinned" else plan_kept
-        production = AUTO if self.production is None else self.production
+        production = AUTO if self.knowledge.production is None else self.knowledge.production
         plan_of_draws = plan(self.log, production, candidates=self.candidates.values(), **more)
         return plan_of_draws.draw_several(seed, draws)
 
@@ -321,8 +221,8 @@ class _Known:
         """Draws of the adjusted view."""
         assert self.showings is not None
         models: list[AnyRecommender] = list(self.candidates.values())
-        if self.production is not None and not is_auto(self.production):
-            models.append(self.production)
+        if self.knowledge.production is not None and not is_auto(self.knowledge.production):
+            models.append(self.knowledge.production)
         plan = plan_adjusted(self.log, self.showings, candidates=models, until=self.until)
         return plan.draw_several(seed, draws)
 
@@ -433,14 +333,14 @@ class _Known:
             )
         if view == "all" and self.holdout is not None:
             yield "a model of production (or 'auto') would allow using the holdout group"
-        if view == "outside" and self.production is None:
+        if view == "outside" and self.knowledge.production is None:
             yield "a model of production (or 'auto') would allow keeping what people usually do in these windows"
         if view in ("organic", "adjusted") and self.holdout is None:
             yield (
                 "a holdout group (users who are never shown anything) and a model of production would tell how "
                 "many of the exposed interactions would have happened anyway"
             )
-        if view in ("organic", "adjusted") and self.holdout is not None and self.production is None:
+        if view in ("organic", "adjusted") and self.holdout is not None and self.knowledge.production is None:
             yield (
                 "the holdout group needs a model of production (or 'auto') to tell how many of the exposed "
                 "interactions would have happened anyway"
