@@ -10,7 +10,8 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -57,22 +58,39 @@ debug_option = own_option(
 )
 
 
+class _Commands(Mapping[str, click.Command]):
+    """The commands by name; each is imported when it is first asked for."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._names = tuple(names)
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in self._names:
+            raise KeyError(name)
+        command: click.Command = getattr(import_module(f"unskew.cli.{name}_command"), name)
+        return command
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
 class CommandGroup(click.Group):
-    """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug)."""
+    """A group whose commands end with 0 (done), 2 (wrong input or usage) or 1 (a bug).
 
-    def __init__(self, *args: Any, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self.sections: dict[str, list[str]] = {}
+    The help shows the commands in `sections`.
+    """
 
-    def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
-        """Add commands that the help shows together, in this order."""
-        for command in commands:
-            self.add_command(command)
-            self.sections.setdefault(title, []).append(command.name or "")
+    def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **more: Any) -> None:
+        commands: Any = _Commands(name for names in sections.values() for name in names)
+        super().__init__(*args, commands=commands, **more)
+        self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands in the order of the help."""
-        return [name for names in self.sections.values() for name in names]
+        return list(self.commands)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The sections, with a line for each command."""
@@ -161,7 +179,6 @@ _ENDLESS = re.compile(r"'[^']{200,}'|\S{200,}")  # a value that click would quot
 
 
 def _describe(error: OSError) -> str:
-    """What the system said, about which file."""
     try:
         Path.cwd()
     except OSError:

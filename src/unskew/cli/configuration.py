@@ -129,7 +129,6 @@ class Configuration:
 
 
 def _check_spec(spec: str, name: str, allow_code: bool, where: str) -> None:
-    """Refuse a spec that would import code, unless that is allowed."""
     if name == "margins":
         kind, _, spec = spec.partition(":")
         if kind != "agreement":
@@ -353,7 +352,6 @@ def _require_text(value: Any, wanted: str) -> str:
 
 
 def _write(value: Any) -> str:
-    """A text; of a date or a number, which TOML has without quotes, how it is written on a command line."""
     if isinstance(value, str) and value and "\0" not in value:
         return value
     if isinstance(value, date):  # a datetime is one too

@@ -114,7 +114,6 @@ def _show(examination: Examination, written: str | None = None) -> None:
 
 
 def _list_figures(examination: Examination) -> list[tuple[str, str, str]]:
-    """What there is to say in numbers; those that are not known are empty."""
     sizes = examination.sizes
     roles = ", ".join(f"{role} is {name!r}" for role, name in examination.roles.items())
     guessed = f"detected: {enumerate_words(examination.guessed)}" if examination.guessed else ""
@@ -201,7 +200,6 @@ def write_configuration(folder: Path, logs: Sequence[str], options: Mapping[str,
 
 
 def _seek_below(log: str, folder: Path) -> str | None:
-    """A log relative to the folder; None if it is outside."""
     if Path(log).is_absolute() and Path(log).is_relative_to(folder.absolute()):
         log = str(Path(log).relative_to(folder.absolute()))
     return log if is_below(f"./{log}" if log.startswith("~") else log, folder) else None

@@ -89,7 +89,6 @@ def drift(
 
 
 def _check(known: KnownOptions, reference: str | None, detect: bool, output: str | None) -> None:
-    """Refuse half of what is needed."""
     at_source = click.get_current_context().get_parameter_source("at")
     if reference is None and (not detect or at_source is ParameterSource.COMMANDLINE):
         other = "" if detect else f", or look for bursts with {option('detect', True)}"

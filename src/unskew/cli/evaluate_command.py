@@ -294,7 +294,6 @@ def _print_changes(changes: list[Change]) -> None:
 
 
 def _parts(change: Change) -> dict[str, Part]:
-    """The parts of a change, and the item mix as it is measured on the baseline beside the other."""
     found: dict[str, Part] = {}
     for name, part in change.parts().items():
         found[name] = part

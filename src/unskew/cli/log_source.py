@@ -327,7 +327,6 @@ class LogOptions(LogFiles):
         return view
 
     def _date_of_file(self, path: str, log: Log) -> Any:
-        """The date of a saved marginal, if what is known needs one and it is a date of the log."""
         from unskew.data.marginal import Marginal
 
         if self.known.holdout is None:
@@ -369,7 +368,6 @@ class LogOptions(LogFiles):
 
 
 def _dates_are_given() -> bool:
-    """Whether the command under way was given a date, where a number or a file could stand."""
     context = click.get_current_context(silent=True)
     params = context.params if context else {}
     values = [params.get(name) for name in ("reference", "at", "start", "end", "after")]
@@ -379,7 +377,6 @@ def _dates_are_given() -> bool:
 
 
 def _is_reference_file(reference: Any) -> bool:
-    """Whether a reference names a file with a marginal, and not a date."""
     from unskew.reading.formats import PARQUET, find_ending
 
     return isinstance(reference, str) and (find_ending(Path(reference)) in PARQUET.endings or is_file(reference))

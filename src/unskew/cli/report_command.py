@@ -163,7 +163,6 @@ def report(
 
 
 def _load_timeline(source: LogOptions) -> Timeline | None:
-    """The timeline that was given in place of a log, if it was."""
     from unskew.over_time.timeline_table import Timeline, is_timeline
 
     if len(source.log) != 1 or not is_timeline(source.log[0]):

@@ -135,7 +135,6 @@ def change_options(function: Function) -> Function:
 
 
 def _require_once(values: Sequence[str]) -> str | None:
-    """The value of an option that may be given once; without this the last of several would count."""
     if len(values) > 1:
         raise InputError(f"--baseline is given {len(values)} times", remedy="give it once")
     return values[0] if values else None
@@ -276,7 +275,6 @@ def read_names_by_item(path: str | None, items: pa.Array) -> dict[Any, str] | No
 
 
 def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) -> str:
-    """The column that was named, or the first that is called so."""
     from unskew.errors import missing_column
     from unskew.reading.column_guesses import find_by_words, find_place
 
@@ -292,7 +290,6 @@ def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) 
 
 
 def _read_texts(source: Source, item: str, name: str | None) -> pa.Table | None:
-    """The items and their names: the column that was named, or the likeliest of those that hold texts."""
     import pyarrow as pa
 
     from unskew.errors import ColumnError

@@ -123,7 +123,6 @@ def simulate(folder: str, base: LogOptions | None, as_json: bool, **parameters: 
 
 
 def _check_base(base: LogOptions, folder: Path) -> None:
-    """Refuse to write over a file of the base log."""
     from unskew.reading.sources import expand
 
     for path in expand(base.path):
@@ -190,7 +189,6 @@ def _where(world: World) -> str:
 
 
 def _days(world: World) -> list[Any]:
-    """The days of the campaigns; in a base log, as its times are written."""
     if "base" in world.about:
         return [campaign["day"] for campaign in world.about["parameters"]["campaigns"]]
     return world.campaigns

@@ -249,13 +249,11 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
 
 
 def _describe_hits(rows: Sequence[dict[str, Any]]) -> str:
-    """Whether some of the scores of a series rest on too few hits."""
     few = sum(row["too_few_hits"] for row in rows)
     return f"too few hits at {thousands(few)} of {thousands(len(rows))}" if few else ""
 
 
 def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:
-    """The rows of each series, in the order of dates."""
     found: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in by), []).append(row)
@@ -268,7 +266,6 @@ def _figure(value: float) -> str:
 
 
 def _name_kind(weighting: str, top: int | None, *, view: str) -> str:
-    """The kind of a score as a narrow column shows it."""
     from unskew.evaluation.score import REWEIGHTED, name_kind
 
     return name_kind(weighting, top, view).replace(f" items {REWEIGHTED}", "")

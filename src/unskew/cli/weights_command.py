@@ -93,7 +93,6 @@ def weights(
 
 
 def _find_largest_changes(fitted: ItemWeights, n: int) -> Any:
-    """Where the n items of largest change are among the items of the weights."""
     import numpy as np
 
     return np.argsort(-np.abs(fitted.p_before - fitted.p_reference), kind="stable")[:n]

@@ -368,7 +368,6 @@ def draw_bursts(cells: Sequence[dict[str, Any]], windows: Iterable[dict[str, Any
 def _panel(
     cells: Sequence[dict[str, Any]], shades: list[dict[str, Any]], kind: str, name: str, title: str, *, log: bool
 ) -> Any:
-    """One measure with what is usual, and the bursts behind it."""
     known = [cell for cell in cells if cell[name] is not None and (not log or cell[name] > 0)]
     usual = [cell for cell in known if cell[f"usual_{name}"] is not None]
     x = alt.X(f"start:{kind}").title(None).scale(nice=False)

@@ -253,7 +253,6 @@ def escape_json(value: Any) -> str:
 
 
 def _write_policy(scripts: Sequence[str]) -> str:
-    """What the browser is told: run these scripts, and fetch nothing."""
     hashes = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     allowed = " ".join(f"'sha256-{digest}'" for digest in hashes) or "'none'"
     return (

@@ -458,7 +458,6 @@ def _find_part(
 
 
 def _find_repeats(split: Split, again: Repetitions, metric: str) -> dict[str, Floats]:
-    """The bootstrap repetitions of the scores that a change is made of."""
     now, then = again.of(split.now, metric), again.of(split.then, metric)
     scores = {f"{name}_now": now[name] for name in ("all", "stay")} | {"weighted": now["weighted"]}
     scores |= {f"{name}_then": then[name] for name in ("all", "stay")}
@@ -469,7 +468,6 @@ def _find_repeats(split: Split, again: Repetitions, metric: str) -> dict[str, Fl
 
 
 def _find_units(split: Split, weights: ItemWeights, metric: AnyMetric) -> dict[str, Units]:
-    """The scores that a change is made of, each with its independent units."""
     now, then = split.now, split.then
     stay_now, stay_then = find_evaluated_users(
         weights, weights.apply(now.snapshot, then.snapshot), now.snapshot, then.snapshot

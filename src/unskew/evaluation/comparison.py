@@ -122,7 +122,6 @@ class Comparison:
         )
 
     def _describe_others(self) -> str:
-        """The difference on the other users."""
         others = self.with_profile
         assert others is not None
         shown = show_points(others.difference, others.low, others.high)

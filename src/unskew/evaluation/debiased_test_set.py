@@ -126,7 +126,6 @@ def _sample_there(snapshot: SparkSnapshot, weights: Any, options: SelectionOptio
 
 
 def _list_pairs(selection: PairSelection, entries: Codes, probability: Floats, weights: Any) -> TestSet:
-    """The pairs at these entries with what is left of their profiles."""
     weighting, split = selection.weightings[0], selection.split
     pairs = take_out_of(pairs_of(split.pairs, entries), split.known if split.is_from_profiles else None)
     log = split.pairs.log

@@ -454,7 +454,6 @@ class _Evaluation:
         return self._rank(valid, then, [None]) if valid else []
 
     def _describe_unscored(self) -> Iterator[str]:
-        """What was not scored, and why."""
         if self.work is not None and self.work.by_default:
             yield self.work.describe_sample()
         if self.reference is not None and not self.request.pair_metrics:
@@ -584,7 +583,6 @@ class _Evaluation:
 
 
 def _is_valid(model: Recommender, split: HeldOutSplit) -> bool | None:
-    """Whether a recommender can be scored on a split: it has lists for the date at which it would be fitted."""
     return is_valid_at(model, split.known.log.axis, split.known.tick)
 
 

@@ -310,7 +310,6 @@ class HeldOutRanks:
     def _score_segments(
         self, labels: str | npt.NDArray[Any], wanted: Metric, weights: Weights, level: float
     ) -> list[Score]:
-        """The scores of each segment under one metric."""
         weighting = self.weigh(wanted, weights)
         shares, values = self._shares(weighting), self.values(wanted)
         names, order, ends = self._segments(labels)
@@ -392,7 +391,6 @@ class HeldOutRanks:
         return weighting
 
     def _shares(self, weighting: Weighting) -> Floats:
-        """The probability of each pair that was ranked."""
         shares = weighting.pair_shares
         return shares if len(shares) == len(self) else shares[self.entries]
 
@@ -404,7 +402,6 @@ class HeldOutRanks:
         return np.bincount(place, minlength=len(self)) / len(place)
 
     def _user_totals(self, weighting: Weighting, values: Floats) -> Floats:
-        """The mass of each user times metric, summed over its pairs."""
         nonzero = np.flatnonzero(values)  # few pairs, of a constant list
         shares = weighting.pair_shares[self.entries[nonzero]]
         return sum_by_user(self.users[nonzero], shares * values[nonzero], len(self.snapshot.log.users))

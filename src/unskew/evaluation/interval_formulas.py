@@ -253,7 +253,6 @@ def _unevenness(seen: Array, modelled: Array, hits: Array) -> Array:
 
 
 def _spread(share: Array, total: Array, mean: Array) -> Array:
-    """The variance of values by share, ``sum s (x - mean)^2``."""
     return np.asarray(spread_terms(share, total, mean).sum(-1))
 
 

@@ -293,7 +293,6 @@ def _named(name: str) -> Metric:
 
 
 def _find_kind(name: str, of_user: bool) -> str | None:
-    """What a name stands for; None if for nothing."""
     if of_user:
         return name if name in MEASURES else None
     kind = _ALSO.get(name, name)

@@ -107,7 +107,6 @@ def describe_missing_lists(model: Recommender, pairs: HeldOutPairs) -> str | Non
 
 
 def _rank_in_lists(model: Recommender, held: HoldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask]:
-    """The rank of each held-out item, and whether its list is empty."""
     ranks, empty = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.bool_)
     for part, batch in held.batches(pairs, ENTRIES):
         lists, ranks[part] = lists_for(model, held.profiles, batch, depth, pairs.item[part])
@@ -156,7 +155,6 @@ def remembering_ranks(memory: RankMemory) -> Iterator[None]:
 
 
 def _recall_or_rank(model: Recommender, selection: PairSelection, depth: int, graded: bool) -> RankedPairs:
-    """The ranks of a selection: remembered, or computed."""
     held, pairs, folds = selection.held, selection.pairs, selection.folds
     if folds is not None:
         return rank_folds(model, held, pairs, depth, folds, with_grades=graded)

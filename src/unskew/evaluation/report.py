@@ -218,7 +218,6 @@ def _describe_spread(scores: Sequence[Score], draws: int) -> str:
 def _average(
     reports: Sequence[Report], of: Callable[[Report], Results[Any]], average: Callable[[Sequence[Any]], Any]
 ) -> Results[Any]:
-    """What stands at each place of the reports, averaged."""
     several = [of(report) for report in reports]
     return Results([average(results) for results in zip(*several, strict=True)], several[0].frames)
 
@@ -247,7 +246,6 @@ def combine(parts: Sequence[Part], level: float) -> Part:
 
 
 def _find_variances(parts: Sequence[Part], level: float) -> tuple[float, float, float]:
-    """The variance within a draw, that between draws as it enters the sum, and the degrees of freedom."""
     m, widths = len(parts), np.array([part.high - part.low for part in parts])
     between = float(np.var([part.value for part in parts], ddof=1)) * (1 + 1 / m) if m > 1 else 0.0
     within = float(np.mean((widths / (2 * critical_value(level))) ** 2))
@@ -320,7 +318,6 @@ def _average_comparisons(comparisons: Sequence[Comparison]) -> Comparison:
 
 
 def _average_with_profile(comparisons: Sequence[Comparison]) -> WithProfile | None:
-    """The difference on users with a profile, if every draw has one of the same users."""
     others = [c.with_profile for c in comparisons if c.with_profile is not None]
     if len(others) < len(comparisons) or len({each.min_items for each in others}) > 1:
         return None

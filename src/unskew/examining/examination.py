@@ -196,7 +196,6 @@ def examine_source(
 
 
 def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_option: NameOption) -> Examination:
-    """The columns, which of them are what, and the missing values in these."""
     files = {name: value for name, value in how.items() if name not in ("time_format", "query")}
     options = FileOptions.of(**files).expect(*given.values(), *ROLES, "timestamp")
     seen: Examination | None = None
@@ -225,7 +224,6 @@ def _look(source: Any, given: Mapping[str, Any], how: Mapping[str, Any], name_op
 
 
 def _describe(log: Log, seen: Examination, place: Sequence[str], flags: Sequence[str]) -> Examination:
-    """What the log itself says."""
     sizes = np.diff(log.start.astype(np.int64))
     windows, notes = find_campaigns(log)
     single = float((sizes == 1).mean())
@@ -284,7 +282,6 @@ def _warn_of_placeholders(log: Log) -> Iterator[str]:
 
 
 def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | None:
-    """Whether the item mix drifted between two dates; None if they are the same."""
     if reference == at:
         return None
     with _hear([]):
@@ -295,7 +292,6 @@ def _compare_mixes(log: Log, reference: Label, at: Label) -> dict[str, Any] | No
 
 
 def _warn_of_single_items(share: float) -> tuple[str, ...]:
-    """That many users are left with an empty profile once an item is held out."""
     if share <= _MOST_SINGLE:
         return ()
     reason = (
@@ -305,7 +301,6 @@ def _warn_of_single_items(share: float) -> tuple[str, ...]:
 
 
 def _name_place(source: Any) -> list[str]:
-    """The file as a command takes it; a table must be saved first."""
     if not names_files(source):
         return ["events.parquet"]
     return [hide_secrets(str(path)) for path in ([source] if isinstance(source, str | Path) else source)]

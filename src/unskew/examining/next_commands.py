@@ -89,7 +89,6 @@ def choose_dates(log: Log, windows: Sequence[TimeWindow]) -> tuple[Label, Label]
 
 
 def _show(log: Log, tick: Any) -> Label:
-    """A tick as a date, or as it is where there are none, or where all of the log is one day."""
     shown = log.axis.show(tick)
     day = str(shown)[:10]
     if not log.axis.is_calendar or day == str(log.last)[:10]:
@@ -98,7 +97,6 @@ def _show(log: Log, tick: Any) -> Label:
 
 
 def _length_back(log: Log, after: Label | None) -> str:
-    """How long before the end a time split begins, as the command line takes it."""
     end = log.moment("last")
     if not log.axis.is_calendar:
         return f"-{end.tick - log.moment(after).tick}"

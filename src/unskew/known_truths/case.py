@@ -223,7 +223,6 @@ def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow,
 
 
 def _find_span(world: World) -> tuple[int | float, int | float]:
-    """The first and the last tick; of a simulated world its days, whether something happened on them or not."""
     if "base" not in world.about:
         return 0, world.recipe.days - 1
     first, last = world.log.span
@@ -231,7 +230,6 @@ def _find_span(world: World) -> tuple[int | float, int | float]:
 
 
 def _ticks_per_day(world: World) -> float:
-    """How much time a day is, as for the campaigns that were injected."""
     log = world.log
     if "base" not in world.about:
         return 1.0

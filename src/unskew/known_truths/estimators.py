@@ -134,7 +134,6 @@ TOP = PairWeights("top 20", lambda now, before, case: fit_weights(now, before, t
 
 
 def _take(name: str, *, question: PairWeights | None = None) -> PairWeights:
-    """A method of `unskew.methods` by its name."""
     named = require_method(name)
 
     def make(now: Snapshot, before: Snapshot, case: Case) -> Weights:
@@ -158,7 +157,6 @@ OTHERS = [
 
 
 def _score_both(name: str, view: View) -> tuple[Estimator, Estimator]:
-    """A view without weights, and with them."""
     return Estimator(name, view, RAW), Estimator(f"{name} + weights", view, WEIGHTED)
 
 

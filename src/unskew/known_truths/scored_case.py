@@ -359,7 +359,6 @@ class ScoredCase:
         return self._reports[view]
 
     def _make_view(self, view: View) -> list[ScoredLog]:
-        """Each draw of a view, made once."""
         if view not in self._views:
             began = time.perf_counter()
             logs = view.make(self.case, self.models)

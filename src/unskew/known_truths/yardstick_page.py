@@ -185,7 +185,6 @@ def describe_worlds_used(result: Yardstick) -> str:
 
 
 def _order_methods(rows: Iterable[dict[str, Any]]) -> list[str]:
-    """The methods of all worlds, those that are known by name in their usual order."""
     methods = list(dict.fromkeys(row["method"] for row in rows))
     order = {name: place for place, name in enumerate(ESTIMATORS)}
     return sorted(methods, key=lambda name: order.get(name, len(order)))

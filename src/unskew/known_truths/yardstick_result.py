@@ -196,7 +196,6 @@ def _summarise(rows: Sequence[Row]) -> Row:
 
 
 def _average(rows: Sequence[Mapping[str, Any]], *names: str) -> Row:
-    """The mean of each of these values, and its standard error."""
     means: Row = {}
     for name in names:
         means[name], means[f"{name}_se"] = mean_and_error(row[name] for row in rows)

@@ -174,7 +174,6 @@ class _Run:
         return bool(self.spec.truth_key(source, 0, seed)["source"])
 
     def _find_populations(self) -> dict[str, list[tuple[CaseSource, int]]]:
-        """The cases of which there are other people, by what tells the kinds of people apart."""
         populations: dict[str, list[tuple[CaseSource, int]]] = {}
         for source, seed in self.cases:
             if self.spec.learners and self._has_people(source, seed):
@@ -183,7 +182,6 @@ class _Run:
         return populations
 
     def _mean_truths(self, lists: Mapping[CaseName, Lists]) -> dict[tuple[CaseName, str, str, str], float]:
-        """The mean truth by case, weighting, recommender and metric."""
         truths: dict[tuple[CaseName, str, str, str], list[float]] = {}
 
         def add(cases: Iterable[tuple[CaseSource, int]], rows: Iterable[Row]) -> None:
@@ -455,5 +453,4 @@ class YardstickFolder:
 
 
 def _sum_up(values: Any) -> int:
-    """A checksum of what was found, as JSON has it."""
     return zlib.crc32(json.dumps(values, sort_keys=True, default=str).encode())

@@ -286,7 +286,6 @@ class _Findings:
 
 
 def _judge(verdict: Verdict, fails: str) -> CheckedThreshold:
-    """A verdict beside the decision that fails."""
     who = f"{verdict.recommender} against {verdict.baseline}, {verdict.metric}"
     crossed = verdict.decision == fails
     summary = f"verdict on {who}: {verdict.decision} (fails if {fails})"

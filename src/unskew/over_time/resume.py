@@ -96,7 +96,6 @@ def read_done_dates(
 
 
 def _is_same_end(had: Any, wanted: Any) -> bool:
-    """Whether two descriptions of the other end are about the same interactions."""
     return isinstance(had, Mapping) and isinstance(wanted, Mapping) and had.get("hash") == wanted.get("hash")
 
 
@@ -150,7 +149,6 @@ def find_difference(made_with: Mapping[str, Any], options: Mapping[str, Any]) ->
 
 
 def _describe(name: str, value: Any) -> str:
-    """An option as it was given: without the check sums that tell apart what has the same name."""
     if value is None or value == []:
         return f"no {option(name)}"
     if name == BOTH_ENDS:
@@ -167,7 +165,6 @@ def _strip_hash(value: Any) -> Any:
 
 
 def _group_by_date(table: pa.Table) -> dict[Label, list[tuple[Any, ...]]]:
-    """The rows of each date."""
     by_date: dict[Label, list[tuple[Any, ...]]] = {}
     for row in zip(*(column.to_pylist() for column in table.columns), strict=True):
         by_date.setdefault(row[0], []).append(row)

@@ -448,7 +448,6 @@ class _Run:
         return DoneDate(moment, view, rows, probabilities, converged), reached
 
     def _result(self) -> Timeline:
-        """What is done so far."""
         new, starts = self.work
         views = [end.log.view for end in self.ends]
         done = sorted([*self.known, *new], key=lambda date: (date.moment.tick, views.index(date.view)))
@@ -469,7 +468,6 @@ class _Run:
         )
 
     def _count_done(self) -> int:
-        """Of how many dates of the grid all ends are done."""
         done = {(date.moment.tick, date.view) for date in [*self.known, *self.work.new]}
         return sum(all((moment.tick, end.log.view) in done for end in self.ends) for moment in self.grid)
 

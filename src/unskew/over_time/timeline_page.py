@@ -241,7 +241,6 @@ def describe_series(timeline: Timeline, metric: str) -> str:
 
 
 def _describe_ends(end: Mapping[str, Any]) -> str:
-    """The lines and bands of a timeline of both ends of the range, in sentences."""
     since = end["since"]
     lines = (
         f"solid lines of the log as it is, dashed lines {name_other_end(since)}, both re-weighted to the "
@@ -327,7 +326,6 @@ def _describe_limits(timeline: Timeline) -> list[str]:
 
 
 def _write(value: Any) -> str:
-    """An option as people write it."""
     if isinstance(value, Mapping):
         return ", ".join(f"{name} {_write(part)}" for name, part in value.items())
     return ", ".join(map(_write, value)) if isinstance(value, list | tuple) else str(value)

@@ -243,7 +243,6 @@ class TimelineSpec:
         return {name: model for name, model in self.models.items() if self._is_valid(model, moment) is not False}
 
     def _is_valid(self, model: Recommender, moment: Moment) -> bool | None:
-        """Whether a recommender has lists for the time at which it would be fitted for a date."""
         start = moment if self.rule.after is None else self.rule.start(self.snapshot(moment))
         return is_valid_at(model, self.log.axis, start.tick)
 
@@ -309,7 +308,6 @@ class TimelineSpec:
         }
 
     def _reference_at(self) -> Label | None:
-        """The reference date, of this log in the one form that it has on a grid."""
         before = self.reference
         if (isinstance(before, Snapshot) or is_at_spark(before)) and before.log is self.log:
             return label_of(self.log.axis, before.tick)
@@ -360,7 +358,6 @@ def find_items(log: Log, items: Iterable[Any]) -> Codes:
 
 
 def _describe_model(name: str, model: Recommender) -> str:
-    """A recommender in words; one that was read from a file with a check sum of that."""
     files = traits_of(model).files
     spec = str(model) + (f" ({hash_files(files)})" if files else "")
     return spec if name == str(model) else f"{name}: {spec}"

@@ -283,7 +283,6 @@ def is_timeline(path: str) -> bool:
 
 
 def _is_made_alike(first: Any, second: Mapping[str, Any]) -> bool:
-    """Whether two files were made with the same options, on this machine or on another."""
     if not isinstance(first, Mapping) or not is_same_mix(first.get(REFERENCE_MIX), second.get(REFERENCE_MIX)):
         return False
     plain = ({name: value for name, value in each.items() if name != REFERENCE_MIX} for each in (first, second))
@@ -306,7 +305,6 @@ def _require_columns(table: pa.Table, like: pa.Table) -> None:
 
 
 def _require_end(end: Any) -> None:
-    """Refuse a description of the other end that cannot be shown."""
     if end is None:
         return
     kinds = {"since": str, "stand_in": str | None, "share": int | float}

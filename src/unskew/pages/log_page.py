@@ -267,7 +267,6 @@ def _compare_scores(saved: Timeline, answer: Report) -> None:
 
 
 def _find_reference(log: Log, reference: Any, options: Mapping[str, Any]) -> Snapshot | None:
-    """The profiles of the reference date; None where only its item mix is known."""
     if isinstance(reference, Slice) or hasattr(reference, "probabilities"):
         return None
     return log.at(reference, p_user=options.get("p_user"), p_item=options.get("p_item"))
@@ -282,7 +281,6 @@ def _make_timeline(
     every: Any,
     options: Mapping[str, Any],
 ) -> Timeline:
-    """The scores of the recommenders and of the baseline at dates from the reference on."""
     now = log.at(at)
     models = {**_find_baseline(options.get("baseline")), **name_recommenders(recommenders)}
     held = log.items.codes(moved.items) >= 0

@@ -232,7 +232,6 @@ def cost_sentence(rows: list[dict[str, Any]]) -> str:
 
 
 def _cost_numbers(row: dict[str, Any]) -> dict[str, str]:
-    """What a fit costs and reaches, with the digits that count."""
     numbers = {"seconds": row["seconds"], "divergence": row["divergence"], "points": 100 * row["bound"]}
     return {name: format_number(number) for name, number in numbers.items()}
 

@@ -173,7 +173,6 @@ def check_target(folder: Path) -> None:
 
 
 def _owns(path: str) -> bool:
-    """Whether a path in the folder is of the reproduction."""
     inside = path.removeprefix(f"{WORLD}/")
     if inside != path:
         return inside in own_names()
@@ -181,7 +180,6 @@ def _owns(path: str) -> bool:
 
 
 def _count_steps(seeds: int) -> int:
-    """How many large steps there are, the drawing included."""
     return 7 + seeds
 
 
@@ -220,7 +218,6 @@ def write_about(world: World, changes: Sequence[Changes]) -> list[str]:
 
 
 def _format_points(change: float) -> str:
-    """A change of a score in points."""
     return format_change(change, 2).removesuffix(" %")
 
 
@@ -246,7 +243,6 @@ def _describe_choices(world: World) -> str:
 
 
 def _describe_findings(changes: Sequence[Changes]) -> str:
-    """The other claims, as numbers: true of these worlds whatever they are."""
     worlds = "In this world" if len(changes) == 1 else f"In these {len(changes)} worlds"
     parts = []
     keys = [key for key in changes[0].found["g2"] if key.isdigit()]

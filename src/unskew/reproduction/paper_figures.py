@@ -139,7 +139,6 @@ def _name_items(items: list[int], group: str) -> str:
 
 
 def _draw_key(strokes: dict[str, Stroke]) -> Any:
-    """The key of the lines, in one row: each with its name."""
     rows, x = [], 0.0
     for name, stroke in strokes.items():
         rows.append({"x": x, "end": x + 30, "name": name, "colour": stroke.colour})
@@ -471,7 +470,6 @@ def weighted_sentence(algorithm: str, by_name: dict[str, list[dict[str, Any]]], 
 
 
 def _describe_jumps(by_name: dict[str, list[dict[str, Any]]]) -> str:
-    """Which weightings go up and down from day to day; empty if none does."""
     restless = []
     for name, curve in by_name.items():
         steps = np.diff([row["exact"] for row in curve]) / curve[0]["exact"]

@@ -133,7 +133,6 @@ class Study:
 
 
 def _check_world(world: World) -> None:
-    """Refuse a world that is not like that of the paper, before any work."""
     if "base" in world.about:
         raise InputError("this world was injected into a log, but the reproduction needs one that was simulated")
     days = world.campaigns

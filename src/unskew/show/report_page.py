@@ -125,13 +125,11 @@ class ReportPage:
 
 
 def _split_at(sections: Sequence[Section], anchor: str) -> tuple[list[Section], list[Section]]:
-    """The sections before the one with an anchor, and those from it on."""
     place = next((k for k, section in enumerate(sections) if section.anchor == anchor), len(sections))
     return list(sections[:place]), list(sections[place:])
 
 
 def _part_notes(notes: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Notes for everybody, and those that name options of a command."""
     cautions: list[str] = []
     options: list[str] = []
     for note in notes:

@@ -155,7 +155,6 @@ def ranking_sections(report: Report) -> list[Section]:
 
 
 def _describe_places(scores: Sequence[Score]) -> str:
-    """Whether weights change the order."""
     orders = [
         [s.recommender for s in sorted(scores, key=lambda s: -s.value) if s.weighting == kind and s.view == view]
         for view in list(dict.fromkeys(s.view for s in scores))[:1]

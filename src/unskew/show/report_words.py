@@ -107,7 +107,6 @@ def describe_weights(weights: ItemWeights, *, fixed: bool) -> str:
 
 
 def _describe_new(weights: ItemWeights) -> str:
-    """How much of the item mix the weights have no target for."""
     new = weights.report.new_items
     if new.count == 0:
         return ""

@@ -231,7 +231,6 @@ def verdict_sections(report: Report) -> list[Section]:
 
 
 def _find_logged(report: Report, verdict: Verdict) -> dict[str, float]:
-    """The scores that the team knows, by recommender: of the log as it is, without weights if there are any."""
     if report.weights is None:
         return {}
     return {
@@ -348,7 +347,6 @@ def _summarize(verdicts: Sequence[Verdict], about: str) -> Section:
 
 
 def _group_reasons(verdicts: Sequence[Verdict]) -> list[str]:
-    """Each reason once, with the recommenders that it is about."""
     about: dict[str, dict[str, None]] = {}
     for verdict in verdicts:
         about.setdefault(describe_basis(verdict), {})[show_name(verdict.recommender, 28)] = None

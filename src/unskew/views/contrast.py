@@ -139,7 +139,6 @@ def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:
 def _find_time(
     log: Log, campaigns: Windows | None, since: Any, *, by_exposure: bool, has_group: bool
 ) -> tuple[TimeWindow, ...]:
-    """When production recommended: in campaigns, or after a time."""
     if campaigns is not None:
         return require_windows(log, campaigns)
     if not has_group:
@@ -218,7 +217,6 @@ def find_holdout(log: Log, given: Any) -> Mask:
 
 
 def _read_ids(log: Log, users: Any) -> Any:
-    """The ids: an array, or a list that was given as one."""
     if isinstance(users, str | Path):
         with open_source(users) as source:
             column = _choose_column(source.columns, log.columns.user, source.name)

@@ -15,7 +15,6 @@ from unskew.data.times import Windows
 from unskew.engines.population import is_at_spark
 from unskew.errors import InputError, PolicyError, TimeError, option
 from unskew.recommend.specs import AnyRecommender, AnyRecommenders
-from unskew.views.view_choice import take_draws
 
 
 @dataclass(frozen=True)
@@ -95,6 +94,8 @@ class Knowledge:
                 f"{option('exposed')} names a column of the log, which was read without it",
                 remedy=f"read_log(..., exposed={self.exposed!r})",
             )
+        from unskew.views.view_choice import take_draws  # with all views: many logs need none
+
         choice: Any = {"since": since, "until": until, "candidates": candidates, "test": test, "seed": seed}
         return take_draws(log, self, draws=draws, view=None if view == "auto" else view, **choice)
 
@@ -228,7 +229,6 @@ def read_share(share: Any) -> tuple[float, float] | None:
 
 
 def _read_number(part: Any) -> float:
-    """A number, or text that is one or a percentage; not a number if it is neither."""
     try:
         if isinstance(part, str) and part.rstrip().endswith("%"):
             return float(part.rstrip()[:-1]) / 100

@@ -232,7 +232,6 @@ def _count_ranked(counted: Sequence[Tally]) -> int:
 
 
 def _distance(contrast: Contrast) -> float:
-    """How long after the quiet windows the others are, on average."""
     middles = (
         fmean((float(window.start) + float(window.end)) / 2 for window in windows)
         for windows in (contrast.windows, contrast.quiet_windows)
@@ -266,7 +265,6 @@ def find_contrast_since(log: Log, windows: Sequence[TimeWindow], until: int | fl
 
 
 def _measure(counted: Sequence[Tally], repeats: int, seed: int, two_sided: bool) -> tuple[float, Floats]:
-    """The induced share, not corrected, and the same for samples of users."""
     halves = split_blocks(counted[0].blocks, seed)
     value = measure_excess(counted, halves, two_sided=two_sided)
     return value, resample_excess(counted, halves, repeats, seed, two_sided=two_sided)
@@ -426,7 +424,6 @@ def find_loss(log: Log, windows: Sequence[TimeWindow], until: int | float, dropp
 
 
 def _list_outside(windows: Sequence[TimeWindow], since: int | float, until: int | float) -> list[TimeWindow]:
-    """The time outside windows, from one tick to another."""
     times: list[TimeWindow] = []
     free_from: Any = since
     for window in sorted(windows, key=lambda window: window.start):

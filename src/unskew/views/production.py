@@ -110,12 +110,10 @@ def _windows(taken: TakenPairs, users: Mask | None = None) -> Iterator[tuple[int
 
 
 def _spread(number: int, most: int) -> Codes:
-    """Up to so many of some places, spread evenly, both ends included."""
     return np.unique(np.linspace(0, number - 1, min(number, most)).round().astype(np.int64))
 
 
 def _profiles_of(log: Log, window: ShortWindow) -> Snapshot | None:
-    """What a model learns from, just before a window; None if there is nothing."""
     tick = tick_before(log, window.start)
     if not (log.time <= tick).any():
         return None

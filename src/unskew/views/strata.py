@@ -106,7 +106,6 @@ def _find_band(last_ranks: Codes, ranks: Codes) -> Codes:
 
 
 def _find_kind(known: Mask, size: Codes) -> Codes:
-    """The kind of each user."""
     return np.where(known, np.searchsorted(FIRST_SIZES, size, side="right"), 0)
 
 

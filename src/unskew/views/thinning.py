@@ -186,7 +186,6 @@ def _weigh(log: Log, entries: Codes) -> Floats:
 
 
 def _describe_strata(rates: Rates, dropped: Codes, mass: Floats) -> list[Stratum]:
-    """The rank strata of a report, from the cells of the pairs that were dropped, and their mass."""
     rank = RANK_OF[dropped]
     counts, masses = np.bincount(rank, minlength=RANK_STRATA), np.bincount(rank, mass, minlength=RANK_STRATA)
     lost = dict(zip(name_strata(), zip(counts.tolist(), masses.tolist(), strict=True), strict=True))

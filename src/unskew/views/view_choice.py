@@ -96,7 +96,6 @@ def take_draws(
 
 
 def _tell(left: Log, log: Log, reason: str, advice: Iterable[str]) -> Log:
-    """A view with the reason for which it was taken, and what would improve it."""
     report = left.view_report or _describe(left, log, reason)
     return replace(left, view_report=replace(report, reason=reason, advice=(*report.advice, *advice)))
 
@@ -218,7 +217,6 @@ class _Known:
         return plan_of_draws.draw_several(seed, draws)
 
     def _adjust(self, seed: int, draws: int) -> list[Log]:
-        """Draws of the adjusted view."""
         assert self.showings is not None
         models: list[AnyRecommender] = list(self.candidates.values())
         if self.knowledge.production is not None and not is_auto(self.knowledge.production):
@@ -310,7 +308,6 @@ class _Known:
         return last if self.until is None else min(last, self.log.moment(self.until).tick)
 
     def _begins_in_time(self) -> bool:
-        """Whether something was recommended up to the date that is looked at."""
         if self.until is None:
             return True
         until = self.log.moment(self.until).tick
@@ -347,7 +344,6 @@ class _Known:
             )
 
     def _covered(self) -> float:
-        """How much of the time up to `until` the windows cover."""
         first, last = (float(tick) for tick in self.log.span)
         if self.until is not None:
             last = min(last, float(self.log.moment(self.until).tick))

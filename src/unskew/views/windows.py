@@ -80,7 +80,6 @@ def cut_windows(
 
 
 def _join(edges: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """Windows in the order of time, those that touch or overlap as one."""
     joined: list[tuple[Any, Any]] = []
     for start, end in sorted(edges):
         if joined and start <= joined[-1][1]:
