@@ -169,14 +169,10 @@ def find_configuration(folder: Path) -> Path | None:
 def read_configuration(file: Path, commands: Mapping[str, click.Command], *, named: bool = True) -> Configuration:
     """Read a file and check all of it against the options of the commands.
 
-    Parameters
-    ----------
-    file
-        What is called ``pyproject.toml`` has a table ``[tool.unskew]``; of any other name, all of it is meant.
-    commands
-        Those that take their options from a file, by name.
-    named
-        See `Configuration`.
+    - `file`: what is called ``pyproject.toml`` has a table ``[tool.unskew]``; of any other name, all of it is
+      meant.
+    - `commands`: those that take their options from a file, by name.
+    - `named`: see `Configuration`.
     """
     table: Any = _parse(file)
     if file.name == _PROJECT:

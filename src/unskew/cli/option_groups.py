@@ -42,12 +42,8 @@ SPECS = {
 class GroupedOption(click.Option):
     """An option with its place in the help.
 
-    Parameters
-    ----------
-    group
-        The heading under which the help shows it.
-    everyday
-        Whether ``--help`` shows it; ``--help-all`` shows every option.
+    - `group`: the heading under which the help shows it.
+    - `everyday`: whether ``--help`` shows it; ``--help-all`` shows every option.
     """
 
     def __init__(self, *args: Any, group: Group, everyday: bool = False, **more: Any) -> None:
@@ -156,10 +152,7 @@ def place(*names: str, everyday: bool, group: Group | None = None) -> Callable[[
 class GroupedCommand(click.Command):
     """A command with ``--help-all`` and options in groups.
 
-    Parameters
-    ----------
-    lists
-        Lists of names and explanations that the help shows before the options, by their headings.
+    - `lists`: lists of names and explanations that the help shows before the options, by their headings.
     """
 
     def __init__(self, *args: Any, lists: Mapping[str, Mapping[str, str]] | None = None, **more: Any) -> None:

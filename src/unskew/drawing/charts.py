@@ -36,15 +36,10 @@ _DOT_LINE = 24
 def draw_dots(rows: Sequence[Mapping[str, Any]], strokes: Mapping[str, Stroke], *, title: str) -> Any:
     """A line for each name in the order of the rows, with a dot for each kind; kinds can be switched off.
 
-    Parameters
-    ----------
-    rows
-        `name`, `kind` (a key of `strokes`), `value`, `low` and `high` (None if not known), `words` (above the dot)
-        and `shown` (when it is pointed at).
-    strokes
-        The colour and the shape of each kind.
-    title
-        Of the axis.
+    - `rows`: `name`, `kind` (a key of `strokes`), `value`, `low` and `high` (None if not known), `words` (above
+      the dot) and `shown` (when it is pointed at).
+    - `strokes`: the colour and the shape of each kind.
+    - `title`: of the axis.
     """
     names, kinds = (list(dict.fromkeys(row[field] for row in rows)) for field in ("name", "kind"))
     values = [row[field] for row in rows for field in ("value", "low", "high") if row[field] is not None]
@@ -89,17 +84,11 @@ def draw_ranges(
 ) -> Any:
     """A bar for each range, with its cases as ticks and the first case of each as a diamond.
 
-    Parameters
-    ----------
-    ranges
-        `name`, `low`, `high`, `tone` (a key of `TONES`) and `shown` (the range in words).
-    cases
-        `name` (of the range), `value`, `low`, `high`, `case` (what it assumes), `counts` (whether the range is
-        made of it), `first` (whether it is the one that everybody knows) and `shown`.
-    title
-        Of the axis: what the values are.
-    sides
-        What lies left and right of zero.
+    - `ranges`: `name`, `low`, `high`, `tone` (a key of `TONES`) and `shown` (the range in words).
+    - `cases`: `name` (of the range), `value`, `low`, `high`, `case` (what it assumes), `counts` (whether the range
+      is made of it), `first` (whether it is the one that everybody knows) and `shown`.
+    - `title`: of the axis: what the values are.
+    - `sides`: what lies left and right of zero.
     """
     names = [row["name"] for row in ranges]
     bars = [{**row, "colour": TONES[row["tone"]]} for row in ranges]
@@ -154,15 +143,10 @@ def draw_split(
 ) -> Any:
     """A bar for each part, beginning where the one above it ends.
 
-    Parameters
-    ----------
-    start, end
-        `name` and `value` of what was, and of what is.
-    parts
-        `name`, `value`, `low`, `high` (NaN where nothing is known of them) and `colour` (the number of one) of
-        each part, in this order; they add up.
-    title
-        Of the axis: what the values are.
+    - `start`, `end`: `name` and `value` of what was, and of what is.
+    - `parts`: `name`, `value`, `low`, `high` (NaN where nothing is known of them) and `colour` (the number of one)
+      of each part, in this order; they add up.
+    - `title`: of the axis: what the values are.
     """
     lines, reached = [], start["value"]
     for part in parts:
@@ -211,13 +195,9 @@ _SHARE_HEIGHT = 190
 def draw_shares(rows: Sequence[Mapping[str, Any]], *, title: str, across: str) -> Any:
     """A bar for each class, with its share above it.
 
-    Parameters
-    ----------
-    rows
-        `name` (`|` breaks its line), `share`, `shown` (more in words), and `good`: whether this class is where
-        one wants to be.
-    title, across
-        Of the two axes.
+    - `rows`: `name` (`|` breaks its line), `share`, `shown` (more in words), and `good`: whether this class is
+      where one wants to be.
+    - `title`, `across`: of the two axes.
     """
     drawn = [
         {**row, "percent": _write_share(row["share"]), "words": row["name"].replace("|", " ")} for row in rows
@@ -245,16 +225,10 @@ def draw_share_groups(
 ) -> Any:
     """Bars side by side in each class, one for each of a few groups, which can be switched off.
 
-    Parameters
-    ----------
-    rows
-        `name` (the class), `group` (a key of `strokes`), `share` and `shown` (more in words).
-    strokes
-        The colour of each group.
-    title, across
-        Of the two axes.
-    legend
-        Whether the chart says which colour is which group.
+    - `rows`: `name` (the class), `group` (a key of `strokes`), `share` and `shown` (more in words).
+    - `strokes`: the colour of each group.
+    - `title`, `across`: of the two axes.
+    - `legend`: whether the chart says which colour is which group.
     """
     names, groups = (list(dict.fromkeys(row[field] for row in rows)) for field in ("name", "group"))
     colour: Any = colour_by("group", dict(strokes))
@@ -290,14 +264,9 @@ _CHANGE_LINE = 23
 def draw_changes(rows: Sequence[Mapping[str, Any]], *, before: str, now: str, title: str) -> Any:
     """One line for each thing, in the order of the rows.
 
-    Parameters
-    ----------
-    rows
-        `name`, `before` and `now`, two shares.
-    before, now
-        What the two times are called.
-    title
-        Of the axis.
+    - `rows`: `name`, `before` and `now`, two shares.
+    - `before`, `now`: what the two times are called.
+    - `title`: of the axis.
     """
     keys = [f"{k}|{row['name']}" for k, row in enumerate(rows)]  # two things may have one name
     drawn = [
@@ -336,14 +305,10 @@ _BURST_WIDTH, _HEIGHT = 640, 150
 def draw_bursts(cells: Sequence[dict[str, Any]], windows: Iterable[dict[str, Any]], *, dates: bool) -> Any:
     """Two panels above each other.
 
-    Parameters
-    ----------
-    cells
-        `start`, `rate`, `usual_rate`, `moved` and `usual_moved` of each cell of time, None where it is not known.
-    windows
-        `start` and `end` of each burst; an end of None is that of the time.
-    dates
-        Whether times are dates.
+    - `cells`: `start`, `rate`, `usual_rate`, `moved` and `usual_moved` of each cell of time, None where it is not
+      known.
+    - `windows`: `start` and `end` of each burst; an end of None is that of the time.
+    - `dates`: whether times are dates.
     """
     kind = "T" if dates else "Q"
     last = cells[-1]["start"]

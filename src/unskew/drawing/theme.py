@@ -137,9 +137,9 @@ def keep_numbers_whole(text: str) -> str:
     return re.sub(_WITHIN_NUMBERS, "\u00a0", text)
 
 
-def wrap_lines(text: str, pixels: float, size: float = 12) -> list[str]:
+def wrap_lines(text: str, pixels: float) -> list[str]:
     """The text as lines of about this length."""
-    return textwrap.wrap(keep_numbers_whole(text), max(20, int(pixels / (LETTER * size))))
+    return textwrap.wrap(keep_numbers_whole(text), max(20, int(pixels / (LETTER * 12))))
 
 
 def percent_axis(digits: int = 1, ticks: int = 6, **others: Any) -> Any:
@@ -180,10 +180,9 @@ def apply_theme(chart: Any, title: str, subtitle: str | Sequence[str], descripti
     return chart.properties(title=head, padding=8, config=_CONFIG, **described)
 
 
-def adapt_chart(chart: Any, description: str = "") -> Any:
+def adapt_chart(chart: Any) -> Any:
     """The chart in the common look, without a title and as wide as the page that it is put on."""
-    described = {"description": description} if description else {}
-    return chart.properties(width="container", padding=4, background="transparent", config=_CONFIG, **described)
+    return chart.properties(width="container", padding=4, background="transparent", config=_CONFIG)
 
 
 def save_png(chart: Any, path: Path) -> None:

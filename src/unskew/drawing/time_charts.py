@@ -45,17 +45,17 @@ def is_dated(times: Iterable[Time]) -> bool:
     return any(isinstance(time, str) for time in times)
 
 
-def time_axis(times: Sequence[Time], field: str = "at", title: str | None = None, *, ticks: int = 8) -> Any:
-    """The axis of `field`, which holds what `place_time` gives, from the first of the times to the last."""
-    axis = alt.Axis(tickCount=ticks, labelOverlap="greedy", labelSeparation=6, labelFlush=True)
+def time_axis(times: Sequence[Time], title: str | None = None) -> Any:
+    """The axis of the field `at`, which holds what `place_time` gives, from the first of the times to the last."""
+    axis = alt.Axis(tickCount=8, labelOverlap="greedy", labelSeparation=6, labelFlush=True)
     if is_dated(times):  # a domain of dates would need an expression that a page's interpreter does not know
-        return alt.X(f"{field}:T", title=title).scale(type="utc", nice=False).axis(axis)
+        return alt.X("at:T", title=title).scale(type="utc", nice=False).axis(axis)
     places = [place_time(time) for time in times]
     domain = [min(places), max(places)]
     if domain[0] == domain[1]:
         domain = [domain[0] - 1, domain[1] + 1]
     axis.format = "~r"
-    return alt.X(f"{field}:Q", title=title).scale(domain=domain, nice=False, zero=False).axis(axis)
+    return alt.X("at:Q", title=title).scale(domain=domain, nice=False, zero=False).axis(axis)
 
 
 def mark_events(events: Mapping[float, str]) -> Any:
@@ -69,7 +69,7 @@ def mark_events(events: Mapping[float, str]) -> Any:
     return rules + words
 
 
-def mark_windows(windows: Sequence[Mapping[str, Any]], times: Sequence[Time], field: str = "at") -> Any | None:
+def mark_windows(windows: Sequence[Mapping[str, Any]], times: Sequence[Time]) -> Any | None:
     """The windows (`start`, `end` or None, `name`) shaded behind a chart of these times; None if it shows none.
 
     A window is cut to the times that are shown. Its name stands at its left edge.
@@ -81,11 +81,10 @@ def mark_windows(windows: Sequence[Mapping[str, Any]], times: Sequence[Time], fi
         start = max(place_time(window["start"]), first)
         end = last if window["end"] is None else min(place_time(window["end"]), last)
         if start <= last and end >= first and start <= end:
-            rows.append({field: start, "end": end, "name": window["name"]})
+            rows.append({"at": start, "end": end, "name": window["name"]})
     if not rows:
         return None
-    x = time_axis(times, field)
-    base = alt.Chart(inline_data(rows)).encode(x=x)
+    base = alt.Chart(inline_data(rows)).encode(x=time_axis(times))
     shade = base.mark_rect(color=VERMILION, opacity=0.13).encode(
         x2="end", tooltip=alt.Tooltip("name:N", title=" ")
     )
@@ -137,25 +136,15 @@ def draw_lines_over_time(
 ) -> Any:
     """A chart of values over time, with bands where they are known, and windows shaded.
 
-    Parameters
-    ----------
-    rows
-        `at` (a number or an ISO date), `name` (a key of `strokes`), `kind` (a key of `kinds`, if there are any),
-        `value`, `shown` (the value in words), and `low` and `high`, None where they are not known.
-    strokes
-        How the line of each name is drawn.
-    title
-        Of the upright axis.
-    kinds
-        The dash of each kind of line; the last is drawn above the others, and thicker.
-    windows
-        `start`, `end` (None: still going on) and `name` of what happened meanwhile.
-    percent
-        Whether values are shares, written as percentages.
-    log
-        Use an axis of orders of magnitude where the values are far apart.
-    legend
-        Whether the chart has a legend, in which lines can be chosen; a page has boxes to tick instead.
+    - `rows`: `at` (a number or an ISO date), `name` (a key of `strokes`), `kind` (a key of `kinds`, if there are
+      any), `value`, `shown` (the value in words), and `low` and `high`, None where they are not known.
+    - `strokes`: how the line of each name is drawn.
+    - `title`: of the upright axis.
+    - `kinds`: the dash of each kind of line; the last is drawn above the others, and thicker.
+    - `windows`: `start`, `end` (None: still going on) and `name` of what happened meanwhile.
+    - `percent`: whether values are shares, written as percentages.
+    - `log`: use an axis of orders of magnitude where the values are far apart.
+    - `legend`: whether the chart has a legend, in which lines can be chosen; a page has boxes to tick instead.
     """
     times = list(dict.fromkeys(row["at"] for row in rows))
     drawn = [{**row, "at": place_time(row["at"]), "when": str(row["at"])} for row in rows]

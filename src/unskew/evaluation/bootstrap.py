@@ -76,21 +76,13 @@ def bootstrap(
 ) -> Repetitions:
     """Draw users again and again, at both dates together; fit the weights and score each time.
 
-    Parameters
-    ----------
-    ranks
-        Of the recommenders at t1, on the same pairs.
-    reference
-        What the weights were fitted to. Of a snapshot users are drawn as well; with a saved marginal the target
-        is taken as known, and only t1 is drawn.
-    weights
-        The fitted weights; they are fitted again by the same method and policy.
-    metrics
-        What to score.
-    reference_ranks
-        Ranks at the reference date, for the change since then.
-    repeats, seed
-        Number and seed of the repetitions.
+    - `ranks`: of the recommenders at t1, on the same pairs.
+    - `reference`: what the weights were fitted to. Of a snapshot users are drawn as well; with a saved marginal
+      the target is taken as known, and only t1 is drawn.
+    - `weights`: the fitted weights; they are fitted again by the same method and policy.
+    - `metrics`: what to score.
+    - `reference_ranks`: ranks at the reference date, for the change since then.
+    - `repeats`, `seed`: number and seed of the repetitions.
     """
     _check(ranks, reference, weights, reference_ranks, repeats)
     snapshot = ranks[0].snapshot

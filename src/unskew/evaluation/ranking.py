@@ -211,18 +211,11 @@ def describe_unscored(
 ) -> Iterator[str]:
     """What cannot be scored at a date, and why.
 
-    Parameters
-    ----------
-    models
-        The recommenders by name.
-    axis
-        The times of the log.
-    date
-        What has a label `at` and a `tick`: a snapshot.
-    now
-        If the date is one that scores are compared with: the label of the date of the others.
-    undated
-        Whether lists that do not say from when they are count as valid then.
+    - `models`: the recommenders by name.
+    - `axis`: the times of the log.
+    - `date`: what has a label `at` and a `tick`: a snapshot.
+    - `now`: if the date is one that scores are compared with: the label of the date of the others.
+    - `undated`: whether lists that do not say from when they are count as valid then.
     """
     for name, model in models.items():
         valid = is_valid_at(model, axis, date.tick)

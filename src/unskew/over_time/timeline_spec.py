@@ -53,18 +53,11 @@ def grid_of(
 ) -> list[Moment]:
     """The dates from `start` to `end`, or those given, in order and each once; none before the log begins.
 
-    Parameters
-    ----------
-    log
-        Whose times they are.
-    start, end
-        The first and the last date; by default `otherwise` or else the log's first, and its last.
-    every
-        The step: 1 (unit of time, or day) by default.
-    dates
-        The dates themselves, in place of the other three.
-    otherwise
-        The first date where none is given.
+    - `log`: whose times they are.
+    - `start`, `end`: the first and the last date; by default `otherwise` or else the log's first, and its last.
+    - `every`: the step: 1 (unit of time, or day) by default.
+    - `dates`: the dates themselves, in place of the other three.
+    - `otherwise`: the first date where none is given.
 
     Examples
     --------

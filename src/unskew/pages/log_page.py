@@ -179,26 +179,15 @@ def make_log_page(
 ) -> LogPage:
     """Score at a date and up to it, and put all of it on a page.
 
-    Parameters
-    ----------
-    log
-        The log as it is; `knowledge` among the options says what of it is scored.
-    recommenders, at, reference
-        As for `report`; the reference is a date, or a marginal that has one.
-    every
-        The step of the timeline; by default one that gives about sixteen dates.
-    saved
-        A timeline that was computed before, instead of a new one.
-    campaigns
-        When something was recommended: marked in the charts.
-    names
-        What items are called.
-    making
-        How the page is made again.
-    warnings
-        A list to which others may still add: what was warned of on the way.
-    **options
-        As for `report`; those that `timeline` takes as well are given to both.
+    - `log`: the log as it is; `knowledge` among the options says what of it is scored.
+    - `recommenders`, `at`, `reference`: as for `report`; the reference is a date, or a marginal that has one.
+    - `every`: the step of the timeline; by default one that gives about sixteen dates.
+    - `saved`: a timeline that was computed before, instead of a new one.
+    - `campaigns`: when something was recommended: marked in the charts.
+    - `names`: what items are called.
+    - `making`: how the page is made again.
+    - `warnings`: a list to which others may still add: what was warned of on the way.
+    - `**options`: as for `report`; those that `timeline` takes as well are given to both.
     """
     steps = 3 if saved is not None else 4
     progress().step(1, steps, "scores at both dates")

@@ -126,11 +126,8 @@ FAR = 8.0
 def draw_cost(table: pa.Table) -> Figure:
     """What more weights cost and what they bring, in four panels over the number of weights.
 
-    Parameters
-    ----------
-    table
-        Columns p (the number of weights), method (a key of FIT_STROKES), items (p in words), passes, seconds,
-        divergence, bound, least_bound (or null).
+    - `table`: columns p (the number of weights), method (a key of FIT_STROKES), items (p in words), passes,
+      seconds, divergence, bound, least_bound (or null).
     """
     rows = [row | {"points": 100 * row["bound"]} for row in table.to_pylist()]
     panels = [_draw_cost_panel(rows, field) for field in MEASURES]
@@ -281,10 +278,7 @@ def _rank(spec: str, log: Log, weights: ItemWeights, seed: int) -> HeldOutRanks:
 def draw_algorithms(table: pa.Table) -> Figure:
     """Estimates of scores against the truth: a column for each question, a row for each metric.
 
-    Parameters
-    ----------
-    table
-        Columns recommender, metric, question, estimate (a key of ESTIMATES, or "truth"), value, low, high.
+    - `table`: columns recommender, metric, question, estimate (a key of ESTIMATES, or "truth"), value, low, high.
     """
     rows = table.to_pylist()
     metrics, questions = (list(dict.fromkeys(row[name] for row in rows)) for name in ("metric", "question"))

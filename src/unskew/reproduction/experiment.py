@@ -295,20 +295,13 @@ def write_reproduction_page(
 ) -> None:
     """Write the page beside the files of its figures.
 
-    Parameters
-    ----------
-    path, lead, title
-        Of the page; the lead is its first paragraph.
-    figures
-        In the order in which they are shown; those after the sixth are not in the paper.
-    claims
-        Rows of the first table.
-    about
-        Paragraphs on what was chosen and what follows by itself.
-    rule
-        When a claim holds, in words.
-    changes
-        Columns seed, algorithm, weighting, change (of the score from the first day to the last, as a part of it).
+    - `path`, `lead`, `title`: of the page; the lead is its first paragraph.
+    - `figures`: in the order in which they are shown; those after the sixth are not in the paper.
+    - `claims`: rows of the first table.
+    - `about`: paragraphs on what was chosen and what follows by itself.
+    - `rule`: when a claim holds, in words.
+    - `changes`: columns seed, algorithm, weighting, change (of the score from the first day to the last, as a part
+      of it).
     """
     sections = [
         Section("What the paper claims, and what we found", rule, None, claims_table(claims), text_columns=5)

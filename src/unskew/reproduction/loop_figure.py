@@ -103,14 +103,10 @@ def draw_loop(
 ) -> Figure:
     """Scores and ranks of the candidates round by round, a column for each way to choose.
 
-    Parameters
-    ----------
-    table
-        Columns chosen_by ("raw score", "weighted score" or "organic score"), round, at, candidate, weighting
-        ("raw", "weighted" or "organic"), score, rank, in_production, truth. Shown are the scores by which the
-        candidates were chosen.
-    number, name, title
-        Of the figure.
+    - `table`: columns chosen_by ("raw score", "weighted score" or "organic score"), round, at, candidate,
+      weighting ("raw", "weighted" or "organic"), score, rank, in_production, truth. Shown are the scores by which
+      the candidates were chosen.
+    - `number`, `name`, `title`: of the figure.
     """
     rows = [row for row in table.to_pylist() if row["chosen_by"].startswith(row["weighting"])]
     names = list(dict.fromkeys(row["candidate"] for row in rows))

@@ -89,12 +89,8 @@ def items_table(timeline: Timeline, groups: Mapping[int, str]) -> pa.Table:
 def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     """P_t(i) over time, one line for each item.
 
-    Parameters
-    ----------
-    table
-        Columns at, item, group (a key of GROUPS), probability.
-    campaigns
-        The days on which they began.
+    - `table`: columns at, item, group (a key of GROUPS), probability.
+    - `campaigns`: the days on which they began.
     """
     rows = sorted(table.to_pylist(), key=lambda row: (row["item"], row["at"]))
     span = fit_span([row["probability"] for row in rows], HEIGHT, log=True)
@@ -169,10 +165,7 @@ def sizes_table(study: Study) -> pa.Table:
 def draw_sizes(table: pa.Table) -> Figure:
     """How many items the profiles hold, and the power law that their tail follows.
 
-    Parameters
-    ----------
-    table
-        Columns items (the size of a profile), users (how many have it).
+    - `table`: columns items (the size of a profile), users (how many have it).
     """
     sizes, users = (table.column(name).to_numpy() for name in ("items", "users"))
     law = fit_power_law(sizes, users)
@@ -316,14 +309,9 @@ def draw_score(
 ) -> Figure:
     """The raw score of a constant algorithm over time.
 
-    Parameters
-    ----------
-    table
-        Columns at; value, low, high (of the users drawn on that day); exact (of all pairs).
-    campaigns
-        The days on which they began.
-    number, algorithm, draws
-        Of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
+    - `table`: columns at; value, low, high (of the users drawn on that day); exact (of all pairs).
+    - `campaigns`: the days on which they began.
+    - `number`, `algorithm`, `draws`: of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
     """
     rows = sorted(table.to_pylist(), key=lambda row: row["at"])
     span = fit_span([row[name] for row in rows for name in ("low", "high", "exact")], HEIGHT)
@@ -416,16 +404,10 @@ def draw_weighted_score(
 ) -> Figure:
     """The score of a constant algorithm over time under several weightings.
 
-    Parameters
-    ----------
-    table
-        Columns at; weighting ("raw", "p = 5", ..., "all items", in this order); value, low, high; exact.
-    campaigns
-        The days on which they began.
-    number, algorithm, draws
-        Of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
-    within
-        What counts as stable: no day further from the first than this part of its score.
+    - `table`: columns at; weighting ("raw", "p = 5", ..., "all items", in this order); value, low, high; exact.
+    - `campaigns`: the days on which they began.
+    - `number`, `algorithm`, `draws`: of the figure; a key of DESCRIPTIONS; how many users were drawn each day.
+    - `within`: what counts as stable: no day further from the first than this part of its score.
     """
     rows = table.to_pylist()
     names = list(dict.fromkeys(row["weighting"] for row in rows))

@@ -168,13 +168,9 @@ _MOST_USERS = 20_000  # whose items are compared: enough to find any difference 
 def find_holdout(log: Log, given: Any) -> Mask:
     """Which users of a log belong to a holdout group.
 
-    Parameters
-    ----------
-    log
-        The log that they are users of.
-    given
-        A file with one column, or with one called like the column of users of the log; a dataframe of the same
-        kind; or the ids themselves.
+    - `log`: the log that they are users of.
+    - `given`: a file with one column, or with one called like the column of users of the log; a dataframe of the
+      same kind; or the ids themselves.
 
     Examples
     --------
@@ -263,14 +259,9 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     items that users held just before `start`, in bands from the most to the least frequent and each user counted
     once (users are shuffled), and of the sizes of their profiles (rank sums).
 
-    Parameters
-    ----------
-    log
-        All of history.
-    holdout
-        Which of ``log.users`` are in the group.
-    start
-        When recommendations began; or the last moment before that, as a `Moment`.
+    - `log`: all of history.
+    - `holdout`: which of ``log.users`` are in the group.
+    - `start`: when recommendations began; or the last moment before that, as a `Moment`.
     """
     moment = start if isinstance(start, Moment) else _just_before(log, log.begin(start))
     if moment.tick < log.span[0]:

@@ -289,14 +289,9 @@ def find_leftover(
 ) -> tuple[bool, str]:
     """Whether a view leaves neither too much nor too little outside its windows, and that in a sentence.
 
-    Parameters
-    ----------
-    view
-        What is left of a log.
-    windows
-        Time that counts as free of recommendations already; none for a view by exposures.
-    since, until
-        From which tick something may have been recommended, and up to which the log is used.
+    - `view`: what is left of a log.
+    - `windows`: time that counts as free of recommendations already; none for a view by exposures.
+    - `since`, `until`: from which tick something may have been recommended, and up to which the log is used.
     """
     first = view.axis.show(since)
     times = _list_outside(windows, since, until)

@@ -235,15 +235,14 @@ def measure_excess(
     return float(_measure_excess(counted, halves, once[None], two_sided=two_sided)[0])
 
 
-def measure_separation(counted: Tally, halves: Sequence[Mask], times: Floats | None = None) -> float:
+def measure_separation(counted: Tally, halves: Sequence[Mask]) -> float:
     """How well the strata of a model tell what came from recommendations.
 
     With p the share of each stratum that came from them, found on one half, and D, x the excess and the suspect
     pairs of the other: ``sum 2 p D - p ** 2 x``, for each pair. This is largest for the true shares, 1 if they are
     all 1, and 0 if a model explains nothing.
     """
-    once = np.ones(counted.blocks) if times is None else times
-    sides = _list_sides(halves) * once
+    sides = _list_sides(halves) * np.ones(counted.blocks)
     return float(np.mean(_separate(counted, sides, _swap(sides))))
 
 

@@ -139,18 +139,12 @@ def find_excesses(
 ) -> Excesses:
     """Estimate the excess of what followed a date over each stand-in.
 
-    Parameters
-    ----------
-    log
-        All of history.
-    since, until
-        Recommendations may have been made after `since`; the log is used up to `until`.
-    compared
-        The recommenders that are compared, by name: each of them is a stand-in, besides the family of ``auto``.
-    production
-        What the user takes for production, if it was given.
-    only
-        Not more stand-ins than this, those of the family first.
+    - `log`: all of history.
+    - `since`, `until`: recommendations may have been made after `since`; the log is used up to `until`.
+    - `compared`: the recommenders that are compared, by name: each of them is a stand-in, besides the family of
+      ``auto``.
+    - `production`: what the user takes for production, if it was given.
+    - `only`: not more stand-ins than this, those of the family first.
     """
     start = tick_after(log, log.moment(since).tick)
     window = TimeWindow(start, float("inf"), log.axis.show(start))
