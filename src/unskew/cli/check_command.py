@@ -12,6 +12,7 @@ from unskew.cli.option_groups import place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     change_options,
+    check_question,
     check_specs,
     log_options,
     shared_fit_options,
@@ -40,15 +41,11 @@ def check(
     fit: FitChoice,
     at: str,
     reference: str,
-    clean_before: str | None,
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
-    draws: int,
-    refit: int | None,
-    level: float,
     as_json: bool,
-    **more: Any,
+    **options: Any,
 ) -> None:
     """Check a date against thresholds, for a weekly job or CI.
 
@@ -64,14 +61,12 @@ def check(
       unskew check --json
     """
     from unskew.evaluation.evaluate_report import name_baseline
-    from unskew.evaluation.selection_options import SelectionOptions, check_report_options
     from unskew.monitoring.check_thresholds import check as hold_against
     from unskew.monitoring.thresholds import Thresholds
     from unskew.views.knowledge import Knowledge
 
-    limits = Thresholds.of(Thresholds(**{name: more.pop(name) for name in THRESHOLDS}))
-    chosen = SelectionOptions(**more)
-    check_report_options(reference, None, fit.first, chosen, by=None, refit=refit, level=level, baseline=baseline)
+    limits = Thresholds.of(Thresholds(**{name: options.pop(name) for name in THRESHOLDS}))
+    check_question(fit, options, reference)
     limits.require_recommenders(recommenders, baseline)
     models = check_specs(recommenders, metrics) if limits.need_scores else None
     ran = name_baseline(baseline, models) if models is not None and baseline is not None else None
@@ -86,14 +81,10 @@ def check(
         thresholds=limits,
         baseline=ran,
         metric=metrics,
-        refit=refit,
-        level=level,
         knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls) or Knowledge(),
         view=source.known.view,
-        draws=draws,
-        clean_before=clean_before,
         **source.priors(),
-        **more,
+        **options,
         **fit.keywords(log),
     )
     if as_json:

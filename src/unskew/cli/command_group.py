@@ -84,8 +84,8 @@ class CommandGroup(click.Group):
     """
 
     def __init__(self, *args: Any, sections: Mapping[str, Sequence[str]], **more: Any) -> None:
-        commands: Any = _Commands(name for names in sections.values() for name in names)
-        super().__init__(*args, commands=commands, **more)
+        more["commands"] = _Commands(name for names in sections.values() for name in names)
+        super().__init__(*args, **more)
         self.sections = sections
 
     def list_commands(self, ctx: click.Context) -> list[str]:

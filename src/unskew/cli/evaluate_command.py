@@ -14,6 +14,7 @@ from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     change_options,
+    check_question,
     check_specs,
     log_options,
     shared_fit_options,
@@ -73,15 +74,9 @@ def evaluate(
     baseline: str | None,
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
-    by: str | None,
-    draws: int,
-    refit: int | None,
-    level: float,
-    clean_before: str | None,
-    quick: bool,
     details: bool,
     as_json: bool,
-    **selection: Any,
+    **options: Any,
 ) -> None:
     """Score recommenders on held-out items, raw and weighted.
 
@@ -97,19 +92,17 @@ def evaluate(
       unskew evaluate events.parquet --reference 2024-03-01 --at 2024-09-01 -r knn --exposures shown.parquet
     """
     from unskew.evaluation.evaluate_report import name_baseline, report
-    from unskew.evaluation.selection_options import SelectionOptions, check_report_options
     from unskew.weights.item_weights import ItemWeights
 
-    chosen = SelectionOptions(**selection)
-    check_report_options(reference, weights, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
+    check_question(fit, options, reference, weights)
     models = check_specs(recommenders, metrics)
     ran = None if baseline is None else name_baseline(baseline, models)
-    if chosen.folds is not None:
+    if options["folds"] is not None:
         dates = 1 if reference is None else 2
-        fits = chosen.folds * dates * len({**models, **(ran or {})})
-        tell(f"--folds {chosen.folds}: recommenders are fitted {fits} times in all")
+        fits = options["folds"] * dates * len({**models, **(ran or {})})
+        tell(f"--folds {options['folds']}: recommenders are fitted {fits} times in all")
     fitted = None if weights is None else ItemWeights.load(weights)
-    log = source.read(labels=[*([by] if by else []), *(fitted.columns if fitted else ())])
+    log = source.read(labels=[*filter(None, [options["by"]]), *(fitted.columns if fitted else ())])
     then, now = source.read_dates(log, reference, at)
     answer = report(
         log,
@@ -119,17 +112,11 @@ def evaluate(
         weights=fitted,
         baseline=ran,
         metric=metrics,
-        by=by,
-        refit=refit,
-        level=level,
         knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
         view=source.known.view,
-        draws=draws,
-        clean_before=clean_before,
-        quick=quick,
         command=quote_command(without=("--json", "--details")),
         **source.priors(),
-        **selection,
+        **options,
         **fit.keywords(log),
     )
     if as_json:

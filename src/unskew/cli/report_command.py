@@ -16,6 +16,7 @@ from unskew.cli.option_groups import own_option, place, use_options
 from unskew.cli.shared_options import (
     FitChoice,
     baseline_option,
+    check_question,
     check_specs,
     log_options,
     read_names_by_item,
@@ -66,19 +67,12 @@ def report(
     recommenders: tuple[str, ...],
     metrics: tuple[str, ...],
     baseline: str | None,
-    by: str | None,
-    clean_before: str | None,
-    quick: bool,
     every: str | None,
     saved: str | None,
     names: str | None,
-    draws: int,
-    refit: int | None,
-    seed: int,
-    level: float,
     output: str,
     as_json: bool,
-    **selection: Any,
+    **options: Any,
 ) -> None:
     """Write an HTML page: what is better, what changed, and why.
 
@@ -109,18 +103,16 @@ def report(
             raise click.UsageError(f"Missing option '{flag}'.", context)
     assert reference is not None
     from unskew.evaluation.evaluate_report import name_baseline
-    from unskew.evaluation.selection_options import SelectionOptions, check_report_options
     from unskew.over_time.timeline_table import Timeline
     from unskew.pages.log_page import Making, make_log_page
 
-    chosen = SelectionOptions(seed=seed, **selection)
-    check_report_options(reference, None, fit.first, chosen, by=by, refit=refit, level=level, baseline=baseline)
+    check_question(fit, options, reference)
     models = check_specs(recommenders, metrics)
     ran = None if baseline is None else name_baseline(baseline, models)
     source.check_outputs(output, inputs=[reference, names, saved], tables=False)
     before = None if saved is None else Timeline.load(saved)
     source.refuse_spark("'unskew report'")
-    log = source.read(labels=[by] if by else [])
+    log = source.read(labels=list(filter(None, [options["by"]])))
     then, now = source.read_dates(log, reference, at)
     done = make_log_page(
         log,
@@ -131,24 +123,17 @@ def report(
         saved=before,
         campaigns=source.known.campaigns,
         names=read_names_by_item(names, log.items.values),
-        making=Making(command=command, seed=seed),
+        making=Making(command=command, seed=options["seed"]),
         warnings=context.meta.setdefault(WARNINGS, []),
         baseline=ran,
         metric=metrics,
-        by=by,
-        refit=refit,
         knowledge=source.known.to_knowledge(log, drop_nulls=source.drop_nulls),
         view=source.known.view,
-        draws=draws,
-        clean_before=clean_before,
-        quick=quick,
         command=write_command(context, leave_out=["as_json", "output", "every", "saved", "names"]).replace(
             "unskew report ", "unskew evaluate ", 1
         ),
-        seed=seed,
-        level=level,
         **source.priors(),
-        **selection,
+        **options,
         **fit.keywords(log),
     )
     done.page.write(path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -147,6 +147,18 @@ def check_specs(recommenders: Sequence[str], metrics: Sequence[str]) -> dict[str
 
     distinct_metrics(metrics)
     return name_recommenders(recommenders)
+
+
+def check_question(
+    fit: FitChoice, options: Mapping[str, Any], reference: str | None, weights: str | None = None
+) -> None:
+    """Refuse options that contradict each other, before the log is read."""
+    from unskew.evaluation.selection_options import SelectionKeywords, SelectionOptions, check_report_options
+
+    chosen: Any = {name: options[name] for name in SelectionKeywords.__annotations__ if name in options}
+    by, refit, level = options.get("by"), options["refit"], options["level"]
+    selection = SelectionOptions(**chosen)
+    check_report_options(reference, weights, fit.first, selection, by=by, refit=refit, level=level)
 
 
 @dataclass(frozen=True)

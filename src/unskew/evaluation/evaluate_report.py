@@ -146,7 +146,7 @@ def report(
     chosen.setdefault("sample", "auto")
     fit, selection = choose_population(FitOptions.of(options, changes), chosen)
     first = next(iter(changes), None) if options is None else "options"
-    check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level, baseline=baseline)
+    check_report_options(reference, weights, first, selection, by=by, refit=refit, level=level)
     if weights is not None and not isinstance(weights, ItemWeights):
         raise PolicyError(f"{option('weights')} must be fitted weights, not {weights!r}")
     named = name_recommenders(recommenders)

@@ -110,7 +110,6 @@ def check_report_options(
     by: str | None,
     refit: int | None,
     level: float,
-    baseline: Any = None,
 ) -> None:
     """Refuse options that contradict each other; `fit_option` names one about fitting, if any is given."""
     check_level(level)
