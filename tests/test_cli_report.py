@@ -174,6 +174,8 @@ def test_words_about_metrics_and_orders() -> None:
     assert explain_metric("user-recall@10") == (
         "user-recall@10 is how many of a user's held-out items are among the first 10 recommended, as a share."
     )
+    assert explain_metric("item-mrr@10") == explain_metric("mrr@10").replace("mrr@10", "item-mrr@10")
+    assert "first of a user's held-out items that is found" in explain_metric("user-mrr@10")
     assert explain_metric("mine") == "mine is a metric of your own."
     assert places_words(["a", "b"], ["a", "b"]) == (
         "The order of the scores is the same as logged and re-weighted; a has the highest."

@@ -326,3 +326,25 @@ def test_progress_shows_a_bar_of_tqdm_for_each_piece_of_work() -> None:
         assert f"ranking {name}: 100%" in written.getvalue()
     assert f"{pairs}/{pairs}" in written.getvalue()
     assert not tqdm._instances
+
+
+SEEDED: dict[str, Callable[[Any], Any]] = {
+    "evaluate": lambda seed: us.evaluate("popular", now(), sample=50, seed=seed).value,
+    "report": lambda seed: us.report(log(), ["popular"], at=480, sample=50, seed=seed).scores[0].value,
+    "sample_pairs": lambda seed: us.sample_pairs(now(), sample=50, seed=seed).to_arrow(),
+    "simulate": lambda seed: us.simulate(users=50, items=20, seed=seed).log.item.tolist(),
+    "timeline": lambda seed: us.timeline(
+        log(), ["popular"], reference=300, every=90, sample=50, seed=seed
+    ).to_arrow(),
+    "thinned": lambda seed: views.thinned(log(), "popular", campaigns=[(330, 360)], seed=seed).item.tolist(),
+    "DownSampling": lambda seed: us.evaluate("popular", now(), weights=methods.DownSampling(seed=seed)).value,
+}
+
+
+@pytest.mark.parametrize("name", SEEDED)
+def test_a_seed_may_be_a_generator_which_gives_the_next_number(name: str) -> None:
+    rng, same = np.random.default_rng(5), np.random.default_rng(5)
+    numbers = [int(same.integers(2**32)) for _ in range(2)]
+    for number in numbers:
+        assert SEEDED[name](rng) == SEEDED[name](number)
+    assert numbers[0] != numbers[1]

@@ -13,6 +13,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import pytrec_eval
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -116,7 +117,7 @@ def test_a_number_log_takes_the_text_of_a_csv_file(tmp_path: Path) -> None:
     path.write_text("user,item,rank\n1,30,1\n2,x,1\n")
     with pytest.warns(UnskewWarning, match="the log does not have 1 item of .*, such as item 'x'"):
         table = Table(path).fit(a_number_log().at(3))
-    assert repr(table) == "Table(1 lists, 2 recommendations)"
+    assert repr(table) == "Table(2 lists, 2 recommendations)"
 
 
 def test_what_the_remaining_profile_holds_is_skipped() -> None:
@@ -231,7 +232,7 @@ def test_lists_for_held_out_items_are_for_one_at_a_time() -> None:
         ),
         (
             {"user": ["ann", "bob"], "items": [["q", "x"], ["r", "q"]]},
-            "not have 2 items of table, such as item 'q': 3 recommendations of 4 skipped",
+            "not have 2 items of table, such as item 'q': 3 recommendations of 4 cannot be hit, but keep",
             {"ann": ["x"], "bob": []},
         ),
     ],
@@ -319,3 +320,25 @@ def test_lists_without_what_users_hold_find_nothing_and_this_is_said() -> None:
     with pytest.warns(UnskewWarning, match="none of the held-out items to anyone"):
         score = us.evaluate(Table(pa.table(filtered)), a_log().at(3), metric="hit@3")
     assert score.value == 0.0
+
+
+def test_unknown_items_keep_their_place_as_in_ranx_and_trec_eval() -> None:
+    """Of two lists of ten, in which every other item is not in the log."""
+    log = us.read_log({"user": [1, 1, 2, 2, 2], "item": [1, 2, 1, 3, 4], "time": [1, 5, 1, 5, 5]})
+    lists = {1: [91, 2, 92, 93], 2: [94, 3, 95, 4]}
+    table = {"user": list(lists), "items": list(lists.values())}
+    judged, run = (
+        {"1": {"2": 1}, "2": {"3": 1, "4": 1}},
+        {str(user): {str(item): -float(rank) for rank, item in enumerate(items)} for user, items in lists.items()},
+    )
+    trec = pytrec_eval.RelevanceEvaluator(judged, {"recip_rank", "recall.3"}).evaluate(run)
+    for metric, name in (("user-mrr@4", "recip_rank"), ("user-recall@3", "recall_3")):
+        with pytest.warns(UnskewWarning, match="5 recommendations of 8 cannot be hit, but keep their place"):
+            score = us.evaluate(Table(table), log.at(5), after=3, metric=metric)
+        assert score.value == pytest.approx(sum(found[name] for found in trec.values()) / 2)
+    with pytest.warns(UnskewWarning, match="keep their place"):
+        ranks = us.rank_held_out(Table({"user": [1, 2], "items": [[9, 1, 8, 2], [7, 3, 1, 4]]}), log.at(5))
+    pairs = ranks.selection.pairs
+    users, items = pairs.snapshot.log.users, pairs.snapshot.log.items
+    held = [(users[int(u)], items[int(i)]) for u, i in zip(pairs.user, pairs.item, strict=True)]
+    assert dict(zip(held, ranks.ranks, strict=True)) == {(1, 1): 2, (1, 2): 3, (2, 1): 2, (2, 3): 2, (2, 4): 2}

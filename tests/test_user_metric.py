@@ -21,6 +21,7 @@ TREC = {
     "user-hit": "success",
     "user-recall": "recall",
     "user-precision": "P",
+    "user-mrr": "recip_rank",
     "user-ndcg": "ndcg_cut",
     "user-map": "map_cut",
 }
@@ -29,11 +30,14 @@ TREC = {
 def trec(held: dict[Any, list[Any]], lists: dict[Any, list[Any]], k: int) -> dict[str, dict[Any, float]]:
     """What trec_eval says of each list against all that is held out."""
     judged = {str(u): {str(i): 1 for i in items} for u, items in held.items()}
-    run = {str(u): {str(i): -float(r) for r, i in enumerate(lists[u])} for u in held}
-    measures = {f"{name}.{k}" for name in TREC.values()}
+    run = {
+        str(u): {str(i): -float(r) for r, i in enumerate(lists[u][:k])} for u in held
+    }  # recip_rank has no depth
+    measures = {name if name == "recip_rank" else f"{name}.{k}" for name in TREC.values()}
     found = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(run)
     return {
-        name: {u: found.get(str(u), {}).get(f"{key}_{k}", 0.0) for u in held} for name, key in TREC.items()
+        name: {u: found.get(str(u), {}).get(key if key == "recip_rank" else f"{key}_{k}", 0.0) for u in held}
+        for name, key in TREC.items()
     }  # trec_eval leaves out an empty list
 
 
@@ -90,7 +94,7 @@ def test_after_a_time_split_they_are_means_over_users_of_what_trec_eval_says(
 def test_with_one_item_held_out_they_are_those_of_single_items() -> None:
     log = log_of(history(1))
     ranks = us.rank_held_out("popular", log.at(9), metric=["hit@4", "user-map@4"])
-    for name, single in (("hit", "hit"), ("recall", "hit"), ("ndcg", "ndcg"), ("map", "mrr")):
+    for name, single in (("hit", "hit"), ("recall", "hit"), ("ndcg", "ndcg"), ("map", "mrr"), ("mrr", "mrr")):
         assert ranks.score(f"user-{name}@4").value == pytest.approx(ranks.score(f"{single}@4").value, abs=1e-12)
     assert ranks.score("user-precision@4").value == pytest.approx(ranks.score("hit@4").value / 4, abs=1e-12)
     assert metric("user-ndcg@3")(np.array([1, 2, 4, 0])).tolist() == pytest.approx([1, 1 / np.log2(3), 0, 0])
@@ -161,8 +165,14 @@ def test_a_segment_holds_whole_users_or_is_refused() -> None:
 @pytest.mark.parametrize(
     ("given_names", "several", "names"),
     [
-        (["hit@5", "mrr@5", "map@3", "ndcg@2", "rbp@4"], True, ["recall@5", "mrr@5", "mrr@3", "ndcg@2", "rbp@4"]),
+        (
+            ["hit@5", "mrr@5", "map@3", "ndcg@2", "rbp@4"],
+            True,
+            ["recall@5", "item-mrr@5", "item-mrr@3", "item-ndcg@2", "item-rbp@4"],
+        ),
         (["hit", "HIT@2", "user-hit@5"], True, ["recall", "recall@2", "user-hit@5"]),
+        (["rbp(0.9)@4", "rr", "item-mrr@5"], True, ["item-rbp(0.9)@4", "item-mrr", "item-mrr@5"]),
+        (["item-mrr@5", "item-hit@5"], False, ["mrr@5", "hit@5"]),
         (["hit@5", "recall@5", "map@3"], False, ["hit@5", "recall@5", "map@3"]),
     ],
 )
@@ -178,7 +188,7 @@ def test_two_names_for_one_thing_are_one_too_many() -> None:
         us.report(log, "popular", at=9, after=6, metric=["hit@5", "recall@5"])
 
 
-@pytest.mark.parametrize("name", ["user-mrr@5", "user-rbp@5", "user-", "user-hit(0.5)@5"])
+@pytest.mark.parametrize("name", ["user-bpref@5", "user-rbp@5", "user-", "user-hit(0.5)@5"])
 def test_a_metric_of_users_that_there_is_not_is_refused(name: str) -> None:
     with pytest.raises(InputError, match=r"there is no metric .*user-hit, user-recall"):
         metric(name)

@@ -17,6 +17,9 @@ Kind = TypeVar("Kind")
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
+Seed = Any
+"""Where random draws begin: a whole number, or a `numpy.random.Generator`, from which one is drawn."""
+
 MOST_DRAWS = 100_000_000
 """Of one sample: more are taken for a mistake."""
 
@@ -86,8 +89,16 @@ def require_instance(kind: type[Kind], value: Any, what: str, remedy: str) -> Ki
     return value
 
 
+def draw_seed(seed: Seed) -> Any:
+    """A seed as a whole number; of a generator the next one."""
+    return int(seed.integers(2**32)) if hasattr(seed, "integers") else seed
+
+
 def public(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Decorate a public function: an unknown keyword is answered with its own name and the likely keyword."""
+    """Decorate a public function: an unknown keyword is answered with its own name and the likely keyword.
+
+    A generator of random numbers as its seed is replaced by a number.
+    """
 
     @functools.wraps(function)
     def call(*args: Parameters.args, **keywords: Parameters.kwargs) -> Result:
@@ -95,6 +106,8 @@ def public(function: Callable[Parameters, Result]) -> Callable[Parameters, Resul
         if unknown:
             hint = did_you_mean(unknown[0], known())
             raise TypeError(f"{_public_name(function)}() has no option {unknown[0]!r}{hint}")
+        if "seed" in keywords:
+            keywords["seed"] = draw_seed(keywords["seed"])
         return function(*args, **keywords)
 
     @functools.cache

@@ -147,7 +147,7 @@ OPTIONS = {
     "metrics": _compare(
         "-m, --metric NAME",
         "hit@k, mrr@k, ndcg@k, rbp@k or rank<=1,5,10; for whole users user-hit@k (also recall, precision, "
-        "ndcg, map). Repeatable.  [default: hit@5, which is recall@5 with --after]",
+        "mrr, ndcg, map). Repeatable.  [default: hit@5, which is recall@5 with --after]",
         default=("hit@5",),
         several=True,
         everyday=True,

@@ -193,7 +193,7 @@ def rank_in_lists(lists, held, start, item, n_items, free, ranks, fault):
     """The place (from 1) of each held-out item in its list, 0 if it is not there.
 
     Checks the lists on the way: the first wrong one is written to `fault` as (kind, row, item); kind 1 is a
-    code that does not exist, 2 a repeat, 3 an item of the profile (allowed if `free`). After a -1 nothing counts.
+    code that does not exist, 2 a repeat, 3 an item of the profile (allowed if `free`). A -1 is a gap.
     """
     seen = np.full(n_items, -1, dtype=np.int64)
     for r in range(lists.shape[0]):
@@ -204,7 +204,7 @@ def rank_in_lists(lists, held, start, item, n_items, free, ranks, fault):
         for k in range(lists.shape[1]):
             i = lists[r, k]
             if i == -1:
-                break
+                continue
             kind = 0
             if i < 0 or i >= n_items:
                 kind = 1

@@ -17,7 +17,7 @@ import numpy as np
 
 from unskew.arrays.profiles import all_entries, all_users
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import public, require_instance, require_repeats
+from unskew.checks import Seed, public, require_instance, require_repeats
 from unskew.data.held_out import HeldOutSplit
 from unskew.data.log import Log
 from unskew.data.policy import find_users
@@ -344,7 +344,7 @@ def explain_change(
     baseline: HeldOutRanks | None = None,
     metric: AnyMetric = "hit@5",
     refit: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     level: float = 0.95,
 ) -> Change:
     """Split the change of a score since the reference date into its parts.

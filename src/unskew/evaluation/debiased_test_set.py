@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import public
+from unskew.checks import Seed, public
 from unskew.data.slice import Snapshot, Weights
 from unskew.data.times import Label
 from unskew.engines.population import is_at_spark
@@ -72,7 +72,7 @@ def sample_pairs(
     weights: Weights = None,
     *,
     sample: int = 20_000,
-    seed: int = 0,
+    seed: Seed = 0,
     after: Any = None,
     leave_last_out: bool = False,
     min_items: int = 1,

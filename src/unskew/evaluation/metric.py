@@ -2,7 +2,9 @@
 
 With one held-out item every usual measure is a function of its rank: recall is hit, and (mean) average
 precision is the reciprocal rank; both names are accepted. Metrics of users (``user-recall@10``) are about one
-list and all that is held out of a user, as trec_eval defines them. Values agree with trec_eval.
+list and all that is held out of a user, as trec_eval defines them. Values agree with trec_eval. Where several
+items of a user are sought in one list, the mean of a metric of single items is called ``item-mrr@10``: nobody else
+means that by MRR.
 """
 
 from __future__ import annotations
@@ -58,6 +60,12 @@ def _ndcg(lists: RankedLists) -> Floats:
     return lists.sum(1.0 / np.log2(lists.rank + 1.0)) / best
 
 
+def _reciprocal_rank(lists: RankedLists) -> Floats:
+    best = np.zeros(len(lists.held))
+    np.maximum.at(best, lists.of, 1.0 / lists.rank)
+    return best
+
+
 def _average_precision(lists: RankedLists) -> Floats:
     order = np.lexsort((lists.rank, lists.of))
     of = lists.of[order]
@@ -70,10 +78,11 @@ MEASURES: dict[str, Callable[[RankedLists], Floats]] = {
     "hit": _hit,
     "recall": _recall,
     "precision": _precision,
+    "mrr": _reciprocal_rank,
     "ndcg": _ndcg,
     "map": _average_precision,
 }
-"""Each by its name: trec_eval calls them success_k, recall_k, P_k, ndcg_cut_k and map_cut_k."""
+"""Each by its name: trec_eval calls them success_k, recall_k, P_k, recip_rank, ndcg_cut_k and map_cut_k."""
 
 
 def measure_lists(measure: str, rank: Codes, sought_in: Codes, depth: int) -> Floats:
@@ -90,7 +99,7 @@ Ranks = npt.NDArray[np.int64]
 _DEPTH = 100  # how far a list is looked at where nothing else is said
 _PERSISTENCE = 0.8
 _ALSO = {"recall": "hit", "hr": "hit", "success": "hit", "rr": "mrr", "map": "mrr", "ap": "mrr"}
-_OF_USER = "user-"
+_OF_USER, _OF_ITEM = "user-", "item-"
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ class Metric:
         even if nothing was found.
     among_several
         What it is called where several items of a user are sought in one list, if not `name`: there the mean of
-        ``hit@5`` over the items of a user is recall, and that of ``map@5`` is no average precision.
+        ``hit@5`` over the items of a user is recall, and that of ``mrr@5`` is no reciprocal rank of the first hit.
 
     Examples
     --------
@@ -186,7 +195,9 @@ class UserMetric(Metric):
     item is held out.
     """
 
-    measure: str = "hit"  # which one: ``hit`` (if any was found), ``recall``, ``precision``, ``ndcg`` or ``map``
+    measure: str = (
+        "hit"  # which one: ``hit`` (if any was found), ``recall``, ``precision``, ``mrr``, ``ndcg``, ``map``
+    )
 
     @classmethod
     def of(cls, name: str, measure: str, depth: int) -> UserMetric:
@@ -203,7 +214,8 @@ def metric(spec: str | Metric | Callable[[Ranks, Floats], npt.ArrayLike]) -> Met
     """A metric by name, such as ``hit@5``, ``mrr@10``, ``ndcg@10``, ``rbp@100``, ``rbp(0.9)@50``, or one's own.
 
     With ``user-`` before it a metric is about all that is held out of a user: ``user-hit@5`` (any was found),
-    ``user-recall@5``, ``user-precision@5``, ``user-ndcg@5``, ``user-map@5``.
+    ``user-recall@5``, ``user-precision@5``, ``user-mrr@5``, ``user-ndcg@5``, ``user-map@5``. With ``item-`` it is
+    about single items, which is so without it.
 
     Without ``@k`` lists are looked at down to rank 100.
 
@@ -266,6 +278,8 @@ def _curve(text: str) -> list[str]:
 
 
 def _named(name: str) -> Metric:
+    if name.lower().startswith(_OF_ITEM):
+        name = name[len(_OF_ITEM) :]
     of_user = name.lower().startswith(_OF_USER)
     parts = re.fullmatch(r"([a-z]+)(?:\((\d*\.?\d+)\))?(?:@(\d+))?", name.lower().removeprefix(_OF_USER))
     kind = _find_kind(parts[1], of_user) if parts else None
@@ -282,14 +296,15 @@ def _named(name: str) -> Metric:
         raise InputError(f"metric {name!r}: the number after @ must be at least 1")
     if of_user:
         return UserMetric.of(name, kind, depth)
+    several = "recall" if kind == "hit" else f"{_OF_ITEM}{kind}{f'({parts[2]})' if parts[2] else ''}"
+    among_several = f"{several}@{depth}" if parts[3] else several
+    limits: Any = {"lowest": 0.0, "highest": 1.0, "among_several": among_several}
     if kind == "rbp":
         persistence = float(parts[2]) if parts[2] else _PERSISTENCE
         if not 0 < persistence < 1:
             raise InputError(f"metric {name!r}: the persistence must lie between 0 and 1")
-        return Metric(name, functools.partial(_rbp, persistence=persistence), depth, lowest=0.0, highest=1.0)
-    function, several = _KNOWN[kind]
-    called = f"{several}@{depth}" if several and parts[3] else several
-    return Metric(name, function, depth, is_hit=kind == "hit", lowest=0.0, highest=1.0, among_several=called)
+        return Metric(name, functools.partial(_rbp, persistence=persistence), depth, **limits)
+    return Metric(name, _KNOWN[kind], depth, is_hit=kind == "hit", **limits)
 
 
 def _find_kind(name: str, of_user: bool) -> str | None:
@@ -323,10 +338,10 @@ def _measure_one(measure: str, depth: int, rank: Ranks, _: Floats) -> Floats:
     return measure_lists(measure, rank, np.arange(len(rank)), depth)
 
 
-_KNOWN: dict[str, tuple[Callable[[Ranks, Floats], npt.ArrayLike], str | None]] = {
-    "hit": (_hit_one, "recall"),
-    "mrr": (_mrr, "mrr"),
-    "ndcg": (_ndcg_one, None),
-    "rbp": (_rbp, None),
+_KNOWN: dict[str, Callable[[Ranks, Floats], npt.ArrayLike]] = {
+    "hit": _hit_one,
+    "mrr": _mrr,
+    "ndcg": _ndcg_one,
+    "rbp": _rbp,
 }
-"""Each metric: how good a rank is, and its name where several items are sought in a list, if that is another."""
+"""Each metric: how good a rank is."""

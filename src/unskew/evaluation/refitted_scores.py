@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.checks import public, require_whole_number
+from unskew.checks import Seed, public, require_whole_number
 from unskew.data.log import Log
 from unskew.data.policy import critical_value
 from unskew.errors import EmptyError, option
@@ -42,7 +42,7 @@ def jackknife(
     at: Any = None,
     metric: Any = "hit@5",
     groups: int = 10,
-    seed: int = 0,
+    seed: Seed = 0,
     level: float = 0.95,
 ) -> Results[Score]:
     """Raw scores as of `report`, with intervals that include the error of the fit of each recommender.

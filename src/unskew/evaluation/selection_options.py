@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypedDict
 
-from unskew.checks import require_repeats, require_sample_size
+from unskew.checks import Seed, require_repeats, require_sample_size
 from unskew.data.held_out import SplitRule
 from unskew.data.policy import check_level
 from unskew.data.slice import Snapshot
@@ -26,7 +26,7 @@ class SelectionKeywords(TypedDict, total=False):
     """The options by name, as functions take them; see `SelectionOptions`."""
 
     sample: int | Literal["auto", "all"] | None
-    seed: int
+    seed: Seed
     leave_out: int
     after: Any
     leave_last_out: bool

@@ -9,7 +9,7 @@ import numpy as np
 
 from unskew.arrays.profiles import all_entries
 from unskew.arrays.types import Codes, Floats
-from unskew.checks import require_number, require_whole_number
+from unskew.checks import Seed, draw_seed, require_number, require_whole_number
 from unskew.data.slice import Slice, Weighting
 from unskew.errors import EmptyError, option
 from unskew.methods.method import Method, divide_among_pairs
@@ -43,11 +43,12 @@ class DownSampling(Method):
     paper: ClassVar[str] = "RecTools 0.8 (MTS, 2024), debiased metrics: DebiasConfig(iqr_coef, random_state)"
 
     iqr_coef: float = 1.5
-    seed: int | None = None
+    seed: Seed | None = None
 
     def __post_init__(self) -> None:
         require_number(option("iqr_coef"), self.iqr_coef, "how far above the quartiles popularity is kept", 0)
         if self.seed is not None:
+            object.__setattr__(self, "seed", draw_seed(self.seed))
             require_whole_number(option("seed"), self.seed, "of the draw", 0)
 
     def _weigh(self, part: Slice) -> Weighting:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Floats
-from unskew.checks import public, require_instance
+from unskew.checks import Seed, public, require_instance
 from unskew.data.held_out import HeldOutSplit, SplitRule
 from unskew.data.log import DatedLog, Log
 from unskew.data.policy import ItemPrior, UserPrior, check_level
@@ -156,7 +156,7 @@ def timeline(
     top: int | Iterable[int] = (),
     items: Iterable[Any] = (),
     sample: int | Literal["auto", "all"] | None = "auto",
-    seed: int = 0,
+    seed: Seed = 0,
     after: Any = None,
     leave_last_out: bool = False,
     level: float = 0.95,

@@ -107,7 +107,7 @@ class Lists:
         """Where `item` is in the list, not counting what the remaining profile holds."""
         g = self._find(user, np.full_like(item, -1) if self.per_user else item)
         listed = g >= 0
-        size = len(self.snapshot.log.items)
+        size = len(self.snapshot.log.items) + 1  # with what the log does not have
         sorted_by = np.argsort(self._owners() * size + self.item)
         keys = (self._owners() * size + self.item)[sorted_by]
         at = find_sorted(keys, np.where(listed, g, 0) * size + item)
@@ -125,7 +125,8 @@ class Lists:
     def find_empty(self, user: Codes, item: Codes) -> Mask:
         """Whether the list has nothing but what the remaining profile, without `item`, has; or there is none."""
         g = self._find(user, np.full_like(item, -1) if self.per_user else item)
-        left = np.concatenate([[0], np.cumsum(~self.held if self.per_user else np.ones(len(self.held)))])
+        counts = self.item < len(self.snapshot.log.items)
+        left = np.concatenate([[0], np.cumsum(counts & ~self.held if self.per_user else counts)])
         empty: Mask = g < 0
         empty[~empty] = np.diff(left[self.start])[g[~empty]] == 0
         closer = np.flatnonzero(empty & (g >= 0))  # the held-out item alone may be left
@@ -157,7 +158,7 @@ class Lists:
 
 
 def _number_pairs(snapshot: Snapshot, user: Codes, item: Codes) -> Codes:
-    return user * len(snapshot.log.items) + item
+    return user * (len(snapshot.log.items) + 1) + item
 
 
 def _held_pairs(snapshot: Snapshot) -> Codes:
@@ -204,8 +205,9 @@ class Table:
     - a list for each held-out item, with a ``held_out`` column: nothing is skipped, and a list that has an item of
       the remaining profile is an error. For a sample of pairs, see ``unskew sample``.
 
-    Users and items that the log does not have are skipped, and what follows them in a list moves up; a warning
-    counts them. Users who are scored and have no list count as misses, and are counted as well.
+    Users that the log does not have are skipped. Items that it does not have keep their place in a list, as in
+    other libraries. A warning counts both. Users who are scored and have no list count as misses, and are counted
+    as well.
 
     Examples
     --------
@@ -311,7 +313,7 @@ class Table:
         return *lists.count_missing(pairs), unit
 
     def recommend(self, profiles: Batch, k: int, /) -> Codes:
-        """The first k items of each list: shape (len(profiles), k), -1 for none.
+        """The first k items of each list: shape (len(profiles), k), -1 for none and for one that the log lacks.
 
         With a ``held_out`` column, the held-out item is the one that the profile lacks.
         """
@@ -323,7 +325,7 @@ class Table:
             items = lists.list_of(user, -1 if lists.per_user else lists.find_held_out(user, remaining))
             if lists.per_user:
                 items = items[~np.isin(items, remaining)]
-            out[row, : min(k, len(items))] = items[:k]
+            out[row, : min(k, len(items))] = np.where(items < profiles.n_items, items, -1)[:k]
         return out
 
     def held_out_ranks(self, pairs: HeldOutPairs, k: int, /) -> Codes:

@@ -138,7 +138,8 @@ class CodedLists:
     since
         The tick from which each list is valid, or None if the table does not say.
     start, item
-        List g is ``item[start[g]:start[g + 1]]``, best first.
+        List g is ``item[start[g]:start[g + 1]]``, best first. An item that the log does not have keeps its place:
+        its code is the number of items.
     """
 
     per_user: bool
@@ -156,7 +157,8 @@ class CodedLists:
         if not log.is_part and not known.all():  # a part lacks what is in another
             examples = f"users such as {log.users.examples()} and items such as {log.items.examples()}"
             warn_of_unknown(rows, unknown, log.view, examples, name)
-        kept = np.flatnonzero(known & (user >= 0))
+        item = np.where(item >= 0, item, len(log.items))
+        kept = np.flatnonzero((user >= 0) & ((held_out >= 0) | (rows.held_out is None)))
         key = number_owners(user[kept], held_out[kept], log)
         since = None if rows.date is None else find_ticks(rows.dates, log.axis, name)[rows.date[kept]]
         order = _sort(rows, kept, key, since, item[kept])
@@ -165,7 +167,7 @@ class CodedLists:
         begins[1:] = np.diff(key) != 0
         if since is not None:
             begins[1:] |= np.diff(since) != 0
-        _check_once(rows, kept, np.cumsum(begins), item[kept], name)
+        _check_once(rows, kept, np.cumsum(begins), item[kept], len(log.items), name)
         first = np.flatnonzero(begins)
         return cls(
             per_user=rows.held_out is None,
@@ -260,10 +262,12 @@ def warn_of_unknown(rows: Rows, unknown: Mapping[str, Mask], view: str, examples
     counted = [
         count(len(columns[role].filter(pa.array(mask)).unique()), role) for role, mask in unknown_masks.items()
     ]
-    warn(
-        f"the log{view} does not have {enumerate_words(counted)} of {name}, such as {example}: "
-        f"{count(int(skipped.sum()), 'recommendation')} of {len(rows)} skipped"
-    )
+    placed = int((unknown["item"] & ~unknown["user"] & ~unknown.get("held-out item", unknown["user"])).sum())
+    dropped = int(skipped.sum()) - placed
+    parts = [f"{count(dropped, 'recommendation')} of {len(rows)} skipped"] if dropped else []
+    parts += [f"{count(placed, 'recommendation')} of {len(rows)} cannot be hit, but keep their place"][:placed]
+    missing = f"{enumerate_words(counted)} of {name}, such as {example}"
+    warn(f"the log{view} does not have {missing}: {', '.join(parts)}")
 
 
 def _sort(rows: Rows, kept: Codes, key: Codes, since: Any, item: Codes) -> Codes:
@@ -276,11 +280,12 @@ def _sort(rows: Rows, kept: Codes, key: Codes, since: Any, item: Codes) -> Codes
     return np.lexsort((*by, key) if since is None else (*by, since, key))
 
 
-def _check_once(rows: Rows, kept: Codes, number: Codes, item: Codes, name: str) -> None:
-    """No list, by its number, may have an item or a rank twice."""
+def _check_once(rows: Rows, kept: Codes, number: Codes, item: Codes, unknown: int, name: str) -> None:
+    """No list, by its number, may have an item (but an `unknown` one) or a rank twice."""
     remedy = "" if rows.date is not None else "if there are lists of several dates, name the column that has them"
     by_item = np.lexsort((item, number))
-    twice = np.flatnonzero((np.diff(number[by_item]) == 0) & (np.diff(item[by_item]) == 0))
+    is_same = (np.diff(number[by_item]) == 0) & (np.diff(item[by_item]) == 0)
+    twice = np.flatnonzero(is_same & (item[by_item][1:] != unknown))
     if len(twice):
         row = int(kept[by_item[twice[0]]])
         item_id, user_id = rows.item[row].as_py(), rows.user[row].as_py()

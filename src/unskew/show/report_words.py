@@ -136,7 +136,7 @@ def explain_metric(name: str) -> str:
     >>> explain_metric("hit@5")
     'hit@5 is how often the item that was held out is among the first 5 recommended.'
     """
-    match = re.fullmatch(r"(user-)?([a-z]+)(?:\([^)]*\))?(?:@(\d+))?", name)
+    match = re.fullmatch(r"(user-)?(?:item-)?([a-z]+)(?:\([^)]*\))?(?:@(\d+))?", name)
     whole, kind, depth = match.groups() if match else (None, "", None)
     first = f"the first {depth or 100} recommended"
     if whole:
@@ -144,6 +144,8 @@ def explain_metric(name: str) -> str:
             "hit": f"how often any of a user's held-out items is among {first}",
             "recall": f"how many of a user's held-out items are among {first}, as a share",
             "precision": f"how many of {first} are held-out items of the user, as a share",
+            "mrr": f"1 where the first of a user's held-out items that is found comes first, 1/2 where second, "
+            f"and so on among {first}, on average",
             "ndcg": f"how many of a user's held-out items are among {first}, those higher up counting more",
             "map": f"how many of a user's held-out items are among {first}, and how high up",
         }

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import public, require_instance
+from unskew.checks import Seed, public, require_instance
 from unskew.data.log import Log
 from unskew.data.slice import Snapshot
 from unskew.data.times import Moment, TimeWindow
@@ -69,7 +69,7 @@ def adjusted(
     within: Any = None,
     production: AnyRecommender | None = None,
     until: Any = None,
-    seed: int = 0,
+    seed: Seed = 0,
     draw: int = 0,
 ) -> Log:
     """The log with exposed interactions kept as often as they would have happened anyway: a view, itself a log.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from unskew.checks import public, require_repeats, require_whole_number
+from unskew.checks import Seed, public, require_repeats, require_whole_number
 from unskew.data.log import Log
 from unskew.data.policy import check_level
 from unskew.data.times import Windows
@@ -112,7 +112,7 @@ def excess(
     candidates: Iterable[AnyRecommender] = (),
     knowledge: Knowledge | None = None,
     level: float = 0.95,
-    seed: int = 0,
+    seed: Seed = 0,
     repeats: int = 200,
 ) -> Excess:
     """How much of what was taken in windows of time came from recommendations.

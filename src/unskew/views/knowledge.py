@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict, Unpack
 
-from unskew.checks import public, require_instance
+from unskew.checks import Seed, public, require_instance
 from unskew.data.log import Log
 from unskew.data.policy import Recency
 from unskew.data.slice import Slice, Snapshot
@@ -150,7 +150,7 @@ def take_view(
     until: Any = None,
     candidates: AnyRecommenders = (),
     test: bool = True,
-    seed: int = 0,
+    seed: Seed = 0,
     **known: Unpack[KnowledgeKeywords],
 ) -> Log:
     """The best view of a log that what is known allows; its `view_report` says which, why, and what it left out.

@@ -167,10 +167,10 @@ def _rank_pairs(
 
 
 def _places_in(lists: Codes, item: Codes, exists: Mask | None = None) -> Codes:
-    """The place of an item in each list, from 1; 0 if it is not there. Nothing counts after a -1."""
-    counts = np.cumsum(lists == -1, axis=1) == 0
+    """The place of an item in each list, from 1; 0 if it is not there. A -1 is a place without item."""
+    counts = np.ones(lists.shape, dtype=bool)
     if exists is not None:
-        counts &= exists[lists]
+        counts &= exists[lists] | (lists == -1)
     matches = counts & (lists == item[:, None])
     place = np.cumsum(counts, axis=1)[np.arange(len(lists)), matches.argmax(axis=1)]
     ranks: Codes = np.where(matches.any(axis=1), place, 0)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.checks import public, require_instance, require_whole_number
+from unskew.checks import Seed, public, require_instance, require_whole_number
 from unskew.data.log import Log
 from unskew.data.times import Windows
 from unskew.data.view_report import Stratum
@@ -224,7 +224,7 @@ def thinned(
     holdout: Any = None,
     since: Any = None,
     until: Any = None,
-    seed: int = 0,
+    seed: Seed = 0,
     draw: int = 0,
 ) -> Log:
     """The log with what was taken in windows thinned to what is usual: a view, itself a log.
@@ -313,7 +313,7 @@ def kept(
     campaigns: Windows | None = None,
     since: Any = None,
     until: Any = None,
-    seed: int = 0,
+    seed: Seed = 0,
     draw: int = 0,
 ) -> Log:
     """The log with what was exposed kept as often as it would have been taken anyway: a view, itself a log.

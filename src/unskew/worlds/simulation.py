@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.arrays.types import Mask
-from unskew.checks import public, require_number, require_one_of, require_whole_number
+from unskew.checks import Seed, public, require_number, require_one_of, require_whole_number
 from unskew.data.slice import Snapshot
 from unskew.errors import InputError, PolicyError, option
 from unskew.evaluation.evaluate_one import evaluate, rank_held_out
@@ -38,7 +38,7 @@ def simulate(
     *,
     users: int | None = None,
     items: int | None = None,
-    seed: int = 0,
+    seed: Seed = 0,
     base: Any = None,
     campaigns: Iterable[Campaign] | None = None,
     holdout: float | None = None,
