@@ -1,7 +1,7 @@
 # What one can do here. Each target sets up what it needs; nothing has to be done before.
 .DEFAULT_GOAL := help
 PYTHON ?= python3
-BIN := .venv/bin
+BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
@@ -49,21 +49,21 @@ recipe-%: .venv-recipes/%/installed
 clean: ## remove what was installed and made
 	rm -rf .venv .venv-recipes .venv-bench bench demo build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis site .cache fuzz-findings
 
-.venv/bin/python:
+$(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("unskew needs Python 3.11 or newer" if sys.version_info < (3, 11) else 0)'
 	@$(PYTHON) -m venv .venv
 
-.venv/demo: .venv/bin/python pyproject.toml constraints.txt Makefile
+.venv/demo: $(BIN)/python pyproject.toml constraints.txt Makefile
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[implicit]'
 	@touch $@
 
-.venv/test: .venv/bin/python pyproject.toml constraints.txt Makefile
+.venv/test: $(BIN)/python pyproject.toml constraints.txt Makefile
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test,check]'
 	@touch $@ .venv/demo
 
-.venv/docs: .venv/bin/python pyproject.toml constraints.txt Makefile
+.venv/docs: $(BIN)/python pyproject.toml constraints.txt Makefile
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	@touch $@ .venv/demo
@@ -72,7 +72,7 @@ java: # Spark runs on it; installed where it is missing and may be
 	@command -v java >/dev/null || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -qq -y default-jre-headless >/dev/null; } \
 	  || { echo "the tests of the Spark engine need Java: apt-get install default-jre-headless" >&2; exit 2; }
 
-.venv/bench: .venv/bin/python pyproject.toml constraints.txt
+.venv/bench: $(BIN)/python pyproject.toml constraints.txt
 	@echo "installing into .venv"
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[bench]'
 	@touch $@ .venv/demo
