@@ -33,6 +33,7 @@ from unskew.reading.connection import (
     reading_limits,
     translate_errors,
 )
+from unskew.reading.example import find_example
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
 from unskew.reading.input_files import FileOptions, InputFile, split_parameters, take_file_options
 from unskew.reading.streams import BatchStream, as_stream, is_database, open_query
@@ -340,6 +341,9 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
             f"{shorten_path(Path(source))} is not on this machine",
             remedy="give an s3://, gs://, abfss:// or https:// address as text, or copy the file here first",
         )
+    built_in = find_example(source)
+    if built_in is not None:
+        return [InputFile(built_in, str(source), options)]
     text, parameters = split_parameters(str(source))
     options = options.update(take_file_options(parameters, str(source)))
     paths = _expand_path(Path(text) if parameters else Path(source))
