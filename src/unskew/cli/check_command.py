@@ -73,7 +73,7 @@ def check(
     source.refuse_spark("'unskew check'")
     log = source.read()
     then, now = source.read_dates(log, reference, at)
-    found = hold_against(
+    result = hold_against(
         log,
         models,
         at=now,
@@ -88,11 +88,11 @@ def check(
         **fit.keywords(log),
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
         progress().close()
-        for line in found.lines:
+        for line in result.lines:
             with writing():
                 click.echo(escape_controls(line))
-    if not found.passed:
+    if not result.passed:
         click.get_current_context().exit(1)

@@ -117,7 +117,7 @@ class CommandGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; turn what goes wrong into one line and an exit code."""
         reporter = TerminalProgress() if sys.stderr.isatty() else CountingProgress()
-        said: set[str] = set()
+        shown_texts: set[str] = set()
 
         def name_option(name: str, value: Any) -> str:
             return write_flag(self.get_command(ctx, ctx.invoked_subcommand or ""), name, value)
@@ -132,11 +132,11 @@ class CommandGroup(click.Group):
         ) -> None:
             progress().close()
             text = message.render(name_option) if isinstance(message, UnskewWarning) else render(str(message))
-            if text not in said:  # the same may hold at both dates
+            if text not in shown_texts:  # the same may hold at both dates
                 tell(text if issubclass(category, Notice) else f"warning: {text}")
                 if isinstance(message, UnskewWarning) and not issubclass(category, Notice):
                     ctx.meta.setdefault(WARNINGS, []).append(text)
-            said.add(text)
+            shown_texts.add(text)
 
         try:
             with warnings.catch_warnings(), reporting(reporter):
@@ -159,13 +159,13 @@ class CommandGroup(click.Group):
             kept = stopped.render(name_option) if isinstance(stopped, Interruption) else str(stopped)
             _end(ctx, reporter, f"interrupted: {kept}" if kept else lost, 130)
         except MemoryError as error:
-            told = str(error) or "there is not enough memory for this"
-            _end(ctx, reporter, f"error: {render(told)} (--debug shows where)", 2)
+            description = str(error) or "there is not enough memory for this"
+            _end(ctx, reporter, f"error: {render(description)} (--debug shows where)", 2)
         except OSError as error:  # the disk is full, a folder is gone, something may not be read
             _end(ctx, reporter, f"error: {render(_describe(error))} (--debug shows where)", 2)
         except Exception as error:
-            told = render(f"{type(error).__name__}: {error}")
-            _end(ctx, reporter, f"unexpected {told} (--debug shows where)", 1)
+            description = render(f"{type(error).__name__}: {error}")
+            _end(ctx, reporter, f"unexpected {description} (--debug shows where)", 1)
         finally:
             reporter.close()
 
@@ -183,10 +183,10 @@ def _describe(error: OSError) -> str:
         Path.cwd()
     except OSError:
         return "the current directory does not exist any more: change to another"
-    told = f"{error.strerror or error}"
+    reason = f"{error.strerror or error}"
     if error.filename is None and error.errno in (errno.ENOSPC, errno.EIO, errno.EBADF):
-        return f"cannot write the output: {told}"
-    return told if error.filename is None else f"{told}: {error.filename}"
+        return f"cannot write the output: {reason}"
+    return reason if error.filename is None else f"{reason}: {error.filename}"
 
 
 def _end(ctx: click.Context, reporter: Progress, message: str, code: int) -> None:
@@ -209,10 +209,10 @@ def write_flag(command: click.Command | None, name: str, value: Any) -> str:
     """
     if name in _COMMANDS:
         return f"'{_COMMANDS[name]}'"
-    own = [param for param in (command.params if command else []) if param.name == name]
-    if own and value is False and own[0].secondary_opts:
-        return own[0].secondary_opts[0]
-    flag = own[0].opts[0] if own else _FLAGS.get(name, "--" + name.replace("_", "-"))
+    params = [param for param in (command.params if command else []) if param.name == name]
+    if params and value is False and params[0].secondary_opts:
+        return params[0].secondary_opts[0]
+    flag = params[0].opts[0] if params else _FLAGS.get(name, "--" + name.replace("_", "-"))
     if isinstance(value, list):
-        return " ".join(f"{flag} {shlex.quote(str(one))}" for one in value)
+        return " ".join(f"{flag} {shlex.quote(str(item))}" for item in value)
     return flag if value is None or value is True else f"{flag} {shlex.quote(str(value))}"

@@ -65,13 +65,13 @@ _DISPLACED = {
 """Options that cannot stand beside another: whoever gives the first has chosen against the others."""
 
 
-def displace(values: Mapping[str, Any], given: Iterable[str]) -> dict[str, Any]:
+def displace(values: Mapping[str, Any], given_names: Iterable[str]) -> dict[str, Any]:
     """The values without those that are given anew, and without what cannot stand beside these.
 
     >>> displace({"reference": "2024-03-01", "users": "both", "at": "last"}, ["weights"])
     {'at': 'last'}
     """
-    gone = {name for new in given for name in (new, *_DISPLACED.get(new, ()))}
+    gone = {name for new in given_names for name in (new, *_DISPLACED.get(new, ()))}
     return {name: value for name, value in values.items() if name not in gone}
 
 
@@ -88,13 +88,13 @@ def own_keys(command: click.Command) -> dict[str, click.Parameter]:
     shared = {
         key.option: path.rpartition(".")[2] for path, key in SHARED_KEYS.items() if command.name not in key.but_not
     }
-    found: dict[str, click.Parameter] = {}
+    params: dict[str, click.Parameter] = {}
     for param in command.params:
         if param.name is None or param.name in COMMAND_LINE_ONLY or not isinstance(param, click.Option):
             continue
         flag = next((flag for flag in param.opts if flag.startswith("--")), param.opts[0])
-        found[shared.get(param.name, flag.lstrip("-"))] = param
-    return found
+        params[shared.get(param.name, flag.lstrip("-"))] = param
+    return params
 
 
 NAME = "unskew.toml"
@@ -112,12 +112,14 @@ class Configuration:
     # outputs replace nothing but what unskew wrote.
     named: bool = True
 
-    def options_of(self, command: str, given: Iterable[str] = (), *, allow_code: bool = False) -> dict[str, Any]:
+    def options_of(
+        self, command: str, given_names: Iterable[str] = (), *, allow_code: bool = False
+    ) -> dict[str, Any]:
         """What the file says about a command, but for what is given on the command line or cannot stand beside it.
 
         Refuses specs that would import code unless that is allowed; nothing is imported here.
         """
-        values = displace(self.values[command], given)
+        values = displace(self.values[command], given_names)
         for name in () if self.named else OUTPUTS:
             if name in values:
                 _refuse_foreign(Path(values[name]), f"{self.file} ({self.keys[command][name]})")
@@ -153,9 +155,9 @@ def _refuse_foreign(output: Path, where: str) -> None:
 
 def find_configuration(folder: Path) -> Path | None:
     """The file in a folder: ``unskew.toml``, else a ``pyproject.toml`` that has a table for unskew."""
-    own, project = folder / NAME, folder / _PROJECT
-    if own.is_file() or own.is_dir() or own.is_symlink():  # what cannot be read is not passed over in silence
-        return own
+    file, project = folder / NAME, folder / _PROJECT
+    if file.is_file() or file.is_dir() or file.is_symlink():  # what cannot be read is not passed over in silence
+        return file
     if not project.is_file():
         return None
     try:
@@ -366,7 +368,7 @@ def is_below(path: str, folder: Path, *, deep: bool = False) -> bool:
         return False
     root = folder.resolve()
     try:
-        return all(Path(one).resolve().is_relative_to(root) for one in _list_places(folder / path, deep))
+        return all(Path(target).resolve().is_relative_to(root) for target in _list_places(folder / path, deep))
     except (OSError, RuntimeError):  # a link that leads to itself
         return False
 
@@ -399,19 +401,19 @@ def place(path: str, folder: Path, confined: bool = False, *, is_output: bool = 
         raise WrongValue("a relative path below the folder of the file, unless --config names the file")
     if "://" in path:  # an address
         return path
-    own = str(Path(path).expanduser()) if path.startswith("~") else path
-    placed = own if folder == Path() else os.path.join(folder, own)  # noqa: PTH118 (which keeps a slash at the end)
+    expanded = str(Path(path).expanduser()) if path.startswith("~") else path
+    placed = expanded if folder == Path() else os.path.join(folder, expanded)  # noqa: PTH118 (which keeps a slash at the end)
     return f"./{placed}" if placed.startswith(("-", "~")) else placed  # and no option, and no home
 
 
-def _place_reference(given: str, folder: Path, confined: bool) -> str:
+def _place_reference(reference: str, folder: Path, confined: bool) -> str:
     """A date stays as it is, a file is where the configuration is."""
     from unskew.reading.formats import PARQUET, find_ending
     from unskew.storage.files import is_file
 
-    if find_ending(Path(given)) in PARQUET.endings or is_file(place(given, folder)):
-        return place(given, folder, confined)
-    return given
+    if find_ending(Path(reference)) in PARQUET.endings or is_file(place(reference, folder)):
+        return place(reference, folder, confined)
+    return reference
 
 
 def _place_spec(spec: str, folder: Path, confined: bool) -> str:
@@ -430,8 +432,8 @@ def _place_spec(spec: str, folder: Path, confined: bool) -> str:
         return text
     if text.startswith("table:"):
         return "table:" + place(text.removeprefix("table:"), folder, confined)
-    own = re.match(r"([^?:]*\.py)(:.*)?$", text, re.DOTALL)
-    return f"{place(own[1], folder, confined)}{own[2] or ''}" if own else text
+    match = re.match(r"([^?:]*\.py)(:.*)?$", text, re.DOTALL)
+    return f"{place(match[1], folder, confined)}{match[2] or ''}" if match else text
 
 
 def describe(value: Any) -> str:

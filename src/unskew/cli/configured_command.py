@@ -64,18 +64,18 @@ class ConfiguredCommand(GroupedCommand):
             opts, _, order = self.make_parser(ctx).parse_args(list(args))
         except click.UsageError:
             return super().parse_args(ctx, args)  # which says so
-        given = [param.name for param in order if isinstance(param, click.Option) and param.name is not None]
-        found = self._find(ctx, opts)
-        if found is None:
+        given_names = [param.name for param in order if isinstance(param, click.Option) and param.name is not None]
+        configuration = self._find(ctx, opts)
+        if configuration is None:
             return super().parse_args(ctx, args)
-        values = found.options_of(self.name or "", given, allow_code=bool(opts.get("allow_code")))
+        values = configuration.options_of(self.name or "", given_names, allow_code=bool(opts.get("allow_code")))
         logs = values.pop("log", [])
         was_given = isinstance(opts.get("log"), tuple) and opts["log"]
         if logs and not was_given:
             args = [*logs, *args]  # as the first arguments, so that no option takes them for its value
         ctx.default_map = values
         if values or logs:
-            tell(f"options from {found.file}")
+            tell(f"options from {configuration.file}")
         return super().parse_args(ctx, args)
 
     def _find(self, ctx: click.Context, opts: Mapping[str, Any]) -> Configuration | None:
@@ -92,7 +92,7 @@ def _configured(ctx: click.Context, command: click.Command) -> dict[str, click.C
     """All commands that a file may speak of."""
     group = ctx.find_root().command
     several = group.commands if isinstance(group, click.Group) else {command.name or "": command}
-    return {name: one for name, one in several.items() if isinstance(one, ConfiguredCommand)}
+    return {name: member for name, member in several.items() if isinstance(member, ConfiguredCommand)}
 
 
 def quote_command(*, without: Sequence[str] = ()) -> str:
@@ -118,12 +118,12 @@ def write_command(context: click.Context, leave_out: Iterable[str] = ()) -> str:
             continue
         value = context.params.get(name)
         if isinstance(param, click.Argument):
-            last += [hide_secrets(str(one)) for one in _as_list(value)]
+            last += [hide_secrets(str(item)) for item in _as_list(value)]
         elif isinstance(param, click.Option) and param.is_flag and value is True:
             words.append(param.opts[0])
         elif isinstance(param, click.Option):
-            for one in _as_list(value):
-                flag, text = param.opts[0], str(one)
+            for item in _as_list(value):
+                flag, text = param.opts[0], str(item)
                 words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return shlex.join([*words[0].split(), *last, *words[1:]])
 

@@ -66,12 +66,12 @@ def doctor(source: LogFiles, write: bool, as_json: bool) -> None:
     from unskew.errors import InputError
     from unskew.examining.examination import examine_source
 
-    given = {"user": source.user, "item": source.item, "time": source.time}
-    how = {**source.file, **({} if source.time_format is None else {"time_format": source.time_format})}
+    columns = {"user": source.user, "item": source.item, "time": source.time}
+    reading = {**source.file, **({} if source.time_format is None else {"time_format": source.time_format})}
     name_option = functools.partial(write_flag, click.get_current_context().command)
     if write:
         check_configuration(Path())
-    examination = examine_source(source.path, given, source.time_unit, how, name_option, configured=write)
+    examination = examine_source(source.path, columns, source.time_unit, reading, name_option, configured=write)
     if write and examination.problems:
         if not as_json:
             _show(examination)

@@ -189,40 +189,40 @@ def _describe_chance(moved: Drift) -> list[tuple[str, str, str]]:
 _BEWARE = "Seasons, holidays and news look the same: check them against what you know."
 
 
-def print_bursts(found: Bursts, log: Log, names: str | None) -> None:
+def print_bursts(result: Bursts, log: Log, names: str | None) -> None:
     """The bursts, what they may be instead, and how to drop the interactions in them."""
-    if not found.bursts:
-        print_line(_describe_none(found))
+    if not result.bursts:
+        print_line(_describe_none(result))
         return
     rows = []
-    for burst in found.bursts:
+    for burst in result.bursts:
         codes = log.items.codes(list(burst.items))
         called = read_names(names, log.items.take(codes)) or [str(item) for item in burst.items]
         shown = [str(burst.window), thousands(burst.takes), f"× {burst.activity:.1f}", percent(burst.excess, 0)]
         rows.append([*shown, ", ".join(called[:3])])
     print_line("Likely campaigns: known users interacted more than usual, and with other items than usual")
     print_table(["window", "interactions", "activity", "above usual", "above all"], rows)
-    flags = " ".join(f"--campaign {window}" for window in found.windows)
+    flags = " ".join(f"--campaign {window}" for window in result.windows)
     print_line(f"{_BEWARE} How much of them recommendations caused: unskew excess ... {flags} --production auto")
     print_line(f"To drop the interactions in them: {flags}")
 
 
-def draw_bursts_to(found: Bursts, log: Log, path: str) -> None:
+def draw_bursts_to(result: Bursts, log: Log, path: str) -> None:
     """Write the chart of the cells of time."""
     from unskew.drawing.charts import draw_bursts
     from unskew.drawing.page import save_chart
 
-    windows = [{"start": burst.window.first, "end": burst.window.last} for burst in found.bursts]
-    chart = draw_bursts(found.cells.to_pylist(), windows, dates=log.axis.is_calendar)
-    listed = ", ".join(map(str, found.windows))
-    lead = f"{listed}. {_BEWARE}" if found.bursts else _describe_none(found)
+    windows = [{"start": burst.window.first, "end": burst.window.last} for burst in result.bursts]
+    chart = draw_bursts(result.cells.to_pylist(), windows, dates=log.axis.is_calendar)
+    listed = ", ".join(map(str, result.windows))
+    lead = f"{listed}. {_BEWARE}" if result.bursts else _describe_none(result)
     save_chart(chart, Path(path), "Bursts in the log", lead)
 
 
-def _describe_none(found: Bursts) -> str:
-    if found.since is None:
+def _describe_none(result: Bursts) -> str:
+    if result.since is None:
         return "No burst was looked for: too few interactions to tell what is usual."
     return (
-        f"No burst was detected since {found.since}. Recommendations that came little by little, or all the time, "
-        "make none."
+        f"No burst was detected since {result.since}. Recommendations that came little by little, or all the "
+        "time, make none."
     )

@@ -281,12 +281,12 @@ def _print_changes(changes: list[Change]) -> None:
 
 
 def _parts(change: Change) -> dict[str, Part]:
-    found: dict[str, Part] = {}
+    parts: dict[str, Part] = {}
     for name, part in change.parts().items():
-        found[name] = part
+        parts[name] = part
         if name == "item mix" and change.item_mix_baseline is not None:
-            found["(item mix, on the baseline)"] = change.item_mix_baseline
-    return found
+            parts["(item mix, on the baseline)"] = change.item_mix_baseline
+    return parts
 
 
 def _bound(change: Change, name: str) -> str:

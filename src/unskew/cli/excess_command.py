@@ -44,40 +44,46 @@ def excess(
     check_known(source.known)
     source.refuse_spark("'unskew excess'")
     log = source.read()
-    found = find_excess(
+    result = find_excess(
         log, knowledge=source.known.to_knowledge(log), since=since, until=until, level=level, seed=seed
     )
     if as_json:
-        print_json(found.to_dict())
+        print_json(result.to_dict())
     else:
-        _show(found)
+        _show(result)
 
 
-def _show(found: Excess) -> None:
+def _show(result: Excess) -> None:
     figures = [
-        ("in the windows", thousands(found.pairs), "pairs of users who could be shown something"),
+        ("in the windows", thousands(result.pairs), "pairs of users who could be shown something"),
         (
             "caused by them",
-            percent(found.value, 1),
-            f"[{percent(found.low, 1)}, {percent(found.high, 1)}] at a level of {percent(found.level, 0)}",
+            percent(result.value, 1),
+            f"[{percent(result.low, 1)}, {percent(result.high, 1)}] at a level of {percent(result.level, 0)}",
         ),
         (
             "production",
-            found.production,
-            f"explains {percent(max(found.explains, 0.0), 0)}, {found.windows} windows",
+            result.production,
+            f"explains {percent(max(result.explains, 0.0), 0)}, {result.windows} windows",
         ),
-        ("compared with", found.compared_with, ""),
+        ("compared with", result.compared_with, ""),
     ]
     print_figures("Interactions caused by recommendations", figures)
     rows = [
-        [one.name, thousands(one.pairs), f"{one.observed:.4f}", f"{one.usual:.4f}", percent(one.excess, 1)]
-        for one in found.strata
+        [
+            stratum.name,
+            thousands(stratum.pairs),
+            f"{stratum.observed:.4f}",
+            f"{stratum.usual:.4f}",
+            percent(stratum.excess, 1),
+        ]
+        for stratum in result.strata
     ]
     print_table(["production's rank", "pairs", "each user", "usual", "from recommendations"], rows)
-    if found.candidates:
+    if result.candidates:
         print_table(
-            ["model of production", "tells"], [[name, f"{share:.3f}"] for name, share in found.candidates.items()]
+            ["model of production", "tells"], [[name, f"{share:.3f}"] for name, share in result.candidates.items()]
         )
-    print_line(f"{str(found)[0].upper()}{str(found)[1:]}.")
-    for note in (*([] if found.placebo is None else [str(found.placebo)]), *found.notes):
+    print_line(f"{str(result)[0].upper()}{str(result)[1:]}.")
+    for note in (*([] if result.placebo is None else [str(result.placebo)]), *result.notes):
         print_line(f"{note[0].upper()}{note[1:]}.")

@@ -51,8 +51,8 @@ class KnownOptions:
         from unskew.reading.input_files import split_parameters
 
         lists = [] if self.production is None else _files_of(self.production)
-        given = [name for name in (self.exposures, self.holdout) if name is not None]
-        return [*(split_parameters(name)[0] for name in given), *lists]
+        names = [name for name in (self.exposures, self.holdout) if name is not None]
+        return [*(split_parameters(name)[0] for name in names), *lists]
 
     def check(self) -> None:
         """Find a slip before the log is read."""
@@ -138,8 +138,8 @@ def print_view(report: ViewReport | None, *, details: bool = True) -> None:
         print_table(["in the windows", "pairs", "dropped", "mass", "a user", "usually"], rows, left=1)
     for note in (note for note in report.notes if note != report.test):
         print_line(f"Note: {note}.")
-    for one in report.advice:
-        print_line(f"Better: {one}.")
+    for advice in report.advice:
+        print_line(f"Better: {advice}.")
 
 
 def _describe(report: ViewReport) -> Iterator[str]:

@@ -95,7 +95,10 @@ def sample(
         print_line(f"{pairs} at {date} written to {output}{left}")
         protocol = drawn.about["protocol"]
         alone = Share(**drawn.about["users_without_profile"])
-        told = [describe_held_out(protocol, date, drawn.about["after"]), describe_without_profile(alone, protocol)]
-        told.append(describe_below_min_items(Share(**drawn.about["users_below_min_items"]), min_items))
-        if any(told):
-            print_line(" ".join(filter(None, told)))
+        sentences = [
+            describe_held_out(protocol, date, drawn.about["after"]),
+            describe_without_profile(alone, protocol),
+        ]
+        sentences.append(describe_below_min_items(Share(**drawn.about["users_below_min_items"]), min_items))
+        if any(sentences):
+            print_line(" ".join(filter(None, sentences)))

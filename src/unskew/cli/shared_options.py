@@ -266,13 +266,13 @@ def read_names(path: str | None, items: pa.Array) -> list[str] | None:
     with open_source(file if "?" in file or Path(file).exists() else [file]) as source:
         give_notice(source)
         item = _choose(source, chosen.get("item"), "item", _ITEMS)
-        found = _read_texts(
+        texts = _read_texts(
             source, item, None if "name" not in chosen else _choose(source, chosen["name"], "name", ())
         )
-        if found is None:
+        if texts is None:
             raise InputError(f"{file} has no column of text beside {item!r}", remedy=_HOW)
-    ids = join_chunks(found.column(0))
-    named = found.column(1).to_pylist()
+    ids = join_chunks(texts.column(0))
+    named = texts.column(1).to_pylist()
     codes = Ids.of(ids).match(Ids.of(items).values)
     return [
         str(named[c]) if c >= 0 and named[c] is not None else str(i)
@@ -291,14 +291,14 @@ def _choose(source: Source, given: str | None, role: str, usual: Sequence[str]) 
     from unskew.reading.column_guesses import find_by_words, find_place
 
     if given is not None:
-        found = find_place(source.columns, given)
+        column = find_place(source.columns, given)
     else:
         places = ["1"] if source.has_no_names else []
         likely = [*usual, *find_by_words(role, source.columns), *places]
-        found = next((name for name in likely if name in source.columns), None)
-    if found is None:
+        column = next((name for name in likely if name in source.columns), None)
+    if column is None:
         raise missing_column(source.name, given or role, source.columns, _HOW)
-    return found
+    return column
 
 
 def _read_texts(source: Source, item: str, name: str | None) -> pa.Table | None:
@@ -307,10 +307,10 @@ def _read_texts(source: Source, item: str, name: str | None) -> pa.Table | None:
     from unskew.errors import ColumnError
     from unskew.reading.column_types import read_plain
 
-    usual = [one for one in source.columns if str(one).lower() in _NAMES]
-    for one in [name] if name is not None else [*usual, *source.columns]:
+    usual = [column for column in source.columns if str(column).lower() in _NAMES]
+    for column in [name] if name is not None else [*usual, *source.columns]:
         with contextlib.suppress(ColumnError):  # JSON of several kinds is no name
-            table = read_plain(source, [item, one])
-            if one != item and (name is not None or pa.types.is_string(table.schema.field(1).type)):
+            table = read_plain(source, [item, column])
+            if column != item and (name is not None or pa.types.is_string(table.schema.field(1).type)):
                 return table
     return None

@@ -106,7 +106,7 @@ def print_json(value: dict[str, Any]) -> None:
     with writing():
         plain = not is_utf8(sys.stdout.encoding)
         text = json.dumps(to_json_value(value), ensure_ascii=plain, default=str, allow_nan=False)
-        click.echo(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text))
+        click.echo(_STEERING.sub(lambda result: f"\\u{ord(result[0]):04x}", text))
 
 
 def print_figures(title: str, figures: Sequence[tuple[str, str, str]]) -> None:

@@ -149,7 +149,7 @@ def timeline(
     followed = [item for text in items for item in item_ids(text, log)]
     ids = pa.array(followed, type=log.items.values.type)
     called = read_names_by_item(names, ids) if followed else None
-    made = make(
+    result = make(
         log,
         models,
         reference=source.reference(log, then),
@@ -168,13 +168,13 @@ def timeline(
         **fit.keywords(log, min_items=min_items),
     )
     if as_json:
-        told = made.to_dict()
+        values = result.to_dict()
         if called is not None:
-            told["probabilities"] = [{**row, "name": called[row["item"]]} for row in told["probabilities"]]
-        print_json({**told, "output": output, "view": source.describe_view(log)})
+            values["probabilities"] = [{**row, "name": called[row["item"]]} for row in values["probabilities"]]
+        print_json({**values, "output": output, "view": source.describe_view(log)})
     else:
         source.print_view(log)
-        _show(made, output, called)
+        _show(result, output, called)
 
 
 def _number(text: str) -> int:
@@ -184,12 +184,12 @@ def _number(text: str) -> int:
         raise InputError(f"--top is {text!r}", remedy="give a whole number of items, such as 20") from None
 
 
-def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) -> None:
-    dates, total = made.dates, made.rows.to_pylist()
+def _show(result: Timeline, output: str | None, called: Mapping[Any, str] | None) -> None:
+    dates, total = result.dates, result.rows.to_pylist()
     few = any(row["too_few_hits"] for row in total)
     columns = ["first", "last", "low", "high", "change", "least", "most", "bound", *(["hits"] if few else [])]
     tables: dict[str, list[list[str]]] = {}
-    end = made.other_end
+    end = result.other_end
     for name, group in _series(total, ("metric", "view", "recommender", "weighting", "top")):
         first, last, values = group[0], group[-1], [row["value"] for row in group]
         figures = [first["value"], last["value"], last["low"], last["high"]]
@@ -211,22 +211,22 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         print_line(f"Other end: the log {name_other_end(end['since'])}{dropped}.")
     if few:
         print_line(TOO_FEW_HITS)
-    if len(made.probabilities):
+    if len(result.probabilities):
         print_line(f"Probabilities from {dates[0]} (first) to {dates[-1]} (last)")
         rows = []
-        for name, group in _series(made.probabilities.to_pylist(), ("item", "weighting", "top")):
+        for name, group in _series(result.probabilities.to_pylist(), ("item", "weighting", "top")):
             values = [row["probability"] for row in group]
             cells = [percent(x, 3) for x in (values[0], values[-1], min(values), max(values))]
             mix = _name_kind(*name[1:], view=total[0]["view"])
             rows.append([*([called[name[0]]] if called else []), str(name[0]), mix, *cells])
         head = [*(["name"] if called else []), "item", "mix"]
         print_table([*head, "first", "last", "least", "most"], rows, left=len(head))
-    after = made.options.get("after")
+    after = result.options.get("after")
     if after is not None:
         relative = isinstance(after, str) and after.startswith("-")
         since = f"in the last {after[1:].strip()} before it" if relative else f"after {after} and up to it"
         print_line(f"Held out at each date: interactions {since}, and at the reference date for as long.")
-    elif made.options.get("leave_last_out"):
+    elif result.options.get("leave_last_out"):
         print_line("Held out at each date: the last item of each profile.")
     several = f"{thousands(len(dates))} date{'s' * (len(dates) != 1)}"
     alone = " Item weights alone do not repair personalised algorithms."
@@ -234,10 +234,12 @@ def _show(made: Timeline, output: str | None, called: Mapping[Any, str] | None) 
         f"{several}. Low, high and bound are those of the last; no fixed list's score in [0, 1] is off by "
         f"more than the bound.{alone}"
     )
-    if output is not None and made.computed == 0:
+    if output is not None and result.computed == 0:
         print_line(f"All dates were in {output} already: nothing was computed")
     elif output is not None:
-        print_line(f"{thousands(len(made))} rows written to {output} (dates computed: {thousands(made.computed)})")
+        print_line(
+            f"{thousands(len(result))} rows written to {output} (dates computed: {thousands(result.computed)})"
+        )
 
 
 def _describe_hits(rows: Sequence[dict[str, Any]]) -> str:
@@ -246,10 +248,10 @@ def _describe_hits(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def _series(rows: Sequence[dict[str, Any]], by: Sequence[str]) -> list[tuple[tuple[Any, ...], list[Any]]]:
-    found: dict[tuple[Any, ...], list[Any]] = {}
+    series: dict[tuple[Any, ...], list[Any]] = {}
     for row in rows:
-        found.setdefault(tuple(row[name] for name in by), []).append(row)
-    return list(found.items())
+        series.setdefault(tuple(row[name] for name in by), []).append(row)
+    return list(series.items())
 
 
 def _figure(value: float) -> str:

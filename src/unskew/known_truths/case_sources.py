@@ -202,26 +202,26 @@ def find_sources(
     return sources
 
 
-def _find_source(given: Any, base: Log | None, users: int, items: int) -> CaseSource:
-    if isinstance(given, World):
-        return _check_world(OneWorld(str(given.about.get("world")), given))
-    if given == INJECTED:
+def _find_source(source: Any, base: Log | None, users: int, items: int) -> CaseSource:
+    if isinstance(source, World):
+        return _check_world(OneWorld(str(source.about.get("world")), source))
+    if source == INJECTED:
         if base is None:
             raise PolicyError(
                 f"the world {INJECTED!r} has campaigns in a real log", remedy=f"give that with {option('base')}"
             )
         return InjectedCampaigns(INJECTED, base, users, items)
-    if isinstance(given, str) and given in SUMMARIES:
-        return _name_worlds(given, users, items)
-    if not isinstance(given, str | Path):
+    if isinstance(source, str) and source in SUMMARIES:
+        return _name_worlds(source, users, items)
+    if not isinstance(source, str | Path):
         raise InputError(
-            f"{one_line(given)} is not a world", remedy="give a name, a folder, or what simulate gives"
+            f"{one_line(source)} is not a world", remedy="give a name, a folder, or what simulate gives"
         )
-    if not Path(given).is_dir():
-        meant = did_you_mean(str(given), [*SUMMARIES, INJECTED]) or "."
+    if not Path(source).is_dir():
+        meant = did_you_mean(str(source), [*SUMMARIES, INJECTED]) or "."
         known = ", ".join([*SUMMARIES, INJECTED])
-        raise InputError(f"there is no world and no folder {str(given)!r}{meant} There are {known}")
-    return _check_world(OneWorld(str(given), World.load(given)))
+        raise InputError(f"there is no world and no folder {str(source)!r}{meant} There are {known}")
+    return _check_world(OneWorld(str(source), World.load(source)))
 
 
 def _name_worlds(name: str, users: int, items: int) -> SimulatedWorlds:

@@ -185,11 +185,11 @@ ESTIMATORS: dict[str, Estimator] = {
 """All methods by name, in the order in which results show them."""
 
 
-def find_methods(given: Iterable[str | Estimator] | str | None) -> list[Estimator]:
+def find_methods(methods: Iterable[str | Estimator] | str | None) -> list[Estimator]:
     """Methods by name, or made by hand; all of `ESTIMATORS` if none are given."""
-    if given is None:
+    if methods is None:
         return list(ESTIMATORS.values())
-    wanted: list[Any] = [given] if isinstance(given, str | Estimator) else list(given)
+    wanted: list[Any] = [methods] if isinstance(methods, str | Estimator) else list(methods)
     estimators = [_find_method(entry) for entry in wanted]
     if not estimators:
         raise InputError(f"{option('methods')} is empty", remedy="name some, or leave it out for all")
@@ -199,11 +199,11 @@ def find_methods(given: Iterable[str | Estimator] | str | None) -> list[Estimato
     return estimators
 
 
-def _find_method(given: Any) -> Estimator:
-    if not isinstance(given, str):
-        return require_instance(Estimator, given, "a method", "give its name, such as 'organic'")
-    if given not in ESTIMATORS:
+def _find_method(method: Any) -> Estimator:
+    if not isinstance(method, str):
+        return require_instance(Estimator, method, "a method", "give its name, such as 'organic'")
+    if method not in ESTIMATORS:
         known = ", ".join(map(repr, ESTIMATORS))
-        meant = did_you_mean(given, ESTIMATORS) or "."
-        raise InputError(f"there is no method {given!r}{meant} There are {known}")
-    return ESTIMATORS[given]
+        meant = did_you_mean(method, ESTIMATORS) or "."
+        raise InputError(f"there is no method {method!r}{meant} There are {known}")
+    return ESTIMATORS[method]

@@ -144,14 +144,16 @@ Lists = Mapping[str, Sequence[Any]]
 """The items of the constant lists of a case, by name."""
 
 
-def find_contestants(given: AnyRecommenders | None) -> dict[str, Contestant]:
+def find_contestants(recommenders: AnyRecommenders | None) -> dict[str, Contestant]:
     """Recommenders by the names that they have in results."""
-    if given is None:
-        given = CONTESTANTS
-    if isinstance(given, Mapping):
-        named: dict[Any, Any] = dict(given)
+    if recommenders is None:
+        recommenders = CONTESTANTS
+    if isinstance(recommenders, Mapping):
+        named: dict[Any, Any] = dict(recommenders)
     else:
-        wanted: list[Any] = [given] if is_one_recommender(given) else list(cast(Iterable[Any], given))
+        wanted: list[Any] = (
+            [recommenders] if is_one_recommender(recommenders) else list(cast(Iterable[Any], recommenders))
+        )
         named = {}
         for contestant in wanted:
             if isinstance(contestant, str):

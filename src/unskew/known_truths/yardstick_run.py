@@ -349,8 +349,8 @@ def hash_key(key: Mapping[str, Any]) -> str:
     return hash_bytes([json.dumps(key, sort_keys=True, default=str).encode()])[:12]
 
 
-def _read_metrics(given: AnyMetric | Iterable[AnyMetric]) -> list[Metric]:
-    metrics = distinct_metrics(given)
+def _read_metrics(names: AnyMetric | Iterable[AnyMetric]) -> list[Metric]:
+    metrics = distinct_metrics(names)
     for metric in metrics:
         if isinstance(metric, UserMetric):
             raise PolicyError(
@@ -360,8 +360,8 @@ def _read_metrics(given: AnyMetric | Iterable[AnyMetric]) -> list[Metric]:
     return metrics
 
 
-def _read_seeds(given: int | Iterable[int]) -> tuple[int, ...]:
-    wanted = list(given) if isinstance(given, Iterable) else [given]
+def _read_seeds(values: int | Iterable[int]) -> tuple[int, ...]:
+    wanted = list(values) if isinstance(values, Iterable) else [values]
     seeds = tuple(require_whole_number(option("seeds"), seed, "where random numbers begin", 0) for seed in wanted)
     if not seeds:
         raise InputError(f"{option('seeds')} is empty", remedy="give some")

@@ -71,7 +71,7 @@ class Contrast:
 
     def take_some(self, most: int) -> Contrast:
         """The same with not more than so many windows of each kind, spread evenly."""
-        taken, quiet = (None if some is None else some.take_some(most) for some in (self.taken, self.quiet))
+        taken, quiet = (None if pairs is None else pairs.take_some(most) for pairs in (self.taken, self.quiet))
         assert taken is not None
         suspect = self.suspect[np.isin(self.taken.entry, taken.entry)]
         return replace(self, windows=taken.windows, taken=taken, quiet=quiet, suspect=suspect)
@@ -111,8 +111,8 @@ def set_up_contrast(
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.moment(until).tick, log.span[1])
     group = None if holdout is None else find_holdout(log, holdout)
-    given = _find_time(log, campaigns, since, by_exposure=by_exposure, has_group=group is not None)
-    windows = cut_windows(log, given, last)
+    spans = _find_time(log, campaigns, since, by_exposure=by_exposure, has_group=group is not None)
+    windows = cut_windows(log, spans, last)
     if not windows:
         raise EmptyError(
             f"no window begins before {log.axis.show(last)}, up to which the log is used",
@@ -130,10 +130,10 @@ def set_up_contrast(
 
 def _check_group(log: Log, group: Mask, start: int | float) -> list[str]:
     """Warn if a holdout group is not like the others; gives what was found."""
-    found = check_holdout(log, group, Moment(tick_before(log, start), label_before(log, start)))
-    for sentence in found:
+    sentences = check_holdout(log, group, Moment(tick_before(log, start), label_before(log, start)))
+    for sentence in sentences:
         warn(sentence)
-    return found
+    return sentences
 
 
 def _find_time(
@@ -165,11 +165,11 @@ _BANDS = 10
 _MOST_USERS = 20_000  # whose items are compared: enough to find any difference that matters
 
 
-def find_holdout(log: Log, given: Any) -> Mask:
+def find_holdout(log: Log, holdout: Any) -> Mask:
     """Which users of a log belong to a holdout group.
 
     - `log`: the log that they are users of.
-    - `given`: a file with one column, or with one called like the column of users of the log; a dataframe of the
+    - `holdout`: a file with one column, or with one called like the column of users of the log; a dataframe of the
       same kind; or the ids themselves.
 
     Examples
@@ -180,7 +180,7 @@ def find_holdout(log: Log, given: Any) -> Mask:
     >>> [log.users[code] for code in marked.nonzero()[0]]
     ['bob']
     """
-    ids = _read_ids(log, given)
+    ids = _read_ids(log, holdout)
     if len(ids) == 0:
         raise EmptyError(f"{option('holdout')} names no users", remedy=_HOW)
     first = ids[0].as_py() if isinstance(ids, pa.Array) else ids[0]
@@ -192,14 +192,14 @@ def find_holdout(log: Log, given: Any) -> Mask:
             f"{kind_of(log.users.values.type)}",
             remedy="make them the same type",
         )
-    found = np.zeros(len(log.users), dtype=np.bool_)
-    found[codes[codes >= 0]] = True
-    if not found.any():
+    inside = np.zeros(len(log.users), dtype=np.bool_)
+    inside[codes[codes >= 0]] = True
+    if not inside.any():
         raise InputError(
             f"{option('holdout')}: the log has none of these users, such as {first!r} (it has "
             f"{log.users.examples()})"
         )
-    if found.all():
+    if inside.all():
         raise InputError(
             f"{option('holdout')} names every user of the log", remedy="name those who were never shown anything"
         )
@@ -209,7 +209,7 @@ def find_holdout(log: Log, given: Any) -> Mask:
             f"{option('holdout')}: {count(missing, 'user')} of {len(codes)} {'is' if missing == 1 else 'are'} not "
             "in the log and skipped"
         )
-    return found
+    return inside
 
 
 def _read_ids(log: Log, users: Any) -> Any:
@@ -248,8 +248,8 @@ def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
         return wanted
     if len(names) == 1:
         return names[0]
-    told = ", ".join(map(repr, names)) or "no columns"
-    raise ColumnError(f"{where} has no column {wanted!r}; it has {told}", remedy=f"call the users {wanted!r}")
+    columns = ", ".join(map(repr, names)) or "no columns"
+    raise ColumnError(f"{where} has no column {wanted!r}; it has {columns}", remedy=f"call the users {wanted!r}")
 
 
 def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
@@ -275,20 +275,20 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
             f"the holdout group cannot be checked: {int(inside.sum())} of its users and {int(others.sum())} "
             f"others had a profile at {moment.label}"
         ]
-    found = []
+    sentences = []
     p, mean, rest = _compare_sizes(sizes, inside, others)
     if p <= _ALARM:
-        found.append(
+        sentences.append(
             f"the holdout group is not like the others: its users held {mean:.1f} items on average at "
             f"{moment.label}, and the others {rest:.1f} (p = {p:.1g}); something may have been shown before then"
         )
     p, band, share, other = _compare_items(before, inside, others)
     if p <= _ALARM:
-        found.append(
+        sentences.append(
             f"the holdout group is not like the others: {percent(share, 1)} of what its users held at "
             f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
         )
-    return found
+    return sentences
 
 
 def _just_before(log: Log, moment: Moment) -> Moment:

@@ -28,7 +28,7 @@ def describe_view(
     advice: Sequence[str] = (),
 ) -> ViewReport:
     """The report of a view, made from the whole log and from what is left of it."""
-    users, still = (int(np.count_nonzero(np.diff(some.start.astype(np.int64)))) for some in (log, left))
+    users, still = (int(np.count_nonzero(np.diff(part.start.astype(np.int64)))) for part in (log, left))
     return ViewReport(
         view=left.view,
         reason=reason,
@@ -61,8 +61,8 @@ def organic(log: Log) -> Log:
     if log.exposed is None:
         raise InputError("this log has no exposure marks", remedy=f"read it with {option('exposed', 'COLUMN')}")
     if is_on_spark(log):
-        there: Any = log.take_view(_keep_unexposed, "organic", "what was exposed is known")
-        return cast(Log, there)
+        spark_view: Any = log.take_view(_keep_unexposed, "organic", "what was exposed is known")
+        return cast(Log, spark_view)
     if log not in _MADE:
         _MADE[log] = _drop_exposed(log)
     return _MADE[log]
@@ -111,12 +111,12 @@ def outside(log: Log, campaigns: Windows) -> Log:
     reason = f"the dates of {count(len(windows), 'campaign')} are known"
     details = "without " + ", ".join(map(str, windows))
     if is_on_spark(log):
-        there: Any = log.take_view(_DropInside(windows), "outside", reason, details)
-        return cast(Log, there)
+        spark_view: Any = log.take_view(_DropInside(windows), "outside", reason, details)
+        return cast(Log, spark_view)
     left = _DropInside(windows)(log)
     if len(left) == 0:
-        told = " and ".join(f"'{window}'" for window in windows)
-        raise EmptyError(f"all interactions of this log are inside {told}, and nothing is left outside")
+        names = " and ".join(f"'{window}'" for window in windows)
+        raise EmptyError(f"all interactions of this log are inside {names}, and nothing is left outside")
     return replace(left, view_report=describe_view(log, left, reason), view_details=details)
 
 

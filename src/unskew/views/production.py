@@ -76,9 +76,9 @@ def rank_with_quiet(
     quiet_ranks = np.zeros((len(chosen), len(quiet)), dtype=np.int64)
     fold = np.random.default_rng(_STREAM).integers(0, folds, len(taken.log.users))
     for number in range(folds):
-        own = fold == number
-        others = taken.log.keep_entries(~own[taken.log.entry_users()])
-        windows = {place: (before, places) for place, before, places in _windows(taken, own)}
+        in_fold = fold == number
+        others = taken.log.keep_entries(~in_fold[taken.log.entry_users()])
+        windows = {place: (before, places) for place, before, places in _windows(taken, in_fold)}
         for place, window in enumerate(taken.windows):
             if place not in windows and place not in chosen:
                 continue
@@ -92,7 +92,7 @@ def rank_with_quiet(
                 ranks[places] = _rank_pairs(model, before, taken, places, depth)
             if place in chosen:
                 row = quiet_ranks[chosen.index(place)]
-                for k, before, places in _windows(quiet, own):
+                for k, before, places in _windows(quiet, in_fold):
                     exists = _mark_existing(before.log, quiet.windows[k])
                     row[places] = _rank_pairs(model, before, quiet, places, depth, exists)
     return ranks, quiet_ranks
@@ -157,12 +157,12 @@ def _rank_pairs(
     step = max(1, _CELLS // longest)
     progress().begin(f"making lists by {model}", len(users), "users")
     for at in range(0, len(users), step):
-        some = users[at : at + step]
-        nothing = np.full(len(some), -1, dtype=np.int64)
-        lists, _ = lists_for(model, now, Batch.of(now, some), longest, nothing)
-        pairs = order[ends[at] : ends[at + len(some)]]
-        ranks[pairs] = _places_in(lists[np.searchsorted(some, user[pairs])], item[pairs], exists)
-        progress().advance(len(some))
+        part = users[at : at + step]
+        nothing = np.full(len(part), -1, dtype=np.int64)
+        lists, _ = lists_for(model, now, Batch.of(now, part), longest, nothing)
+        pairs = order[ends[at] : ends[at + len(part)]]
+        ranks[pairs] = _places_in(lists[np.searchsorted(part, user[pairs])], item[pairs], exists)
+        progress().advance(len(part))
     return np.where(ranks > depth, 0, ranks)
 
 
@@ -220,7 +220,7 @@ def combine_ranks(several: Sequence[Ranks]) -> Ranks:
 
     def best(ranks: Sequence[Codes]) -> Codes:
         far = np.iinfo(np.int64).max
-        lowest = np.min([np.where(some > 0, some, far) for some in ranks], axis=0)
+        lowest = np.min([np.where(rank > 0, rank, far) for rank in ranks], axis=0)
         return np.where(lowest == far, 0, lowest)
 
     quiet = [ranks.quiet for ranks in several if ranks.quiet is not None]
@@ -356,21 +356,21 @@ def choose_production(
     """
     if not is_auto(production):
         return take_for_production(contrast, recommender(production), seed=seed)
-    some = contrast.take_some(FEW_WINDOWS)
+    few = contrast.take_some(FEW_WINDOWS)
     models = _list_candidates(contrast, family, candidates)
     ranked: dict[str, Ranks] = {}
     for name, model in list(models.items()):
         try:
-            ranked[name] = find_ranks(some, model, folds=FEW_FOLDS)
+            ranked[name] = find_ranks(few, model, folds=FEW_FOLDS)
         except UnskewError:  # a model that is compared need not know users to whom it was not fitted
             if name in map(str, map(recommender, family)):
                 raise
             del models[name]
-    shares = {name: _explain(_count(some, ranks, seed), seed) for name, ranks in ranked.items()}
+    shares = {name: _explain(_count(few, ranks, seed), seed) for name, ranks in ranked.items()}
     best = sorted(shares, key=lambda name: -shares[name])[:2]
     finalists: list[tuple[str, ...]] = [(name,) for name in best]
     both = combine_ranks([ranked[name] for name in best])
-    together = _explain(_count(some, both, seed), seed)
+    together = _explain(_count(few, both, seed), seed)
     if together > shares[best[0]] + _WORTH:
         shares[both.production] = together
         finalists.insert(0, tuple(best))

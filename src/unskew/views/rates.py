@@ -86,15 +86,21 @@ def tally(
     blocks = int(block.max()) + 1
     nobody = np.zeros(len(block), dtype=np.bool_) if holdout is None else holdout
     shown, shown_people = ~nobody[pairs.user], ~nobody[pairs.person]
-    unshown = [(some, ~nobody[some.user], ~nobody[some.person]) for some in quiet] or [
-        (pairs, ~shown, ~shown_people)
-    ]
+    unshown = [
+        (pairs_of_model, ~nobody[pairs_of_model.user], ~nobody[pairs_of_model.person]) for pairs_of_model in quiet
+    ] or [(pairs, ~shown, ~shown_people)]
     return Tally(
         _count(pairs.user, pairs.cell, shown & suspect, block, blocks, CELLS),
         _count(pairs.user, pairs.cell, shown & ~suspect, block, blocks, CELLS),
         _count(pairs.person, pairs.kind, shown_people, block, blocks, KINDS),
-        _sum(_count(some.user, some.cell, which, block, blocks, CELLS) for some, which, _ in unshown),
-        _sum(_count(some.person, some.kind, which, block, blocks, KINDS) for some, _, which in unshown),
+        _sum(
+            _count(pairs_of_model.user, pairs_of_model.cell, which, block, blocks, CELLS)
+            for pairs_of_model, which, _ in unshown
+        ),
+        _sum(
+            _count(pairs_of_model.person, pairs_of_model.kind, which, block, blocks, KINDS)
+            for pairs_of_model, _, which in unshown
+        ),
         scaled=bool(quiet),
         models=len(unshown),
     )
@@ -105,8 +111,8 @@ def _sum(several: Iterable[Floats]) -> Floats:
     return total
 
 
-def _count(user: Codes, what: Codes, which: Mask, block: Codes, blocks: int, size: int) -> Floats:
-    places = block[user[which]] * size + what[which]
+def _count(user: Codes, place: Codes, which: Mask, block: Codes, blocks: int, size: int) -> Floats:
+    places = block[user[which]] * size + place[which]
     return np.bincount(places, minlength=blocks * size).reshape(blocks, size).astype(np.float64)
 
 
@@ -192,7 +198,7 @@ def _find_certainty(rates: Rates) -> Floats:
 
 def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
     """Of each rank stratum: name, suspect pairs, observed and usual pairs for each person, excess in pairs."""
-    suspect, observed, usual = (add_up(some) for some in (rates.suspect, rates.observed, rates.usual))
+    suspect, observed, usual = (add_up(values) for values in (rates.suspect, rates.observed, rates.usual))
     people = np.full(len(suspect), max(float(rates.people[1:].sum()), 1.0))
     people[NEW] = max(float(rates.people[0]), 1.0)
     each, normal = observed / people, usual / people
@@ -205,8 +211,8 @@ def list_strata(rates: Rates) -> list[tuple[str, int, float, float, float]]:
 
 def divide(a: Any, b: Any) -> Floats:
     """The ratio, and 1 where there is nothing to divide by."""
-    found: Floats = np.divide(a, b, out=np.ones(np.shape(b)), where=np.asarray(b) > 0)
-    return found
+    ratios: Floats = np.divide(a, b, out=np.ones(np.shape(b)), where=np.asarray(b) > 0)
+    return ratios
 
 
 _SPLITS = 4  # into halves, to average over

@@ -154,7 +154,7 @@ def find_excesses(
             contrast = set_up_contrast(log, campaigns=(window,), until=until)
     except UnskewError as error:
         return Excesses({}, {}, f"the time before {log.axis.show(start)} tells too little: {error.message}")
-    models, own = _list_stand_ins(log, compared, production)
+    models, compared_names = _list_stand_ins(log, compared, production)
     names = list(models)[:only]
     thinnings: dict[str, Thinning] = {}
     explained: dict[str, float] = {}
@@ -171,7 +171,7 @@ def find_excesses(
         explained[name] = dropped / max(len(thinning.keep), 1)
         if dropped > _LEAST * len(log):
             thinnings[name] = thinning
-    return Excesses(thinnings, explained, compared=own, growth=growth)
+    return Excesses(thinnings, explained, compared=compared_names, growth=growth)
 
 
 def _list_stand_ins(
@@ -184,12 +184,12 @@ def _list_stand_ins(
     models = list_family(log, _FAMILY)
     if production is not None and not is_alike(production, models.values()):
         models[str(production)] = production
-    shared, own = dict(models), {}
+    shared, names = dict(models), {}
     for name, model in compared.items():
         traits = traits_of(model)
         if traits.external or traits.constant or not is_cheap(model, log):
             continue
         if not is_alike(model, shared.values()):
             stand_in = f"{name} (compared)" if name in shared else name
-            models[stand_in], own[stand_in] = model, name
-    return models, own
+            models[stand_in], names[stand_in] = model, name
+    return models, names

@@ -148,14 +148,14 @@ class _Known:
             ("a model of production", self.knowledge.production),
             ("an induced share", self.knowledge.induced_share),
         ]
-        told = [name for name, value in known if value is not None]
-        return "all", f"{told[0]} alone allows no other" if told else "nothing is known about recommendations"
+        names = [name for name, value in known if value is not None]
+        return "all", f"{names[0]} alone allows no other" if names else "nothing is known about recommendations"
 
     def require(self, view: str) -> tuple[str, str]:
         """A view that is asked for, and why it is taken; refused if something is missing for it."""
         require_one_of(option("view"), view, VIEWS)
         missing = list(self._find_missing(view))
-        if view == "kept" and [what for what, _ in missing] == ["a model of production"]:
+        if view == "kept" and [need for need, _ in missing] == ["a model of production"]:
             return "organic", "kept was asked for, which needs a model of production"
         if missing:
             raise PolicyError(f"{option('view', view)} needs {missing[0][0]}", remedy=f"give {missing[0][1]}")

@@ -103,27 +103,27 @@ def find_quiet(log: Log, busy: Sequence[ShortWindow], until: int | float) -> lis
     of the first busy one had a profile are left out, since a service that is just starting is another one.
     """
     length = _find_length(log, busy)
-    found: list[tuple[int | float, ShortWindow]] = []
+    candidates: list[tuple[int | float, ShortWindow]] = []
     free_from = _find_time_of_users(log, busy[0].start)
     for window in busy:
         distance, end = 0, window.start
         while end - length >= free_from:
-            found.append((distance, ShortWindow(end - length, end, end)))
+            candidates.append((distance, ShortWindow(end - length, end, end)))
             distance, end = distance + 1, end - length
         free_from = window.end + length
     last = tick_after(log, until)
-    late = len(found)
+    late = len(candidates)
     while free_from + length <= last:
-        found.append((late, ShortWindow(free_from, free_from + length, free_from + length)))
+        candidates.append((late, ShortWindow(free_from, free_from + length, free_from + length)))
         free_from += length
-    if not found:
+    if not candidates:
         raise EmptyError(
             f"the log has no quiet time as long as a window ({log.axis.show(busy[0].start)} and later)",
             remedy=f"name a group that was never shown anything with {option('holdout')}, or leave more time "
             "around the windows",
         )
-    found.sort(key=lambda one: one[0])
-    return sorted((window for _, window in found[:MOST_QUIET]), key=lambda window: window.start)
+    candidates.sort(key=lambda candidate: candidate[0])
+    return sorted((window for _, window in candidates[:MOST_QUIET]), key=lambda window: window.start)
 
 
 def list_windows_before(log: Log, busy: Sequence[ShortWindow]) -> list[ShortWindow]:
