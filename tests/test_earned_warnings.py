@@ -39,7 +39,7 @@ from unskew.views.placebo import (
 from unskew.views.production import _STREAM, CANDIDATES, choose_production, rank_with_quiet, take_for_production
 from unskew.views.rates import Tally, measure_excess, split_blocks
 from unskew.views.strata import BEYOND, CELLS, KINDS, NEW, RANK_OF
-from unskew.views.windows import TakenPairs
+from unskew.views.windows import WindowPairs
 from unskew.worlds.recipe import Recipe
 
 COOCCURRENCE = "knn?similarity=cooccurrence"
@@ -414,7 +414,7 @@ def test_the_same_models_rank_windows_and_quiet_windows(seed: int) -> None:
     fold = dict(zip(log.users.to_list(), folds.tolist(), strict=True))
     everything = {item for _, item, _ in events}
 
-    def pairs_of(taken: TakenPairs) -> list[tuple[str, str, Any, bool]]:
+    def pairs_of(taken: WindowPairs) -> list[tuple[str, str, Any, bool]]:
         users = log.users.take(taken.user).to_pylist()
         items = log.items.take(log.item[taken.entry]).to_pylist()
         windows = [taken.windows[number] for number in taken.window]

@@ -23,7 +23,7 @@ from unskew.views.production import rank_taken
 from unskew.views.rates import Rates, find_keep
 from unskew.views.strata import CELLS, KINDS, RANK_OF, ItemPush
 from unskew.views.thinning import draw_kept, plan_thinned
-from unskew.views.windows import ShortWindow, cut_windows, find_quiet, find_taken
+from unskew.views.windows import ShortWindow, cut_windows, find_quiet, find_window_pairs
 
 COOCCURRENCE = "knn?similarity=cooccurrence"
 DATES = ["330:350", "430:450"]
@@ -164,7 +164,7 @@ def test_ranks_are_places_in_the_list_for_the_profile_of_then() -> None:
     rows += [("a", "y", 5), ("a", "z", 6), ("c", "x", 6), ("e", "x", 6), ("a", "new", 7)]
     log = us.read_log(columns(rows))
     window = ShortWindow(5, 9, 9)
-    pairs = find_taken(log, [window], window)
+    pairs = find_window_pairs(log, [window], window)
     ranks = rank_taken(us.Popular(), pairs)
     who = log.users.take(pairs.user).to_pylist()
     what = log.items.take(log.item[pairs.entry]).to_pylist()
@@ -183,7 +183,7 @@ def test_the_push_of_an_item_does_not_count_the_pair_itself() -> None:
     rows += [("a", "y", 5), ("c", "y", 5), ("d", "y", 6), ("c", "x", 6), ("a", "z", 6), ("c", "z", 6)]
     log = us.read_log(columns(rows))
     window = ShortWindow(5, 9, 9)
-    pairs = find_taken(log, [window], window)
+    pairs = find_window_pairs(log, [window], window)
     push = ItemPush.measure(pairs, np.ones(len(pairs), dtype=bool)).of(pairs)
     found = dict(zip(log.items.take(log.item[pairs.entry]).to_pylist(), push.tolist(), strict=True))
     assert found == {"y": pytest.approx(2 / 8), "x": 0.0, "z": 0.0}  # two others; three holders and five more

@@ -1,4 +1,4 @@
-"""``unskew excess``: how much of what was taken in windows of time came from recommendations."""
+"""``unskew excess``: how many of the interactions in windows of time recommendations caused."""
 
 from __future__ import annotations
 

@@ -103,12 +103,12 @@ def evaluate(
     seed
         Of the draws.
     leave_out
-        How many items of a profile are taken out at a time.
+        How many items of a profile are held out at a time.
     after
-        A time: the recommender is fitted then, sees the profiles of then, and has to find what its users took
-        later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and reported. Text
-        such as ``"-30d"`` (``"-20"`` where times are plain numbers) says how long before the date it is. What is
-        ``hit@5`` otherwise is called ``recall@5`` then.
+        A time: the recommender is fitted then, sees the profiles of then, and has to find what its users
+        interacted with later, up to the snapshot. Nothing later leaks. Who had no profile then is left out, and
+        reported. Text such as ``"-30d"`` (``"-20"`` where times are plain numbers) says how long before the date
+        it is. What is ``hit@5`` otherwise is called ``recall@5`` then.
     leave_last_out
         Hold out the last item of each profile (by time, then by id), and fit the recommender to profiles without
         them. Who has no other item is left out, and reported.

@@ -103,10 +103,10 @@ def report(
         One or several, as for `evaluate`. Those of users, such as ``user-recall@10``, have raw scores only.
     sample, seed, leave_out, after, leave_last_out, folds, min_items, level
         As for `evaluate`, all but `level` in `more`. `min_items` is that of all scores and of the weights. With
-        `after`, what is held out at the reference date is what users took in a time of the same length before it.
-        Where `sample` is not given (``"auto"``), every pair is ranked unless that would take more than an hour, by
-        a count of the work: then 20 000 are drawn, which a `CostNotice` and the notes of the report say. ``"all"``
-        or None ranks them all, whatever it takes.
+        `after`, what is held out at the reference date is what users interacted with in a time of the same length
+        before it. Where `sample` is not given (``"auto"``), every pair is ranked unless that would take more than
+        an hour, by a count of the work: then 20 000 are drawn, which a `CostNotice` and the notes of the report
+        say. ``"all"`` or None ranks them all, whatever it takes.
     by
         A column read with ``read_log(labels=...)``: each of its values is scored as well.
     refit

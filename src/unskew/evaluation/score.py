@@ -124,7 +124,7 @@ class Score:
     users_excluded
         Whom the weights leave out, of the users who can be evaluated.
     users_without_profile
-        After a time split: users who took something later, but had no profile then; with the last items held out:
+        After a time split: users with interactions later, but no profile then; with the last items held out:
         users with no other item. They are in no score.
     users_below_min_items
         Users who are excluded from all scores of the date because they have fewer than `min_items` items.

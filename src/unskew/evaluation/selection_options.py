@@ -42,8 +42,8 @@ class SelectionOptions:
     # pair unless that would take hours, where whoever runs the evaluation can tell.
     sample: Any = None
     seed: int = 0
-    leave_out: int = 1  # how many items of a profile are taken out at a time
-    after: Any = None  # a time, or how long before the date it is: what users took later is held out
+    leave_out: int = 1  # how many items of a profile are held out at a time
+    after: Any = None  # a time, or how long before the date it is: later interactions are held out
     leave_last_out: bool = False  # whether the last item of each profile is held out
     folds: int | None = None  # into how many folds pairs are dealt for cross-fitting; None for none
     # Only users with at least this many items in what items are held out from are scored; see `SplitRule`.

@@ -52,7 +52,7 @@ VERSIONS = ("v1", "v2")
 _REFERENCE = 0.6  # how far into the time the reference date is, if nothing was recommended by then
 _DAYS = 500  # of a log of plain numbers, as for injected campaigns
 _RECENT_DAYS = 60  # just before the reference date
-_DELAYS = 5.0  # windows are this many mean delays long: 99.3 % of what was shown and taken is taken by then
+_DELAYS = 5.0  # windows are this many mean delays long: 99.3 % of what is accepted is accepted by then
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class Case:
     # The reference date (t0) and the date of the evaluation (t1).
     before: Moment
     now: Moment
-    windows: tuple[TimeWindow, ...] = ()  # when recommendations were taken
+    windows: tuple[TimeWindow, ...] = ()  # when recommendations were accepted
     # What made them, a spec or a model; None if it changed from one time to the next.
     production: str | Recommender | None = None
     holdout: tuple[Any, ...] | None = None  # the users who were never shown anything; None if nobody was held out
@@ -206,7 +206,7 @@ class Case:
 
 
 def find_windows(world: World, showings: Iterable[Showing]) -> tuple[TimeWindow, ...]:
-    """When what campaigns showed was taken; windows that overlap, or nearly do, are one."""
+    """When recommendations of campaigns were accepted; windows that overlap, or nearly do, are one."""
     log, day = world.log, _ticks_per_day(world)
     last = _find_span(world)[1]
     spans: list[list[int | float]] = []

@@ -1,7 +1,7 @@
 """Views of a log: a `Log` in, a `Log` out, so that whatever works on a log works on a view of it.
 
 `thinned`, `kept` and `excess` walk the same way. `contrast` finds short windows or quiet ones (`windows`) or a
-holdout group, and what was taken there. `production` ranks it by a model of production, gives each pair a cell
+holdout group, and the interactions there. `production` ranks it by a model of production, gives each pair a cell
 (`strata`) and counts; `rates` says how much is usual, how much is kept, and how large the excess is. From there
 `thinning` draws, and `placebo` takes out of the excess what the same comparison finds before anything was
 recommended.

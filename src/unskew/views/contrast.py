@@ -1,4 +1,4 @@
-"""A contrast: what was taken where something could be shown, against what was taken where nothing was.
+"""A contrast: interactions where something could be shown, compared with those where nothing was.
 
 Nothing was shown to a holdout group over the same time, or to anyone in quiet windows. `set_up_contrast` reads
 what is known; a holdout group is found in the log, and checked before it is trusted.
@@ -28,10 +28,10 @@ from unskew.text import count, percent
 from unskew.views.dropping import require_windows
 from unskew.views.windows import (
     ShortWindow,
-    TakenPairs,
+    WindowPairs,
     cut_windows,
     find_quiet,
-    find_taken,
+    find_window_pairs,
     label_before,
     tick_after,
     tick_before,
@@ -45,15 +45,15 @@ _SEASON = (
 
 @dataclass(frozen=True)
 class Contrast:
-    """What was taken in windows, and where nothing was shown."""
+    """Interactions in windows, and where nothing was shown."""
 
     log: Log  # all of history
     windows: tuple[ShortWindow, ...]  # short windows in which production recommended
     holdout: Mask | None  # users who were never shown anything; None if nobody was in quiet windows
-    # What was taken in the windows (with a holdout group also after them, unless that is not asked for), and in
+    # Interactions in the windows (with a holdout group also after them, unless that is not asked for), and in
     # quiet windows.
-    taken: TakenPairs
-    quiet: TakenPairs | None
+    taken: WindowPairs
+    quiet: WindowPairs | None
     suspect: Mask  # which of `taken` recommendations may have brought; of users who could be shown something
     notes: tuple[str, ...]  # what should be known: how the holdout group differs, what a window cannot tell
     # Whether the holdout group could be checked, and was like the others before anything was shown.
@@ -103,10 +103,10 @@ def set_up_contrast(
     by_exposure: bool = False,
     later: bool = True,
 ) -> Contrast:
-    """Find the windows, the holdout group or quiet windows, and what was taken in them.
+    """Find the windows, the holdout group or quiet windows, and the interactions in them.
 
-    What may have come from recommendations is what was taken in windows; with `by_exposure`, what was exposed.
-    Without `later`, what was taken after windows does not count with a holdout group either.
+    Recommendations may have caused interactions in windows; with `by_exposure`, those that were exposed.
+    Without `later`, interactions after windows do not count with a holdout group either.
     """
     require_instance(Log, log, "a log", "read one with read_log")
     last = log.span[1] if until is None else min(log.moment(until).tick, log.span[1])
@@ -120,8 +120,8 @@ def set_up_contrast(
         )
     notes = [_SEASON] if group is None else _check_group(log, group, windows[0].start)
     first = None if group is None else windows[0]
-    taken = find_taken(log, windows, first, later=later and group is not None)
-    quiet = find_taken(log, find_quiet(log, windows, last)) if group is None else None
+    taken = find_window_pairs(log, windows, first, later=later and group is not None)
+    quiet = find_window_pairs(log, find_quiet(log, windows, last)) if group is None else None
     suspect = log.exposed[taken.entry] if by_exposure and log.exposed is not None else taken.inside
     if group is not None:
         suspect = suspect & ~group[taken.user]

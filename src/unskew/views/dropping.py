@@ -49,8 +49,8 @@ _MADE: WeakKeyDictionary[Log, Log] = WeakKeyDictionary()  # two dates of one vie
 def organic(log: Log) -> Log:
     """The log without the rows marked as exposed: a view, itself a log.
 
-    Rows are dropped before repeats are folded, so an item that a user first took when exposed
-    and took again by itself stays, at the later time.
+    Rows are dropped before repeats are folded, so an item with which a user first
+    interacted when exposed, and again by itself, stays at the later time.
 
     >>> import unskew as us
     >>> rows = {"user": ["a", "a", "b"], "item": [1, 2, 1], "time": [3, 4, 5], "shown": [False, True, False]}
@@ -84,16 +84,16 @@ def _drop_exposed(log: Log) -> Log:
 
 @public
 def outside(log: Log, campaigns: Windows) -> Log:
-    """The log without what was taken during campaigns: a view, itself a log.
+    """The log without the interactions during campaigns: a view, itself a log.
 
-    Nothing has to be known about a campaign but when it was. What people took by themselves in these windows is
+    Nothing has to be known about a campaign but when it was. Interactions that recommendations did not cause are
     lost with the rest, so the windows should be short: as long as recommendations went on to be taken, no longer.
 
     Parameters
     ----------
     log
         All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once, so that an
-        item taken in a window and again outside counts from then on.
+        item of a window that comes again outside counts from then on.
     campaigns
         Windows ``"START:END"`` from a start, included, to an end, not included (a bare date is the start of that
         day), ``"START:"`` for one that goes on, or pairs ``(start, end)``.

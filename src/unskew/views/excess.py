@@ -1,4 +1,4 @@
-"""The excess: how much of what was taken in windows came from recommendations, with no list of exposures."""
+"""The excess: how many of the interactions in windows recommendations caused, with no list of exposures."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ from unskew.views.rates import Rates, list_strata
 
 @dataclass(frozen=True)
 class ExcessStratum:
-    """What was taken of one rank stratum."""
+    """The interactions of one rank stratum."""
 
     name: str  # which, in words: ``rank 1``
-    pairs: int  # how many pairs were taken in the windows, or were exposed, by users who could be shown something
+    pairs: int  # how many pairs are of the windows, or exposed, of users who could be shown something
     # Pairs for each of these users and window, and how many there would be had nothing been shown.
     observed: float
     usual: float
-    # The share of the pairs that came from recommendations; negative where fewer were taken than usual.
+    # The share of the pairs that recommendations caused; negative if there were fewer than usual.
     excess: float
 
 
 @dataclass(frozen=True)
 class Excess:
-    """How much of what was taken in windows came from recommendations. Made by `unskew.excess`.
+    """How many of the interactions in windows recommendations caused. Made by `unskew.excess`.
 
     Attributes
     ----------
@@ -45,7 +45,7 @@ class Excess:
     uncorrected, placebo
         The share before that, and the placebo; the same and None with a holdout group.
     pairs
-        How many pairs were taken in the windows by users who could be shown something: those outside of a hold-out
+        How many pairs of the windows are of users who could be shown something: those outside of a hold-out
         group who had a profile when a window began.
     production
         The model that stands for production.
@@ -115,7 +115,7 @@ def excess(
     seed: Seed = 0,
     repeats: int = 200,
 ) -> Excess:
-    """How much of what was taken in windows of time came from recommendations.
+    """How many of the interactions in windows of time recommendations caused.
 
     Interactions in the windows, by the rank that a model of production gives to them, are compared with those of
     a holdout group over the same time or, without one, with those of everyone in quiet windows. Exposures need not
@@ -148,8 +148,8 @@ def excess(
 
     Notes
     -----
-    What users would have taken later, and recommendations only brought forward into a window, counts as coming
-    from them. The interval is about who happened to be there, not about the model: another one may explain more.
+    Interactions that recommendations only brought forward into a window count as caused by
+    them. The interval is about who happened to be there, not about the model: another one may explain more.
     What was in demand in the windows for another reason, such as a season, looks the same as a recommendation,
     unless a holdout group is given.
 

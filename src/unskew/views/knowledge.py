@@ -165,7 +165,7 @@ def take_view(
     a holdout group, a model of production    ``thinned``: at the rates of those who were shown nothing
     which rows were exposed                    ``organic``: without what was exposed
     exposures                                  ``adjusted``: exposed rows as often as without exposures
-    exposures, holdout group, production      ``kept``: of what was exposed, what would have been taken anyway
+    exposures, holdout group, production      ``kept``: of what was exposed, what would have happened anyway
     =========================================  ===================================================================
 
     Parameters

@@ -48,7 +48,7 @@ from unskew.views.production import (
 )
 from unskew.views.rates import Tally, measure_excess, resample_excess, split_blocks
 from unskew.views.strata import BEYOND, RANK_OF
-from unskew.views.windows import cut_windows, find_quiet, find_taken, list_windows_before
+from unskew.views.windows import cut_windows, find_quiet, find_window_pairs, list_windows_before
 
 LIMIT = 0.10
 """A placebo test that cannot exclude an induced share of this size tests nothing."""
@@ -247,7 +247,10 @@ def list_placebos(contrast: Contrast) -> list[Contrast]:
     end = len(before)
     while len(placebos) < _CAMPAIGNS and end - length >= _LEAST_QUIET:
         busy, earlier = before[end - length : end], before[: end - length]
-        taken, quiet = find_taken(log, busy), find_taken(log, earlier[-len(contrast.quiet_windows) :])
+        taken, quiet = (
+            find_window_pairs(log, busy),
+            find_window_pairs(log, earlier[-len(contrast.quiet_windows) :]),
+        )
         if (taken.known & taken.inside).any() and quiet.known.any():
             placebos.append(replace(contrast, windows=tuple(busy), taken=taken, quiet=quiet, suspect=taken.inside))
         end -= length
@@ -259,8 +262,8 @@ def find_contrast_since(log: Log, windows: Sequence[TimeWindow], until: int | fl
     busy = cut_windows(log, windows, until)
     if not busy:
         raise EmptyError("no time is left to compare", remedy=f"check {option('campaigns')} and {option('until')}")
-    taken = find_taken(log, busy)
-    quiet = find_taken(log, find_quiet(log, busy, busy[0].start))
+    taken = find_window_pairs(log, busy)
+    quiet = find_window_pairs(log, find_quiet(log, busy, busy[0].start))
     return Contrast(log, tuple(busy), None, taken, quiet, taken.inside, ())
 
 

@@ -30,7 +30,7 @@ from unskew.text import enumerate_words, percent, shorten_spec
 from unskew.views.contrast import Contrast
 from unskew.views.rates import Rates, Tally, deal_blocks, find_rates, measure_separation, split_blocks, tally
 from unskew.views.strata import BEYOND, RANK_OF, ItemPush, Stratified, find_edges, stratify
-from unskew.views.windows import ShortWindow, TakenPairs, label_before, tick_before
+from unskew.views.windows import ShortWindow, WindowPairs, label_before, tick_before
 
 DEPTH = 200
 """How far lists are looked through."""
@@ -46,7 +46,7 @@ _CELLS = 4_000_000  # of lists in memory at a time
 _STREAM = 0xF01D  # of random numbers
 
 
-def rank_taken(model: Recommender, taken: TakenPairs, *, may_lack_lists: bool = False) -> Codes:
+def rank_taken(model: Recommender, taken: WindowPairs, *, may_lack_lists: bool = False) -> Codes:
     """The rank of each pair in the list for the profile just before its window, from 1; 0 if it is not there.
 
     Lists are looked through up to `DEPTH`, or a fifth of the items that anyone has. Users who had no profile have
@@ -63,7 +63,7 @@ def rank_taken(model: Recommender, taken: TakenPairs, *, may_lack_lists: bool = 
 
 
 def rank_with_quiet(
-    model: Recommender, taken: TakenPairs, quiet: TakenPairs, folds: int = FOLDS
+    model: Recommender, taken: WindowPairs, quiet: WindowPairs, folds: int = FOLDS
 ) -> tuple[Codes, Codes]:
     """Ranks of pairs, and of quiet pairs: a row for each model that ranked these.
 
@@ -98,7 +98,7 @@ def rank_with_quiet(
     return ranks, quiet_ranks
 
 
-def _windows(taken: TakenPairs, users: Mask | None = None) -> Iterator[tuple[int, Snapshot, Codes]]:
+def _windows(taken: WindowPairs, users: Mask | None = None) -> Iterator[tuple[int, Snapshot, Codes]]:
     """The windows with pairs of users who had a profile: number, profiles just before it, and the pairs."""
     for number in range(len(taken.windows)):
         places = np.flatnonzero((taken.window == number) & taken.known)
@@ -145,7 +145,7 @@ def _find_depth(learned: Snapshot) -> int:
 
 
 def _rank_pairs(
-    model: Recommender, now: Snapshot, taken: TakenPairs, places: Codes, depth: int, exists: Mask | None = None
+    model: Recommender, now: Snapshot, taken: WindowPairs, places: Codes, depth: int, exists: Mask | None = None
 ) -> Codes:
     """The rank of items in the lists of users, made once for each user; among items that exist, if given."""
     user, item = taken.user[places], now.log.item[taken.entry[places]].astype(np.int64)
@@ -193,7 +193,7 @@ class Ranks:
 
 @dataclass(frozen=True)
 class RankedContrast:
-    """Who took what in which cell, and the counts of it."""
+    """The interactions of each cell, and their counts."""
 
     contrast: Contrast
     production: str  # the name of the model of production

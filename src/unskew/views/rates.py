@@ -5,7 +5,7 @@ among the n people who could be shown something, and b_s pairs among m people to
 
     usual     h_s = c b_s n / m       c = 1 for a holdout group over the same time; for quiet windows such that
                                       the outermost stratum agrees, since demand may differ between times
-    excess    e_s - h_s               negative where less was taken than usual
+    excess    e_s - h_s               negative if there were fewer than usual
     keep      (h_s - o_s) / x_s       in [0, 1]: with this probability a suspect pair is kept
 
 Users are dealt into blocks at random and counted by block: a sample of blocks stands for a sample of users, and

@@ -1,10 +1,10 @@
-"""Strata of pairs, by the rank that production gave to what was taken; and cells, which are finer.
+"""Strata of pairs, by the rank that production gave to the item; and cells, which are finer.
 
 A pair belongs to a *rank stratum*: reports are by these. Pairs are thinned by *cell*: the rank stratum, the push
 of the item, the size of the profile, and whether the item is to the user's taste, which is its rank by a second
 model. Since cells are many and thin, only their margins are trusted (`MARGINS`).
 
-The *push* of an item is how much it was taken in the windows, for each user who held it before the first of them.
+The *push* of an item is how many interactions it had in the windows, for each user who had it before the first.
 Production may recommend some of what its model ranks high and never the rest, for reasons that no model knows: a
 catalogue, stock, a rule. A pair does not count in the push of its own item, so that pairs of people who were shown
 nothing have the same push as those of others who were not, on average (as for any Poisson process).
@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unskew.arrays.types import Codes, Floats, Mask
-from unskew.views.windows import TakenPairs
+from unskew.views.windows import WindowPairs
 
 LAST_RANKS = np.array([1, 2, 3, 5, 9, 14, 24, 48, 96, 200])
 """The last rank of each rank stratum."""
@@ -70,7 +70,7 @@ class Stratified:
     kind: Codes
 
 
-def stratify(taken: TakenPairs, ranks: Codes, tastes: Codes, push: Floats, edges: Floats) -> Stratified:
+def stratify(taken: WindowPairs, ranks: Codes, tastes: Codes, push: Floats, edges: Floats) -> Stratified:
     """The cell of each pair, from its ranks by production and by the model of taste.
 
     `edges` are the pushes at which a higher band begins.
@@ -110,29 +110,29 @@ def _find_kind(known: Mask, size: Codes) -> Codes:
 
 
 _HOLDERS = 5.0  # added to those of each item, so that one take of a rare item is no push
-_LEAST_HOLDERS = 3  # before a window: an item with fewer is new, and everything new is taken much
+_LEAST_HOLDERS = 3  # before a window: an item with fewer is new, and everything new has many interactions
 _QUANTILES = (0.5, 0.8, 0.95)  # of what is usually taken: few usual pairs are of items that are pushed as much
 
 
 @dataclass(frozen=True)
 class ItemPush:
-    """How often each item was taken in the windows by those who could be shown something."""
+    """How often those who could be shown something interacted with each item in the windows."""
 
     # What was taken, and which of it counts.
-    taken: TakenPairs
+    taken: WindowPairs
     counted: Mask
     times: Codes  # how often each item was, by code
     holders: Codes  # how many users held it before the first window
 
     @classmethod
-    def measure(cls, taken: TakenPairs, counted: Mask) -> ItemPush:
+    def measure(cls, taken: WindowPairs, counted: Mask) -> ItemPush:
         """Count what was taken, of the pairs that count."""
         n_items = len(taken.log.items)
         before = taken.profiles_before(0)
         holders = np.zeros(n_items, dtype=np.int64) if before is None else before.counts()
         return cls(taken, counted, np.bincount(taken.log.item[taken.entry[counted]], minlength=n_items), holders)
 
-    def of(self, pairs: TakenPairs) -> Floats:
+    def of(self, pairs: WindowPairs) -> Floats:
         """The push of the item of each pair; 0 for items that were new."""
         item = pairs.log.item[pairs.entry]
         others = self.times[item] - (self.counted if pairs is self.taken else 0)

@@ -1,7 +1,7 @@
 """Dropping what recommendations brought: suspect pairs are kept with the probability of their cell.
 
 What is expensive (fitting the model of production before each window) is done once, in `plan_thinning`; then any
-number of draws cost little: see `Thinning.draw`. Two views are made so: `thinned`, of what was taken in windows,
+number of draws cost little: see `Thinning.draw`. Two views are made so: `thinned`, of the interactions in windows,
 and `kept`, of what was exposed.
 """
 
@@ -227,7 +227,7 @@ def thinned(
     seed: Seed = 0,
     draw: int = 0,
 ) -> Log:
-    """The log with what was taken in windows thinned to what is usual: a view, itself a log.
+    """The log with the interactions in windows thinned to what is usual: a view, itself a log.
 
     Each pair is kept with the probability usual rate / observed rate of pairs that production, fitted just before
     the window, ranked alike. Nothing has to be known about what was shown. The usual rate is that of a hold-out
@@ -237,7 +237,7 @@ def thinned(
     ----------
     log
         All of history; read it with ``read_log(..., repeats=True)`` if users take items more than once, so that an
-        item that is dropped in a window and was taken again outside counts from then on.
+        item that is dropped in a window and comes again outside counts from then on.
     production
         The recommender that was in production, or one like it: a spec, an object, or a table of the lists that
         were shown (``table:lists.parquet``); ``"auto"`` for the one of unskew that explains most of what was
@@ -248,7 +248,7 @@ def thinned(
     holdout
         Users who were never shown anything: a file, a dataframe or ids. They are never thinned.
     since, until
-        With a holdout group and no campaigns: something was recommended after `since`. What was taken after
+        With a holdout group and no campaigns: something was recommended after `since`. What came after
         `until`, by default the end of the log, is neither counted nor thinned: give the date of the evaluation.
     seed, draw
         Which pairs are kept is drawn at random. Draws 0, 1, 2, ... of one seed are to be averaged over: their mean
@@ -316,11 +316,11 @@ def kept(
     seed: Seed = 0,
     draw: int = 0,
 ) -> Log:
-    """The log with what was exposed kept as often as it would have been taken anyway: a view, itself a log.
+    """The log with exposed interactions kept as often as they would have happened anyway: a view, itself a log.
 
-    Recommendations may bring forward what users would have taken by themselves later. The organic view drops such
-    pairs; here some of what was exposed is kept, so that users hold as much of what production ranked alike as the
-    users of a holdout group do by `until`. What was not exposed is always kept.
+    Recommendations may bring forward interactions that users would have had by themselves later. The organic view
+    drops such pairs; here some of what was exposed is kept, so that users hold as much of what production ranked
+    alike as the users of a holdout group do by `until`. What was not exposed is always kept.
 
     Parameters
     ----------

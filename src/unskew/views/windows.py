@@ -1,7 +1,7 @@
-"""Short windows of time: those in which production recommended, quiet ones, and what was taken in them.
+"""Short windows of time: those in which production recommended, quiet ones, and the interactions in them.
 
 Long campaigns are cut into short windows. A model of production is fitted anew just before each of them, on the
-profiles of then; what was taken in it is ranked by that model. Quiet windows, in which nothing was recommended,
+profiles of then; interactions in it are ranked by that model. Quiet windows, in which nothing was recommended,
 tell what people take by themselves.
 """
 
@@ -27,13 +27,13 @@ _PARTS = 25  # of the whole log: lists grow old in more than one of them
 
 @dataclass(frozen=True)
 class ShortWindow:
-    """A window [start, end), in ticks, and until when takes are held against it."""
+    """A window [start, end), in ticks, and until when interactions are compared with it."""
 
     # Production recommended from `start`, included, to `end`, not included.
     start: int | float
     end: int | float
-    # What was taken from `end` up to here, not included, counts too where nothing was recommended: it tells which
-    # takes of the window were only brought forward.
+    # Interactions from `end` up to here, not included, count too if nothing was recommended: they show which
+    # interactions of the window were only brought forward.
     until: int | float
 
     def contains(self, time: Times) -> Mask:
@@ -98,9 +98,9 @@ _LEAST_USERS = 0.5  # share of the users of the first window who must have a pro
 def find_quiet(log: Log, busy: Sequence[ShortWindow], until: int | float) -> list[ShortWindow]:
     """Windows as long as the busy ones (their median), before the first of them, between them and after the last.
 
-    After a busy window as much time is left out as it is long, since some is taken late. Those that end closest
-    to the start of a busy one come first, and those after the last at the end; windows before half of the users
-    of the first busy one had a profile are left out, since a service that is just starting is another one.
+    After a busy window as much time is left out as it is long, since some interactions come late. Those that end
+    closest to the start of a busy one come first, and those after the last at the end; windows before half of the
+    users of the first busy one had a profile are left out, since a service that is just starting is another one.
     """
     length = _find_length(log, busy)
     candidates: list[tuple[int | float, ShortWindow]] = []
@@ -153,8 +153,8 @@ def _find_time_of_users(log: Log, start: int | float) -> int | float:
 
 
 @dataclass(frozen=True)
-class TakenPairs:
-    """Pairs taken in short windows, one after the other, and the people of these windows."""
+class WindowPairs:
+    """Pairs of short windows, one after the other, and the people of these windows."""
 
     log: Log
     windows: tuple[ShortWindow, ...]
@@ -162,13 +162,13 @@ class TakenPairs:
     entry: Codes
     user: Codes
     window: Codes  # in which window, as a number
-    inside: Mask  # whether it was taken in the window itself, or after it and before the next
+    inside: Mask  # whether it is of the window itself, or from the time after it and before the next
     known: Mask  # whether its user had a profile just before the window, and did not join in it
     # How many items its user held before anything was recommended: just before the window or, if that is earlier,
     # before the first in which something was.
     size: Codes
     holders: Codes  # how many users held the item then
-    # Everyone of each window: who had a profile just before it, and who took the first item in it.
+    # Everyone of each window: who had a profile just before it, and who had the first item in it.
     person: Codes
     person_window: Codes
     person_known: Mask
@@ -177,13 +177,13 @@ class TakenPairs:
     def __len__(self) -> int:
         return len(self.entry)
 
-    def take_some(self, most: int) -> TakenPairs:
+    def take_some(self, most: int) -> WindowPairs:
         """The pairs of not more than so many windows, spread evenly."""
         if len(self.windows) <= most:
             return self
         chosen = np.unique(np.linspace(0, len(self.windows) - 1, most).round().astype(np.int64))
         pairs, people = np.isin(self.window, chosen), np.isin(self.person_window, chosen)
-        return TakenPairs(
+        return WindowPairs(
             self.log,
             tuple(self.windows[number] for number in chosen),
             self.entry[pairs],
@@ -212,9 +212,9 @@ def profiles_before(log: Log, window: ShortWindow) -> Snapshot | None:
     return Snapshot.of(log, Moment(tick, label_before(log, window.start)))
 
 
-def find_taken(
+def find_window_pairs(
     log: Log, windows: Sequence[ShortWindow], first: ShortWindow | None = None, *, later: bool = False
-) -> TakenPairs:
+) -> WindowPairs:
     """Interactions in windows; with `later`, also after each and before the next.
 
     `first` is the first window in which something was recommended, to some users and not to others:
@@ -254,7 +254,7 @@ def find_taken(
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
     for k in (3, 4, 9):
         columns[k] = columns[k].astype(np.bool_)
-    return TakenPairs(log, tuple(windows), *columns)
+    return WindowPairs(log, tuple(windows), *columns)
 
 
 def _sizes(log: Log, before: Snapshot | None) -> Codes:
