@@ -25,7 +25,7 @@ from benchmarks.worlds import Case, case, quick_world
 from unskew.arrays.folding import Rows
 from unskew.arrays.sweep import Sweep
 from unskew.engines.spark.population import SparseSums
-from unskew.reading.encoder import FileStorage
+from unskew.reading.loop_encoder import FileStorage
 from unskew.solve.scaling import scale
 
 

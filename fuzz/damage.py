@@ -20,8 +20,7 @@ from fuzz.specimens import Specimen
 from fuzz.table_mutations import ARRAY_MUTATIONS, TABLE_MUTATIONS
 from fuzz.text_mutations import TEXT_MUTATIONS
 from unskew.frames import join_chunks
-from unskew.storage.arrays import pack_row, sum_array
-from unskew.storage.tables import seal
+from unskew.storage.tables import pack_row, seal, sum_array
 
 _ABOUT = b"unskew"  # where files of unskew's own say what they hold
 _LOG_ABOUT, _LOG_SUM = b"unskew.log", b"unskew.log.checksum"

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 import unskew as us
 from unskew.arrays.folding import ProfileWriter, Rows, fold
 from unskew.errors import FileError
-from unskew.reading import encoder, typed_rows
-from unskew.reading.encoder import CodedRows, FileStorage, IdColumn, MemoryStorage, NoStorage
+from unskew.reading import encoder, loop_encoder, typed_rows
+from unskew.reading.loop_encoder import CodedRows, FileStorage, IdColumn
 
 ROWS = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 40), st.integers(-3, 9)), min_size=1, max_size=200)
 
@@ -81,8 +81,8 @@ def test_rows_in_memory_in_files_in_arrays_and_in_sql_give_the_same_log(
         patch.setattr(typed_rows, "_BATCH", 7)
         patch.setattr("warnings.warn", lambda *_, **__: None)  # of white space, tested elsewhere
         logs = []
-        for chosen in (MemoryStorage, FileStorage, NoStorage, None):
-            patch.setattr(encoder, "choose_storage", lambda _, chosen=chosen: chosen)
+        for way in ("memory", "files", "arrays", "sql"):
+            patch.setattr(encoder, "choose_way", lambda _, way=way: way)
             logs.append(us.read_log(table, drop_nulls=True))
     *others, in_sql = logs
     for log in others:
@@ -102,15 +102,15 @@ def _many_rows() -> dict[str, Any]:
 
 
 def _watch(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """Where the rows of each log that is read from now on wait."""
+    """How each log that is read from now on is encoded."""
     chosen: list[Any] = []
-    choose = encoder.choose_storage
+    choose = encoder.choose_way
 
     def watch(rows: Any) -> Any:
         chosen.append(choose(rows))
         return chosen[-1]
 
-    monkeypatch.setattr(encoder, "choose_storage", watch)
+    monkeypatch.setattr(encoder, "choose_way", watch)
     return chosen
 
 
@@ -125,7 +125,7 @@ def test_many_rows_with_long_profiles_and_repeats_are_read_as_they_are_by_sql(
     in_arrays = us.read_log(table)
     monkeypatch.setattr(encoder, "_IDS", set())
     in_sql = us.read_log(table)
-    assert chosen == [MemoryStorage, FileStorage, NoStorage, None]
+    assert chosen == ["memory", "files", "arrays", "sql"]
     assert len(fast) < MANY
     for log in (fast, in_files, in_arrays):
         _same(log, in_sql)
@@ -137,7 +137,7 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
     chosen = _watch(monkeypatch)
     monkeypatch.setattr(encoder, "_BYTES_IN_MEMORY", 100e6 / MANY)
     logs = [us.read_log(_many_rows(), memory_limit=f"{n}MB", temp_dir=tmp_path) for n in (240, 180)]
-    assert chosen == [MemoryStorage, FileStorage]
+    assert chosen == ["memory", "files"]
     _same(*logs)
     assert not list(tmp_path.iterdir()), "nothing is left"
 
@@ -145,7 +145,7 @@ def test_rows_wait_in_files_where_the_memory_that_is_allowed_is_short(
 def test_rows_that_are_folded_while_others_are_read_give_the_same_log(monkeypatch: pytest.MonkeyPatch) -> None:
     table = _many_rows()
     whole = us.read_log(table)
-    monkeypatch.setattr(encoder, "_MOST_ROWS", 100)
+    monkeypatch.setattr(loop_encoder, "_MOST_ROWS", 100)
     _same(us.read_log(table), whole)
 
 
@@ -178,7 +178,7 @@ def test_a_disk_without_room_for_rows_is_said_in_one_line(monkeypatch: pytest.Mo
     def refuse(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(encoder, "choose_storage", lambda _: FileStorage)
+    monkeypatch.setattr(encoder, "choose_way", lambda _: "files")
     monkeypatch.setattr(Path, "open", refuse)
     with pytest.raises(FileError, match=f"there is no room left in {tmp_path} for temporary files: name"):
         us.read_log(_many_rows(), temp_dir=tmp_path)

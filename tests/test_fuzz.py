@@ -252,9 +252,9 @@ from fuzz.damaged_files import Store, run_file_case
 from fuzz.kill_points import list_writers, run_kills
 from unskew.storage import tables
 from unskew.data import saved_log
-from unskew.reading import columnar_files, encoder, sources
+from unskew.reading import columnar_files, loop_encoder, sources
 
-encode, damage_error = encoder.encode_rows, tables.damage_error
+encode, damage_error = loop_encoder.encode_rows, tables.damage_error
 
 def drop_a_row(*arguments):
     log = encode(*arguments)
@@ -288,7 +288,7 @@ def find_first(verdicts):
 work = Path(sys.argv[2]).resolve()
 warm_up()
 plants = {
-    "a row is dropped": (encoder, "encode_rows", drop_a_row, lambda: damage_files("Arrow")),
+    "a row is dropped": (loop_encoder, "encode_rows", drop_a_row, lambda: damage_files("Arrow")),
     "the checksum of a table is not verified": (tables, "_verify", accept, lambda: damage_files("timeline")),
     "the checksum of a log is not verified": (saved_log, "_verify", accept, lambda: damage_files("saved log")),
     "a bound is not checked": (saved_log, "_check_rows", accept, lambda: damage_files("saved log")),

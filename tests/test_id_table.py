@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from unskew.arrays import id_table
 from unskew.arrays.id_table import IdTable
-from unskew.reading.encoder import IdColumn
+from unskew.reading.loop_encoder import IdColumn
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -18,8 +18,7 @@ from unskew.arrays.profiles import Profiles
 from unskew.arrays.sweep import LEVELS, Sweep
 from unskew.arrays.types import Codes, Levels, Mask
 from unskew.solve.descent import descend, lbfgs
-from unskew.solve.passes import Passes
-from unskew.solve.problem import Problem, Solution
+from unskew.solve.problem import Passes, Problem, Solution
 from unskew.solve.scaling import scale
 
 SOLVERS: dict[str, Callable[..., Solution]] = {

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 
 import unskew as us
 from unskew.errors import FileError
-from unskew.storage.arrays import pack_row, read_batch
-from unskew.storage.tables import read_arrays, read_parquet, write_parquet
+from unskew.storage.tables import pack_row, read_arrays, read_batch, read_parquet, write_parquet
 
 PACKINGS = (None, "zstd", "lz4")
 

@@ -20,7 +20,7 @@ from unskew.data.policy import Policy, Share, eligible_users, find_users
 from unskew.data.slice import Slice, Weighting
 from unskew.data.times import Label
 from unskew.errors import EngineError, option
-from unskew.solve.passes import Passes
+from unskew.solve.problem import Passes
 
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkLog, SparkSnapshot

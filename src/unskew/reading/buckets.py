@@ -21,7 +21,6 @@ from unskew.progress import progress
 from unskew.reading.input_files import InputFile
 from unskew.text import hide_secrets
 
-_ADDRESS = re.compile(r"(?i)(s3|gs|gcs|abfss?|https?)://")
 _GLOB = re.compile(r"[*\[]")  # a question mark begins the parameters of an address
 _REFUSED = re.compile(r"(?i)access.?denied|forbidden|authenticat|\b40[13]\b|credential|no response body")
 _CHUNK = 2**22
@@ -33,11 +32,6 @@ _CREDENTIALS = {
     "abfs": "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login",
     "abfss": "set AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET, or run az login",
 }
-
-
-def is_remote(source: Any) -> bool:
-    """Whether a source is the address of files on another machine."""
-    return isinstance(source, str) and _ADDRESS.match(source) is not None
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Options of one file follow its name after a question mark, as in ``events.csv?se
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -42,6 +43,22 @@ _SEPARATORS = {
 _NO_QUOTES = ("none", "no", "off", "")
 _MOST_BYTES = 4  # that DuckDB takes as a separator
 _TRUE, _FALSE = ("true", "yes", "1"), ("false", "no", "0")
+
+
+_ON_OTHER_MACHINE = re.compile(r"(?i)(s3|gs|gcs|abfss?|https?)://")
+_DATABASE = re.compile(
+    r"(?i)(postgres(?:ql)?|snowflake|bigquery|flightsql|grpc(?:\+tls)?|redshift|mysql|mssql)://"
+)
+
+
+def is_remote(source: Any) -> bool:
+    """Whether a source is the address of files on another machine."""
+    return isinstance(source, str) and _ON_OTHER_MACHINE.match(source) is not None
+
+
+def is_database(source: Any) -> bool:
+    """Whether a source is the address of a database."""
+    return isinstance(source, str) and _DATABASE.match(source) is not None
 
 
 @dataclass(frozen=True)

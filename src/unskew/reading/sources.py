@@ -13,7 +13,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import duckdb
@@ -23,7 +23,6 @@ import pyarrow as pa
 from unskew import frames
 from unskew.arrays.blocks import threads
 from unskew.errors import FileError, InputError, option
-from unskew.reading.buckets import find_remote, is_remote
 from unskew.reading.connection import (
     MemoryGuard,
     ReadingLimits,
@@ -35,11 +34,20 @@ from unskew.reading.connection import (
 )
 from unskew.reading.example import find_example
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
-from unskew.reading.input_files import FileOptions, InputFile, split_parameters, take_file_options
-from unskew.reading.streams import BatchStream, as_stream, is_database, open_query
+from unskew.reading.input_files import (
+    FileOptions,
+    InputFile,
+    is_database,
+    is_remote,
+    split_parameters,
+    take_file_options,
+)
 from unskew.reading.unpacking import STANDARD_INPUT, copy_standard_input, recode, unpack
 from unskew.storage.files import check_readable, shorten_path
 from unskew.text import hide_secrets, tell_damage
+
+if TYPE_CHECKING:
+    from unskew.reading.streams import BatchStream
 
 _ELSEWHERE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -267,6 +275,8 @@ def open_source(
         with translate_errors(name), memory.watch(connection.interrupt):
             folder = Path(settings["temp_directory"])
             if is_database(source):
+                from unskew.reading.streams import open_query
+
                 opened = _open_stream(connection, open_query(source, query, stack))
             else:
                 opened = _open(connection, source, options or FileOptions(), folder)
@@ -377,6 +387,8 @@ def _expand_path(path: Path) -> list[Path]:
 
 def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
     """The files meant by the address of a bucket or of a web server; fetched when they are opened."""
+    from unskew.reading.buckets import find_remote
+
     files = {Path(file.path): file for file in find_remote(address)}
     chosen = _choose_format(list(files), address) if len(files) > 1 and "*" not in address else list(files)
     return [InputFile(path, files[path].address, options, remote=files[path]) for path in chosen]
@@ -413,6 +425,8 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if not frames.is_frame(source):
+        from unskew.reading.streams import as_stream
+
         stream = as_stream(source)
         if stream is not None:
             return _open_stream(connection, stream)

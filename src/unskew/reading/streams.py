@@ -32,10 +32,6 @@ _DRIVERS = {
 }
 """The ADBC driver of a scheme, if it is not called like it."""
 
-_DATABASE = re.compile(
-    r"(?i)(postgres(?:ql)?|snowflake|bigquery|flightsql|grpc(?:\+tls)?|redshift|mysql|mssql)://"
-)
-
 
 @dataclass(frozen=True)
 class BatchStream:
@@ -108,11 +104,6 @@ def _decode_categories(reader: pa.RecordBatchReader, columns: Sequence[str]) -> 
             )
 
     return pa.RecordBatchReader.from_batches(plain, decode())
-
-
-def is_database(source: Any) -> bool:
-    """Whether a source is the address of a database."""
-    return isinstance(source, str) and _DATABASE.match(source) is not None
 
 
 def open_query(uri: str, query: str | None, stack: ExitStack) -> BatchStream:

@@ -6,20 +6,18 @@ import csv
 import importlib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from unskew.checks import public
 from unskew.errors import InputError, PolicyError, UnskewError, option
 from unskew.recommend.calls import is_nameless, with_name
-from unskew.recommend.constant import ConstantOfTexts
-from unskew.recommend.contract import (
-    Recommender,
-)
-from unskew.recommend.function import FunctionRecommender
+from unskew.recommend.contract import Recommender
 from unskew.recommend.parameters import convert_parameters, file_of, import_object, parse_spec, split_name
-from unskew.recommend.table import Table
 from unskew.storage.files import is_file
 from unskew.text import did_you_mean, first_line, one_line, with_article
+
+if TYPE_CHECKING:
+    from unskew.recommend.table import Table
 
 AnyRecommender = str | Recommender | Callable[..., Any]
 AnyRecommenders = AnyRecommender | Iterable[AnyRecommender] | Mapping[str, AnyRecommender]
@@ -185,6 +183,8 @@ def _name_recommender(spec: AnyRecommender) -> tuple[str, Recommender]:
 def _make_from_text(spec: str) -> Recommender:
     head, colon, rest = spec.partition(":")
     if head == "constant":
+        from unskew.recommend.constant import ConstantOfTexts
+
         return ConstantOfTexts(_read_items(rest, spec))
     if head == "table":
         if not rest:
@@ -219,6 +219,8 @@ def _make_from_text(spec: str) -> Recommender:
 
 def _make_table(text: str, spec: str) -> Table:
     """A table of a path, and the parameters after the last question mark, if that is not part of a glob."""
+    from unskew.recommend.table import Table
+
     path, mark, query = text.rpartition("?")
     if not mark or "=" not in query or is_file(text):
         return Table(text)
@@ -264,6 +266,8 @@ def _make_recommender(target: Any, name: str, given: dict[str, str]) -> Recommen
     if hasattr(target, "fit"):
         _require_methods(target, f"{name} is {with_article(type(target).__name__)}, which")
     if callable(target):
+        from unskew.recommend.function import FunctionRecommender
+
         more = convert_parameters(target, given, name, skip=2)
         return FunctionRecommender(partial(target, **more) if more else target, name=name)
     if isinstance(target, list | tuple | Mapping):

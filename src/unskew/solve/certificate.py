@@ -18,7 +18,7 @@ import numpy as np
 from unskew.arrays import item_kernels
 from unskew.arrays.sweep import LEVELS
 from unskew.arrays.types import Floats, Levels, Mask
-from unskew.solve.passes import Passes
+from unskew.solve.problem import Passes
 
 _MIDDLE = LEVELS // 2
 _BITS = 18  # of a 32-bit float that are dropped: 5 bits of mantissa stay, steps of 3 %

@@ -14,8 +14,7 @@ from unskew.arrays.blocks import over_items
 from unskew.arrays.types import Floats
 from unskew.progress import progress
 from unskew.solve.certificate import RunningBound, levels
-from unskew.solve.passes import Passes
-from unskew.solve.problem import Problem, Solution, Status
+from unskew.solve.problem import Passes, Problem, Solution, Status
 
 _LEAST = 5e-324  # the least number above 0
 _NATS = 30.0  # while passes are left, D is brought within so many tol of the least as well, in nats

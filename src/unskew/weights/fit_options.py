@@ -11,7 +11,6 @@ import pyarrow as pa
 
 from unskew.errors import PolicyError, option
 from unskew.options import check_options
-from unskew.weights.margins import load_margin, read_margins
 
 SUBSET_SOLVERS = ("descent", "lbfgs")
 """Those that can fit the weights of some items alone."""
@@ -110,7 +109,10 @@ class FitOptions:
                 f"{option('method', 'lbfgs')}, or leave out {option('top')} and {option('items')}",
             )
         check_options(self, "tol", "max_passes", "new_items", "min_items", "users")
-        self._set("margins", read_margins(self.margins))
+        if self.margins != ():
+            from unskew.weights.margins import read_margins  # which most fits do not need
+
+            self._set("margins", read_margins(self.margins))
         if self.margins and self.method != "scaling":
             raise PolicyError(
                 f"what {option('margins')} names is fitted together with the weights of all items",
@@ -160,6 +162,10 @@ class FitOptions:
         if unknown:
             raise PolicyError(f"there is no option {unknown[0]!r} for fitting weights")
         margins = values.get("margins", ())
+        if not margins:
+            return cls(**{**values, "margins": ()})
+        from unskew.weights.margins import load_margin
+
         mappings = [*groups, *[None] * (len(margins) - len(groups))]
         loaded = tuple(load_margin(margin, mapping) for margin, mapping in zip(margins, mappings, strict=True))
         return cls(**{**values, "margins": loaded})

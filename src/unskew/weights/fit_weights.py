@@ -26,11 +26,11 @@ from unskew.weights.alignment import Alignment, Reference
 from unskew.weights.fit_options import FitKeywords, FitOptions
 from unskew.weights.fit_report import Certificate, FitReport
 from unskew.weights.item_weights import ItemWeights
-from unskew.weights.margin_fit import FittedMargins, MarginFit
-from unskew.weights.margins import GroupWeights, weigh_pairs
 
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkSnapshot
+    from unskew.weights.margin_fit import FittedMargins
+    from unskew.weights.margins import GroupWeights
 
 _SOLVERS = {"scaling": scale, "descent": descend, "lbfgs": lbfgs}
 
@@ -173,6 +173,8 @@ class AlignedFit:
         weighting = self.alignment.now.weigh(self.solution.theta, self.options.top)
         if self.margins is None:
             return weighting
+        from unskew.weights.margins import weigh_pairs
+
         assert isinstance(weighting, Weighting)  # margins are fitted on one machine
         return weigh_pairs(weighting, self.options.margins, self.margins.weights)
 
@@ -247,8 +249,11 @@ def fit_alignment(
     groups to start from. The policy of the options (users, min_items, new_items) is that of the alignment.
     """
     target = alignment.target(keep_new=options.keeps_new_mass)
-    margins = MarginFit.of(alignment, options.margins, target) if options.margins else None
-    if margins is not None:
+    margins = None
+    if options.margins:
+        from unskew.weights.margin_fit import MarginFit
+
+        margins = MarginFit.of(alignment, options.margins, target)
         target = margins.item_target
     chosen = _choose_items(alignment, target, options)
     theta = np.where((target > 0) | (options.is_subset and not alignment.drop), 0.0, -np.inf)

@@ -37,11 +37,11 @@ from unskew.storage.tables import (
 from unskew.text import short_percent
 from unskew.weights.fit_options import FitOptions
 from unskew.weights.fit_report import FitReport, explain_fit
-from unskew.weights.margins import GroupWeights, ItemGroups, weigh_pairs
 
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkSnapshot
     from unskew.engines.spark.population import SparkWeighting
+    from unskew.weights.margins import GroupWeights
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -290,6 +290,8 @@ class ItemWeights:
         weighting: Weighting | SparkWeighting = held.weigh(theta, self.options.top)
         if not self.margins:
             return weighting
+        from unskew.weights.margins import weigh_pairs
+
         require_local(part, "a margin")
         assert isinstance(weighting, Weighting)
         return weigh_pairs(weighting, self.options.margins, self.margins)
@@ -370,9 +372,10 @@ def write_weights(weights: ItemWeights, path: Path) -> None:
     if weights.options.items is not None:
         arrays[_CHOSEN] = as_array(list(weights.options.items))
     for k, margin in enumerate(weights.options.margins):
-        if isinstance(margin, ItemGroups):
-            arrays[_GROUPED.format(k)] = as_array(list(margin.mapping))
-            arrays[_GROUPS.format(k)] = as_array([str(group) for group in margin.mapping.values()])
+        mapping = getattr(margin, "mapping", None)  # of `ItemGroups` alone
+        if mapping is not None:
+            arrays[_GROUPED.format(k)] = as_array(list(mapping))
+            arrays[_GROUPS.format(k)] = as_array([str(group) for group in mapping.values()])
     write_table(path, weights.to_arrow(), _KIND, about, arrays)
 
 
@@ -401,7 +404,7 @@ def read_weights(path: Path) -> dict[str, Any]:
             **{name: require_label(name, about.get(name)) for name in _TIMES},
             "report": FitReport.from_dict(about["report"]),
             "options": FitOptions.from_dict(
-                about["options"] | {"items": _read_chosen(arrays)},
+                about["options"] | {"items": arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None},
                 [_read_groups(arrays, k) for k in range(len(about["options"].get("margins", ())))],
             ),
             "policy": Policy.from_dict(about["policy"]),
@@ -435,16 +438,16 @@ def _check(fields: dict[str, Any], weights: Floats) -> None:
         raise ValueError("trapped is not true or false for each item")
 
 
-def _read_chosen(arrays: dict[str, pa.Array]) -> list[Any] | None:
-    return arrays[_CHOSEN].to_pylist() if _CHOSEN in arrays else None
-
-
 def _read_margins(about: dict[str, Any]) -> tuple[GroupWeights, ...]:
     """The weights of the groups of each margin that the options name."""
-    margins = tuple(GroupWeights.from_dict(margin) for margin in about.get("margins", ()))
+    margins = about.get("margins", ())
     if len(margins) != len(about["options"].get("margins", ())):
         raise ValueError("it names other margins than it has weights for")
-    return margins
+    if not margins:
+        return ()
+    from unskew.weights.margins import GroupWeights
+
+    return tuple(GroupWeights.from_dict(margin) for margin in margins)
 
 
 def _read_groups(arrays: dict[str, pa.Array], k: int) -> dict[Any, Any] | None:
