@@ -19,7 +19,7 @@ import unskew as us
 from tests.worlds import small
 from unskew.errors import FileError, InputError, UnskewError
 from unskew.reading import columnar_files
-from unskew.storage.json_files import parse_json, read_json
+from unskew.storage.files import parse_json, read_json
 from unskew.storage.tables import seal
 from unskew.weights import Agreement
 

@@ -19,9 +19,9 @@ from tests.scoring import events_of
 from tests.tables import LAW
 from tests.worlds import check_history, rows, taken
 from unskew.errors import InputError, UnskewError
-from unskew.worlds.injection import LearnedTastes
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import Campaign, Recipe
+from unskew.worlds.simulation import LearnedTastes
 
 EASY: dict[str, Any] = {"catalogue": 1.0, "excluded": 0}
 MIDNIGHT = 1_704_067_200  # 2024-01-01, in seconds

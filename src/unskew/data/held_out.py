@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +18,6 @@ from unskew.data.time_steps import LogSpan, Step, label_of
 from unskew.data.times import Label, Moment
 from unskew.errors import EmptyError, InputError, PolicyError, TimeError, option, warn
 from unskew.options import check_options
-
-if TYPE_CHECKING:
-    from unskew.data.policy import Share
-    from unskew.data.times import Label
 
 
 @dataclass(frozen=True, repr=False, eq=False)

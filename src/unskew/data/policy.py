@@ -18,7 +18,7 @@ from unskew.arrays.types import Floats, Mask
 from unskew.data.ids import require_codes_of_mapping
 from unskew.data.times import to_python_value
 from unskew.errors import ColumnError, InputError, PolicyError, option
-from unskew.storage.json_files import read_dataclass
+from unskew.storage.files import read_dataclass
 from unskew.text import enumerate_words, one_line
 
 if TYPE_CHECKING:

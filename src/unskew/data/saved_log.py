@@ -28,8 +28,15 @@ from unskew.data.columns import Columns, Labels, Reading, Repeats
 from unskew.data.ids import Ids
 from unskew.data.times import Kind, TimeAxis
 from unskew.errors import FileError
-from unskew.storage.files import ARROW_MAGIC, check_readable, hash_bytes, replace_file, report_damage
-from unskew.storage.json_files import parse_json, read_dataclass
+from unskew.storage.files import (
+    ARROW_MAGIC,
+    check_readable,
+    hash_bytes,
+    parse_json,
+    read_dataclass,
+    replace_file,
+    report_damage,
+)
 from unskew.storage.tables import pack_row, read_batch, require_format, sum_array
 from unskew.text import tell_damage
 

@@ -18,9 +18,9 @@ from unskew.data.times import Moment, TimeAxis, TimeWindow
 from unskew.errors import EmptyError, InputError
 from unskew.reading.reader import read_log
 from unskew.recommend.contract import Recommender
-from unskew.worlds.injection import restore_table
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import CONTENT, is_world_model
+from unskew.worlds.simulation import restore_table
 from unskew.worlds.world import World
 from unskew.worlds.world_models import make_production
 

@@ -41,9 +41,8 @@ from unskew.known_truths.yardstick_page import save_yardstick
 from unskew.known_truths.yardstick_result import MEASURES, PAGE, ROWS, WRITTEN, Row, Yardstick
 from unskew.progress import progress
 from unskew.recommend.specs import AnyRecommenders
-from unskew.storage.files import damage_error, hash_bytes, replace_file, report_damage
+from unskew.storage.files import damage_error, hash_bytes, read_json, replace_file, report_damage
 from unskew.storage.folders import check_folder_writable
-from unskew.storage.json_files import read_json
 from unskew.text import count, to_json_value
 
 CaseName = tuple[str, int]  # a world and its seed

@@ -69,7 +69,7 @@ class IPS(Method):
 
 
 @dataclass(frozen=True, eq=False)
-class SNIPS(Method):
+class SNIPS(IPS):
     """Item weights ``1 / p_i`` with ``p_i ~ n_i^((gamma + 1) / 2)``, normalised user by user.
 
     ``P(u) (P(i|u) / p_i) / sum_j P(j|u) / p_j``, which is the estimator of the paper and what its programs
@@ -77,26 +77,9 @@ class SNIPS(Method):
     not matter.
 
     Limits: those of `IPS`, but for the users: each keeps its P(u). Of profiles with one item nothing changes.
-
-    Attributes
-    ----------
-    gamma
-        How exposure grows with popularity. The paper estimates it from what a deployed recommender shows and
-        scores with 1.5, 2, 2.5 and 3; -1 is the raw score.
     """
 
     name: ClassVar[str] = "snips"
-    knows: ClassVar[str] = "nothing"
-    targets_reference: ClassVar[bool] = False
-    paper: ClassVar[str] = (
-        "L. Yang, Y. Cui, Y. Xuan, C. Wang, S. Belongie and D. Estrin (2018), Unbiased offline recommender "
-        "evaluation for missing-not-at-random implicit feedback"
-    )
-
-    gamma: float = GAMMA
-
-    def __post_init__(self) -> None:
-        require_gamma(self.gamma)
 
     def _weigh(self, part: Slice) -> Weighting:
         return Weighting(part, -np.log(find_propensities(part, self.gamma)), "weighted")

@@ -67,6 +67,11 @@ class Contents:
     distinct: int
     sample: tuple[str, ...]
 
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> Contents:
+        """Of a table that has no more rows."""
+        return cls(len(texts), len(set(texts)), tuple(texts))
+
     @property
     def is_enough(self) -> bool:
         """Whether there are enough values for counts to say anything."""
@@ -241,11 +246,6 @@ def split_name(column: str) -> list[str]:
     return re.findall(r"[^\W\d_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(column)).lower())
 
 
-def looks_like_times(values: Sequence[str]) -> bool:
-    """Whether all values are dates, or numbers that count since 1970."""
-    return Contents(len(values), len(set(values)), tuple(values)).are_times
-
-
 def guess_by_content(
     columns: Sequence[str], rows: Sequence[Sequence[str]], taken: Mapping[str, str]
 ) -> dict[str, str] | None:
@@ -256,7 +256,7 @@ def guess_by_content(
     roles = dict(taken)
     free = [k for k, name in enumerate(columns) if name not in taken.values()]
     if "time" not in roles:
-        times = [k for k in free if looks_like_times([row[k] for row in rows])]
+        times = [k for k in free if Contents.of([row[k] for row in rows]).are_times]
         if len(times) != 1:
             return None
         roles["time"] = columns[times[0]]
@@ -435,35 +435,15 @@ ENDINGS = ("id", "ids", "no", "nr", "num", "number", "code", "key")
 """What may follow such a word without a break: itemid."""
 
 OF_OTHERS = frozenset(
-    (
-        *(
-            "invoice",
-            "order",
-            "transaction",
-            "basket",
-            "receipt",
-            "event",
-            "type",
-            "action",
-            "behavior",
-            "behaviour",
-        ),
-        *("rating", "score", "stars", "price", "amount", "quantity", "qty", "count", "value", "total", "discount"),
-        *(
-            "country",
-            "city",
-            "region",
-            "state",
-            "age",
-            "gender",
-            "category",
-            "brand",
-            "device",
-            "channel",
-            "store",
-        ),
-        *("description", "name", "title", "text", "review", "url", "index", "row", "unnamed"),
-        *("year", "month", "week", "weekday", "day", "hour", "minute", "second", "date", "time"),
+    re.findall(
+        "[a-z]+",
+        """
+        invoice order transaction basket receipt event type action behavior behaviour
+        rating score stars price amount quantity qty count value total discount
+        country city region state age gender category brand device channel store
+        description name title text review url index row unnamed
+        year month week weekday day hour minute second date time
+        """,
     )
 )
 """Words for what is neither a user nor an item: such a column is guessed last."""

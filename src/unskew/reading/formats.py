@@ -6,6 +6,7 @@ its name.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -121,47 +122,19 @@ JSON_LINES = Format(
     typed_by="value",
     parse_once=True,
 )
-ARROW = Format(
-    name="Arrow",
-    key="arrow",
-    endings=(".arrow", ".feather"),
-    open_files=open_arrow,
-    typed_by="column",
-    parse_once=False,
-    magic=ARROW_MAGIC,
-    form_of=_by_itself,
-)
+_typed_alone = functools.partial(Format, typed_by="column", parse_once=False, form_of=_by_itself)
 
-EXCEL = Format(
-    name="Excel",
-    key="excel",
-    endings=(".xlsx", ".xlsm"),
-    open_files=_open_later("open_excel"),
-    typed_by="column",
-    parse_once=False,
-    magic=b"PK\x03\x04",
-    form_of=_by_itself,
-)
-SQLITE = Format(
-    name="SQLite",
-    key="sqlite",
-    endings=(".sqlite", ".sqlite3", ".db", ".db3"),
-    open_files=_open_later("open_sqlite"),
-    typed_by="column",
-    parse_once=False,
+ARROW = _typed_alone("Arrow", "arrow", (".arrow", ".feather"), open_arrow, magic=ARROW_MAGIC)
+EXCEL = _typed_alone("Excel", "excel", (".xlsx", ".xlsm"), _open_later("open_excel"), magic=b"PK\x03\x04")
+SQLITE = _typed_alone(
+    "SQLite",
+    "sqlite",
+    (".sqlite", ".sqlite3", ".db", ".db3"),
+    _open_later("open_sqlite"),
     magic=b"SQLite format 3\0",
-    form_of=_by_itself,
 )
-DUCKDB = Format(
-    name="DuckDB",
-    key="duckdb",
-    endings=(".duckdb", ".ddb"),
-    open_files=_open_later("open_duckdb"),
-    typed_by="column",
-    parse_once=False,
-    magic=b"DUCK",
-    magic_at=8,
-    form_of=_by_itself,
+DUCKDB = _typed_alone(
+    "DuckDB", "duckdb", (".duckdb", ".ddb"), _open_later("open_duckdb"), magic=b"DUCK", magic_at=8
 )
 
 FORMATS = (PARQUET, CSV, JSON_LINES, ARROW, EXCEL, SQLITE, DUCKDB)

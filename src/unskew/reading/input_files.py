@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
@@ -96,32 +96,15 @@ class FileOptions:
     expected: frozenset[str] = frozenset()
 
     @classmethod
-    def of(
-        cls,
-        *,
-        format: str | None = None,
-        sep: str | None = None,
-        header: bool | None = None,
-        column_names: Sequence[str] | None = None,
-        encoding: str | None = None,
-        quote: str | None = None,
-        table: str | None = None,
-    ) -> FileOptions:
-        """From what somebody gave, checked and in one form."""
-        format_ = _read_format(format)
-        return cls(
-            format=format_,
-            sep=_read_separator("tab" if sep is None and format == "tsv" else sep),
-            header=_read_header(header),
-            column_names=_read_names(column_names),
-            encoding=_read_encoding(encoding),
-            quote=_read_quote(quote),
-            table=_read_text("table", table),
-        )
+    def of(cls, **given: Any) -> FileOptions:
+        """From what somebody gave, by the names of the attributes, checked and in one form."""
+        if given.get("format") == "tsv" and given.get("sep") is None:
+            given["sep"] = "tab"
+        return cls(**{name: _READERS[name](value) for name, value in given.items() if value is not None})
 
     def given(self) -> dict[str, Any]:
         """What was said, by the names of the options."""
-        return {name: getattr(self, name) for name in _NAMES if getattr(self, name) is not None}
+        return {name: getattr(self, name) for name in _READERS if getattr(self, name) is not None}
 
     def update(self, other: FileOptions) -> Self:
         """These options, but what the other says where it says something."""
@@ -133,12 +116,7 @@ class FileOptions:
         return replace(self, expected=self.expected | texts)
 
 
-_NAMES = [f.name for f in fields(FileOptions) if f.name != "expected"]
-
-
-def _read_format(value: str | None) -> str | None:
-    if value is None:
-        return None
+def _read_format(value: Any) -> str:
     name = str(value).lower()
     if name not in FORMAT_NAMES:
         known = ", ".join(FORMAT_NAMES)
@@ -146,9 +124,7 @@ def _read_format(value: str | None) -> str | None:
     return next(key for key, shown in FORMAT_NAMES.items() if shown == FORMAT_NAMES[name])
 
 
-def _read_separator(value: str | None) -> str | None:
-    if value is None:
-        return None
+def _read_separator(value: Any) -> str:
     text = _SEPARATORS.get(value.lower(), value) if isinstance(value, str) else ""
     size = len(text.encode(errors="surrogatepass"))
     is_text = text == text.encode(errors="replace").decode()  # and no byte of a command line that is none
@@ -160,15 +136,13 @@ def _read_separator(value: str | None) -> str | None:
     return text
 
 
-def _read_header(value: bool | None) -> bool | None:
-    if value is not None and not isinstance(value, bool):
+def _read_header(value: Any) -> bool:
+    if not isinstance(value, bool):
         raise InputError(f"{option('header')} is {value!r}", remedy="give True or False")
     return value
 
 
-def _read_names(value: Sequence[str] | None) -> tuple[str, ...] | None:
-    if value is None:
-        return None
+def _read_names(value: Any) -> tuple[str, ...]:
     names = value.split(",") if isinstance(value, str) else list(value)
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"{option('column_names')} must be texts, not {value!r}")
@@ -181,9 +155,7 @@ def _read_names(value: Sequence[str] | None) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _read_encoding(value: str | None) -> str | None:
-    if value is None:
-        return None
+def _read_encoding(value: Any) -> str:
     try:
         codec = codecs.lookup(value)
     except (LookupError, TypeError, ValueError):
@@ -196,9 +168,7 @@ def _read_encoding(value: str | None) -> str | None:
     return codec.name
 
 
-def _read_quote(value: str | None) -> str | None:
-    if value is None:
-        return None
+def _read_quote(value: Any) -> str:
     if isinstance(value, str) and value.lower() in _NO_QUOTES:
         return ""
     if not isinstance(value, str) or len(value) != 1 or not value.isascii() or value.isspace():
@@ -208,10 +178,22 @@ def _read_quote(value: str | None) -> str | None:
     return value
 
 
-def _read_text(name: str, value: str | None) -> str | None:
-    if value is not None and (not isinstance(value, str) or not value):
-        raise InputError(f"{option(name)} is {value!r}", remedy="give a name")
+def _read_table(value: Any) -> str:
+    if not isinstance(value, str) or not value:
+        raise InputError(f"{option('table')} is {value!r}", remedy="give a name")
     return value
+
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "format": _read_format,
+    "sep": _read_separator,
+    "header": _read_header,
+    "column_names": _read_names,
+    "encoding": _read_encoding,
+    "quote": _read_quote,
+    "table": _read_table,
+}
+"""What checks each option; the others of a path mean something else."""
 
 
 def split_parameters(text: str) -> tuple[str, dict[str, str]]:
@@ -254,7 +236,7 @@ def split_roles(text: str, roles: Sequence[str]) -> tuple[str, dict[str, str]]:
 
 def take_file_options(parameters: Mapping[str, str], where: str, others: Sequence[str] = ()) -> FileOptions:
     """The options among parameters of a path; those called as in `others` mean something else."""
-    known = {"columns" if name == "column_names" else name: name for name in _NAMES}
+    known = {"columns" if name == "column_names" else name: name for name in _READERS}
     options: dict[str, Any] = {}
     for key, value in parameters.items():
         if key in others:

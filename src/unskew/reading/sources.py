@@ -373,7 +373,7 @@ def _expand_path(path: Path) -> list[Path]:
         is_folder = exists = False
     if is_folder:
         check_readable(path)
-        files = _files_in(path)
+        files = _choose_format(sorted(file for file in path.rglob("*") if file.is_file()), path)
     elif not exists and glob.has_magic(str(path)):
         files = sorted(p for p in map(Path, glob.glob(str(path), recursive=True)) if p.is_file())
         if not files:
@@ -392,11 +392,6 @@ def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
     files = {Path(file.path): file for file in find_remote(address)}
     chosen = _choose_format(list(files), address) if len(files) > 1 and "*" not in address else list(files)
     return [InputFile(path, files[path].address, options, remote=files[path]) for path in chosen]
-
-
-def _files_in(folder: Path) -> list[Path]:
-    """The files of a folder that are read."""
-    return _choose_format(sorted(path for path in folder.rglob("*") if path.is_file()), folder)
 
 
 def _choose_format(inside: Sequence[Path], folder: str | Path) -> list[Path]:

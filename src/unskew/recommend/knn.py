@@ -337,12 +337,7 @@ def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours,
     """
     start, stop, item = profiles.start, profiles.stop, profiles.item
     holder_start, holder = holders.start, holders.user
-    row_start, row_stop, row_item, row_score = (
-        neighbours.start,
-        neighbours.stop,
-        neighbours.item,
-        neighbours.score,
-    )
+    row_start, _, row_stop, row_item, row_score = neighbours
     kind, unit, held_by = counts.kind, counts.unit, counts.held_by
     sums, touched = scratch.sums, scratch.touched
     for j in range(lo, hi):
@@ -384,12 +379,7 @@ def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours,
 def recommend_by_neighbours(lo, hi, profiles, neighbours, k, scratch, out):
     """The k items of highest sum of rows over the profile, without what the profile holds."""
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    row_start, row_cut, row_item, row_score = (
-        neighbours.start,
-        neighbours.cut,
-        neighbours.item,
-        neighbours.score,
-    )
+    row_start, row_cut, _, row_item, row_score = neighbours
     totals, in_profile, touched = scratch.totals, scratch.mine, scratch.touched
     room = min(k, len(totals))
     scores = np.empty(room)
@@ -430,13 +420,7 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    row_start, row_cut, row_stop, row_item, row_score = (
-        neighbours.start,
-        neighbours.cut,
-        neighbours.stop,
-        neighbours.item,
-        neighbours.score,
-    )
+    row_start, row_cut, row_stop, row_item, row_score = neighbours
     kind, unit, held_by = counts.kind, counts.unit, counts.held_by
     totals, in_profile, touched = scratch.lists.totals, scratch.lists.mine, scratch.lists.touched
     scores, items = scratch.best_score, scratch.best_item
@@ -536,13 +520,7 @@ def find_empty_lists(lo, hi, pairs, profiles, neighbours, counts, together, in_p
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    row_start, row_cut, row_stop, row_item, row_score = (
-        neighbours.start,
-        neighbours.cut,
-        neighbours.stop,
-        neighbours.item,
-        neighbours.score,
-    )
+    row_start, row_cut, row_stop, row_item, row_score = neighbours
     kind, unit, held_by = counts.kind, counts.unit, counts.held_by
     p = lo
     while p < hi:

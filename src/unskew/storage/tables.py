@@ -22,8 +22,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from unskew.errors import FileError, InputError
-from unskew.storage.files import check_readable, check_writable, damage_error, replace_file
-from unskew.storage.json_files import parse_json
+from unskew.storage.files import check_readable, check_writable, damage_error, parse_json, replace_file
 from unskew.text import one_line, tell_damage
 
 Arrays = Mapping[str, pa.Array]

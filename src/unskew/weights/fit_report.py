@@ -9,7 +9,7 @@ from typing import Any
 
 from unskew.arrays.types import Floats, Mask
 from unskew.data.policy import Share
-from unskew.storage.json_files import read_dataclass
+from unskew.storage.files import read_dataclass
 from unskew.text import enumerate_words, percent, short_percent, thousands
 from unskew.weights.fit_options import FitOptions
 

@@ -19,9 +19,8 @@ from unskew.data.log import Log
 from unskew.data.times import check_time_unit
 from unskew.errors import FileError, InputError, UnskewError, function, render
 from unskew.reading.reader import read_log
-from unskew.storage.files import damage_error, report_damage
+from unskew.storage.files import damage_error, read_json, report_damage
 from unskew.storage.folders import check_folder_writable, replace_folder
-from unskew.storage.json_files import read_json
 from unskew.storage.tables import read_metadata, read_parquet, sum_table, write_parquet
 from unskew.text import one_line
 from unskew.worlds.recipe import Campaign, Recipe, as_tuple, check_recommenders, read_fields, to_json_types
