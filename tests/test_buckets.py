@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import unskew as us
-from unskew.reading import buckets
+from unskew.reading import remote
 
 
 @pytest.fixture(scope="module")
@@ -163,6 +163,6 @@ def test_a_local_path_never_touches_the_network(tmp_path: Path, monkeypatch: pyt
         raise AssertionError("somebody asked the network")
 
     monkeypatch.setattr(socket, "socket", refuse)
-    monkeypatch.setattr(buckets, "find_remote", refuse)
+    monkeypatch.setattr(remote, "find_remote", refuse)
     (tmp_path / "log.csv").write_text("user,item,time\na,https://127.0.0.1/x,1\n")
     assert list(us.read_log(tmp_path / "log.csv").items) == ["https://127.0.0.1/x"]

@@ -141,7 +141,7 @@ class Slice:
         """
         enough = self.with_min_items(min_items)
         if enough.n_users == 0:
-            raise _no_user(min_items, self.at)
+            raise no_user_error(min_items, self.at)
         q = enough.probabilities(weights)
         here = np.flatnonzero(q > 0)
         return Marginal(
@@ -172,7 +172,7 @@ class Slice:
             return self
         enough = self.restrict(self.sizes() >= min_items)
         if enough.n_users == 0:
-            raise _no_user(min_items, self.at)
+            raise no_user_error(min_items, self.at)
         return replace(enough, policy=replace(self.policy, min_items=min_items))
 
     def kept_sizes(self, keep: Mask) -> Codes:
@@ -221,7 +221,8 @@ class Slice:
         return Weighting(part, theta, "weighted", frees_constant_lists=True)
 
 
-def _no_user(min_items: int, at: Label) -> EmptyError:
+def no_user_error(min_items: int, at: Label) -> EmptyError:
+    """The error about a date at which nobody has so many items."""
     return EmptyError(f"no user has at least {min_items} items at {at}", remedy=f"lower {option('min_items')}")
 
 

@@ -20,7 +20,7 @@ from unskew.reading.reader import read_log
 from unskew.recommend.contract import Recommender
 from unskew.worlds.people import Events
 from unskew.worlds.recipe import CONTENT, is_world_model
-from unskew.worlds.simulation import restore_table
+from unskew.worlds.simulation import make_table
 from unskew.worlds.world import World
 from unskew.worlds.world_models import make_production
 
@@ -38,7 +38,7 @@ def cut_log(log: Log, users: int, items: int, seed: int) -> Log:
     kept = chosen[user] & (place[item] < items)
     if not kept.any():
         raise EmptyError(f"nothing is left of {log.source} with {users} users and {items} items")
-    table = restore_table(log, Events(user[kept], item[kept], np.asarray(log.time)[kept]))
+    table = make_table(Events(user[kept], item[kept], np.asarray(log.time)[kept]), log)
     unit = log.axis.unit if log.axis.kind == "epoch" else None
     return read_log(table, *table.column_names[:3], time_unit=unit)
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from unskew.data.times import PER_SECOND, TimeAxis
 from unskew.errors import ColumnError, ReadingNotice, TimeError, option, warn
-from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, read_text_times
+from unskew.reading.column_times import ZONED_NANOSECONDS, TimeReading, all_values, read_text_times
 from unskew.reading.connection import find_types, quote_name
 from unskew.reading.sources import Part, Source
 
@@ -21,7 +21,6 @@ _STAMPS = ("TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS")
 _ZONED = "TIMESTAMP WITH TIME ZONE"
 _NOTHING = '"NULL"'  # the type of a column in which there is no value at all
 _MOST = 9.2e18  # decimal numbers up to this become 64-bit integers
-_FEW = 1000  # values that are looked at before all
 _AS_WRITTEN = TimeReading()
 
 
@@ -268,17 +267,6 @@ def align_times(source: Source, left: TimeColumn, name: str, when: TimeColumn, t
         f"column {name!r} holds {descriptions[0]}, but {time_name!r} {descriptions[1]}",
         remedy="give both in the same form",
     )
-
-
-def all_values(source: Source, short: str, test: str) -> bool:
-    """Whether `test` holds for every value that is there; mostly the first few tell that it does not."""
-    for rows in (f"(SELECT * FROM raw LIMIT {_FEW})", "raw"):
-        counts = source.connection.execute(
-            f"SELECT count(*) FILTER (WHERE NOT coalesce({test}, false)) FROM {rows} WHERE {short} IS NOT NULL"
-        ).fetchall()
-        if counts[0][0]:
-            return False
-    return True
 
 
 def first_value(source: Source, short: str, bad: str) -> str | None:

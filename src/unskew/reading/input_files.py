@@ -17,7 +17,7 @@ from unskew.errors import ColumnError, EmptyError, InputError, option
 from unskew.text import count, did_you_mean, enumerate_words
 
 if TYPE_CHECKING:
-    from unskew.reading.buckets import RemoteFile
+    from unskew.reading.remote import RemoteFile
 
 FORMAT_NAMES = {
     "csv": "CSV",

@@ -47,7 +47,7 @@ from unskew.storage.files import check_readable, shorten_path
 from unskew.text import hide_secrets, tell_damage
 
 if TYPE_CHECKING:
-    from unskew.reading.streams import BatchStream
+    from unskew.reading.remote import BatchStream
 
 _ELSEWHERE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
@@ -275,7 +275,7 @@ def open_source(
         with translate_errors(name), memory.watch(connection.interrupt):
             folder = Path(settings["temp_directory"])
             if is_database(source):
-                from unskew.reading.streams import open_query
+                from unskew.reading.remote import open_query
 
                 opened = _open_stream(connection, open_query(source, query, stack))
             else:
@@ -387,7 +387,7 @@ def _expand_path(path: Path) -> list[Path]:
 
 def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
     """The files meant by the address of a bucket or of a web server; fetched when they are opened."""
-    from unskew.reading.buckets import find_remote
+    from unskew.reading.remote import find_remote
 
     files = {Path(file.path): file for file in find_remote(address)}
     chosen = _choose_format(list(files), address) if len(files) > 1 and "*" not in address else list(files)
@@ -420,7 +420,7 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
     if isinstance(source, pa.RecordBatch):
         source = pa.Table.from_batches([source])
     if not frames.is_frame(source):
-        from unskew.reading.streams import as_stream
+        from unskew.reading.remote import as_stream
 
         stream = as_stream(source)
         if stream is not None:

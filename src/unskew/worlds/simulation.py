@@ -155,16 +155,17 @@ def _simulate(name: str, recipe: Recipe, seed: int) -> World:
         if recipe.stopped_after is not None and _day(campaign) <= recipe.stopped_after:
             stopped = service.events
     rounds = run_loop(service, recipe.loop) if recipe.loop is not None else None
+    shown = service.all_exposures()
     tables = {
-        "log": _make_table(service.events, service.mark_exposed()),
-        "truth": _make_table(events),
-        "exposures": _make_exposures_table(service.all_exposures()),
+        "log": make_table(service.events, exposed=service.mark_exposed()),
+        "truth": make_table(events),
+        "exposures": make_table(shown, campaign=shown.campaign, position=shown.position),
         "holdout": pa.table({"user": np.flatnonzero(holdout)}),
     }
     if rounds is not None:
         tables[ROUNDS] = rounds
     if recipe.stopped_after is not None:
-        tables[STOPPED] = _make_table(stopped)
+        tables[STOPPED] = make_table(stopped)
     return World(tables, describe_world(name, seed, recipe.to_dict()))
 
 
@@ -191,18 +192,6 @@ def _sort_campaigns(recipe: Recipe) -> list[Campaign]:
 
 def _day(campaign: Campaign) -> int:
     return require_whole_number(option("day"), campaign.day, "days since the launch", 0)
-
-
-def _make_table(events: Events, exposed: Any = None) -> pa.Table:
-    order = np.lexsort((events.item, events.user, events.time))
-    columns = {"user": events.user[order], "item": events.item[order], "time": events.time[order]}
-    return pa.table(columns if exposed is None else {**columns, "exposed": exposed[order]})
-
-
-def _make_exposures_table(shown: Exposures) -> pa.Table:
-    order = np.lexsort((shown.position, shown.user, shown.campaign))
-    names = ("user", "item", "time", "campaign", "position")
-    return pa.table({name: getattr(shown, name)[order] for name in names})
 
 
 _LENGTH = 5  # of a fixed list
@@ -321,9 +310,9 @@ def inject(base: Any, name: str, recipe: Recipe, seed: int, *, given: bool) -> W
         "anyway": recipe.anyway,
     }
     tables = {
-        "log": restore_table(log, service.events, exposed=service.mark_exposed()),
-        "truth": restore_table(log, events),
-        "exposures": restore_table(log, shown, campaign=shown.campaign, position=shown.position),
+        "log": make_table(service.events, log, exposed=service.mark_exposed()),
+        "truth": make_table(events, log),
+        "exposures": make_table(shown, log, campaign=shown.campaign, position=shown.position),
         "holdout": pa.table({log.columns.user: log.users.take(np.flatnonzero(holdout))}),
     }
     about = describe_world(name, seed, to_json_types(parameters), base=log.source, time_unit=time_unit)
@@ -369,17 +358,19 @@ def _find_tick(log: Log, campaign: Campaign, days: int | None) -> int | float:
     return tick
 
 
-def restore_table(log: Log, rows: Events | Exposures, **more: npt.NDArray[Any]) -> pa.Table:
-    """Codes and ticks as the ids and times of the base log, under the names that they have there."""
-    order = np.lexsort((rows.item, rows.user, rows.time))
+def make_table(rows: Events | Exposures, log: Log | None = None, **more: npt.NDArray[Any]) -> pa.Table:
+    """The rows as a table; with a base log its ids and times in place of codes and ticks, under its names."""
+    by = (rows.item, rows.user, rows.time)
     if isinstance(rows, Exposures):
-        order = np.lexsort((rows.position, rows.user, rows.campaign))
-    names = log.columns
-    columns: dict[str, Any] = {
-        names.user: log.users.take(rows.user[order]),
-        names.item: log.items.take(rows.item[order]),
-        names.time: _make_times(log.axis, rows.time[order]),
-    }
+        by = (rows.position, rows.user, rows.campaign)
+    order = np.lexsort(by)
+    columns = {"user": rows.user[order], "item": rows.item[order], "time": rows.time[order]}
+    if log is not None:
+        columns = {
+            log.columns.user: log.users.take(columns["user"]),
+            log.columns.item: log.items.take(columns["item"]),
+            log.columns.time: _make_times(log.axis, columns["time"]),
+        }
     return pa.table(columns | {name: values[order] for name, values in more.items()})
 
 

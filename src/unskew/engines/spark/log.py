@@ -22,7 +22,7 @@ from unskew.data.log import DatedLog
 from unskew.data.marginal import Marginal
 from unskew.data.policy import ItemPrior, Policy, Share, UserPrior, describe_item_prior
 from unskew.data.saved_log import fingerprint_log
-from unskew.data.slice import AppliesToSlice
+from unskew.data.slice import AppliesToSlice, no_user_error
 from unskew.data.times import Label, Moment, TimeAxis
 from unskew.data.view_report import ViewReport
 from unskew.engines.population import LogThere, SnapshotThere
@@ -182,9 +182,7 @@ class SparkSnapshot(SnapshotThere):
             return self
         enough = replace(self, policy=replace(self.policy, min_items=min_items))
         if enough.everyone.is_empty():
-            raise EmptyError(
-                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
-            )
+            raise no_user_error(min_items, self.at)
         return enough
 
     @cached_property
@@ -232,9 +230,7 @@ class SparkSnapshot(SnapshotThere):
             )
         who = self.everyone.eligible(None, min_items)
         if who.is_empty():
-            raise EmptyError(
-                f"no user has at least {min_items} items at {self.at}", remedy=f"lower {option('min_items')}"
-            )
+            raise no_user_error(min_items, self.at)
         q = who.marginal() if weights is None else self.probabilities(weights)
         here = np.flatnonzero(q > 0)
         policy = replace(self.policy, min_items=min_items)
