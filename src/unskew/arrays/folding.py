@@ -146,18 +146,11 @@ def unfold(folded: Folded) -> Rows:
 class ProfileWriter:
     """Profiles in a new order of users and items, from rows that were folded all at once or in groups of users.
 
-    Parameters
-    ----------
-    users, items
-        ``users[k]`` and ``items[k]`` are the codes that become k.
-    sizes
-        How many items each user has, by code.
-    n_items
-        How many codes of items there are.
-    time
-        The type of times.
-    groups
-        Into how many groups users fall, by the remainder of their code; at most 256.
+    - `users`, `items`: ``users[k]`` and ``items[k]`` are the codes that become k.
+    - `sizes`: how many items each user has, by code.
+    - `n_items`: how many codes of items there are.
+    - `time`: the type of times.
+    - `groups`: into how many groups users fall, by the remainder of their code; at most 256.
     """
 
     def __init__(

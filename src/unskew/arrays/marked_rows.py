@@ -154,24 +154,14 @@ _OFTEN = 0.25  # of the users have another number of items than the user before
 
 @dataclass(frozen=True)
 class MarkedBlock:
-    """The rows of the users of a block.
+    """The rows of the users of a block."""
 
-    Attributes
-    ----------
-    code
-        Item codes of all rows, the last of each row marked, and `AHEAD` more.
-    users
-        Whose row it is.
-    row, entry
-        The first row of the second half, and its first entry.
-    shares, highest
-        Room for a number of each row.
-    """
-
-    code: Items
-    users: Items
+    code: Items  # item codes of all rows, the last of each row marked, and `AHEAD` more
+    users: Items  # whose row it is
+    # The first row of the second half, and its first entry.
     row: int
     entry: int
+    # Room for a number of each row.
     shares: Floats
     highest: Levels
 

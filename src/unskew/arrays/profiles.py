@@ -26,29 +26,16 @@ class Rows(NamedTuple):
 
 @dataclass(frozen=True)
 class Profiles:
-    """The arrays of a set of profiles; the profile of u is ``item[start[u]:stop[u]]``.
+    """The arrays of a set of profiles; the profile of u is ``item[start[u]:stop[u]]``."""
 
-    Attributes
-    ----------
-    start, stop, item
-        Offsets and item codes. A user whose start equals its stop is left out.
-    n_items
-        Number of items; every code is below it.
-    a
-        P(u) of each user, any positive scale; None for uniform.
-    b
-        P(i|u) of each entry, any positive scale per row; None for uniform.
-    cut
-        Where the users are cut into blocks; None to cut by what these profiles hold.
-    """
-
+    # Offsets and item codes. A user whose start equals its stop is left out.
     start: Offsets
     stop: Offsets
     item: Items
-    n_items: int
-    a: Floats | None = None
-    b: Floats | None = None
-    cut: Codes | None = None
+    n_items: int  # number of items; every code is below it
+    a: Floats | None = None  # P(u) of each user, any positive scale; None for uniform
+    b: Floats | None = None  # P(i|u) of each entry, any positive scale per row; None for uniform
+    cut: Codes | None = None  # where the users are cut into blocks; None to cut by what these profiles hold
 
     @property
     def rows(self) -> Rows:
@@ -90,16 +77,10 @@ _ENTRIES_AN_ITEM = 8  # of a block: fewer, and adding up the sums of blocks woul
 def cut_users(sizes: Codes, n_items: int, *, repeated: Codes | None = None, blocks: int | None = None) -> Codes:
     """Where to cut the users into blocks of about equal work (an entry counts 1, a user 1 more).
 
-    Parameters
-    ----------
-    sizes
-        How many entries each user has, in the order of the users.
-    n_items
-        How many items there are, which decides about the number of blocks.
-    repeated
-        How many users in a row have each of the `sizes`; None for one each.
-    blocks
-        Into how many to cut, at most, if not into as many as pay off on one machine.
+    - `sizes`: how many entries each user has, in the order of the users.
+    - `n_items`: how many items there are, which decides about the number of blocks.
+    - `repeated`: how many users in a row have each of the `sizes`; None for one each.
+    - `blocks`: into how many to cut, at most, if not into as many as pay off on one machine.
 
     Returns
     -------

@@ -142,25 +142,13 @@ Groups = npt.NDArray[np.int32]
 
 @dataclass
 class MarginSweep:
-    """Passes over profiles whose entries have groups, with their buffers and their count.
+    """Passes over profiles whose entries have groups, with their buffers and their count."""
 
-    Attributes
-    ----------
-    profiles
-        The rows; every entry belongs to one, and none has weight 0.
-    groups
-        Of each entry.
-    size
-        How many groups there are, of all margins together.
-    pairs
-        ``P(u) P(i|u,w)`` of each entry after the last pass.
-    """
-
-    profiles: Profiles
-    groups: Groups
-    size: int
+    profiles: Profiles  # the rows; every entry belongs to one, and none has weight 0
+    groups: Groups  # of each entry
+    size: int  # how many groups there are, of all margins together
     count: int = 0
-    pairs: Floats = field(init=False, repr=False)
+    pairs: Floats = field(init=False, repr=False)  # ``P(u) P(i|u,w)`` of each entry after the last pass
     _log_b: Floats | None = field(init=False, repr=False)
     _sums: Floats = field(init=False, repr=False)
 

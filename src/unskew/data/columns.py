@@ -34,22 +34,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class Reading:
-    """What reading did to the rows.
+    """What reading did to the rows."""
 
-    Attributes
-    ----------
-    rows
-        Rows of the source.
-    folded
-        Rows that repeat a (user, item) and were folded into its earliest (with `removed`: into a stay
-        that they overlap), or whose item left the moment it came.
-    dropped
-        Rows dropped because of a null, with `drop_nulls`.
-    """
-
-    rows: int
+    rows: int  # rows of the source
+    # Rows that repeat a (user, item) and were folded into its earliest (with `removed`: into a stay that they
+    # overlap), or whose item left the moment it came.
     folded: int = 0
-    dropped: int = 0
+    dropped: int = 0  # rows dropped because of a null, with `drop_nulls`
 
 
 @dataclass(frozen=True)
@@ -124,23 +115,12 @@ def _tick(written: WrittenTime, unit: str) -> int:
 
 @dataclass(frozen=True, eq=False)
 class Repeats:
-    """The rows of a log that repeat an earlier one of the same user and item.
+    """The rows of a log that repeat an earlier one of the same user and item."""
 
-    Attributes
-    ----------
-    entry
-        Which entry of the log each repeats; sorted by it, then by time.
-    time
-        The tick of each, later than that of its entry or at the same time.
-    exposed
-        Whether it was marked as exposed, or None if that is not known of the log.
-    extra, labels
-        The further columns of the log, the labels as codes of its texts.
-    """
-
-    entry: Codes
-    time: Times
-    exposed: Mask | None = None
+    entry: Codes  # which entry of the log each repeats; sorted by it, then by time
+    time: Times  # the tick of each, later than that of its entry or at the same time
+    exposed: Mask | None = None  # whether it was marked as exposed, or None if that is not known of the log
+    # The further columns of the log, the labels as codes of its texts.
     extra: Mapping[str, Floats] = field(default_factory=dict)
     labels: Mapping[str, npt.NDArray[np.int32]] = field(default_factory=dict)
 

@@ -225,25 +225,14 @@ def require_snapshot(given: Any) -> Snapshot:
 
 @dataclass(frozen=True)
 class HeldOutSplit:
-    """The profiles at a date, split.
+    """The profiles at a date, split."""
 
-    Attributes
-    ----------
-    known
-        The profiles that a recommender may see. Where they are `pairs` too, what is held out is still in them, and
-        is taken out of them one by one.
-    whole
-        All that could be held out, of anyone.
-    pairs
-        The same of the users who have a profile in `known`, and enough items: what is held out.
-    profiled
-        The same of all users who have a profile in `known`, however few their items.
-    """
-
+    # The profiles that a recommender may see. Where they are `pairs` too, what is held out is still in them, and
+    # is taken out of them one by one.
     known: Snapshot
-    whole: Slice
-    pairs: Slice
-    profiled: Slice
+    whole: Slice  # all that could be held out, of anyone
+    pairs: Slice  # the same of the users who have a profile in `known`, and enough items: what is held out
+    profiled: Slice  # the same of all users who have a profile in `known`, however few their items
 
     @classmethod
     def of_profiles(cls, snapshot: Snapshot) -> HeldOutSplit:

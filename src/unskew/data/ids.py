@@ -23,18 +23,11 @@ _NUMBERS = {"integers", "decimal numbers"}
 
 @dataclass(frozen=True, repr=False)
 class Ids:
-    """Distinct ids in code order: the id of code c is ``ids[c]``.
+    """Distinct ids in code order: the id of code c is ``ids[c]``."""
 
-    Attributes
-    ----------
-    values
-        The ids, without nulls, each once.
-    type
-        The Arrow type they came in; differs from ``values.type`` only for categoricals, which are
-        kept as plain values and turned back on the way out.
-    """
-
-    values: pa.Array
+    values: pa.Array  # the ids, without nulls, each once
+    # The Arrow type they came in; differs from ``values.type`` only for categoricals, which are kept as plain
+    # values and turned back on the way out.
     type: pa.DataType
 
     @classmethod

@@ -68,22 +68,13 @@ class Moment:
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """What the times of a log are.
+    """What the times of a log are."""
 
-    Attributes
-    ----------
-    kind
-        ``integer`` and ``float``: plain numbers in the log's own unit; ``date`` and ``datetime``:
-        calendar times; ``epoch``: integers read as a count since 1970 because `time_unit` was given.
-    unit
-        What one tick is for the calendar kinds: ``s``, ``ms``, ``us``, ``ns`` or ``day``.
-    zone
-        The zone in which a bare date begins and ends; None for times without a zone.
-    """
-
+    # ``integer`` and ``float``: plain numbers in the log's own unit; ``date`` and ``datetime``: calendar times;
+    # ``epoch``: integers read as a count since 1970 because `time_unit` was given.
     kind: Kind
-    unit: str | None = None
-    zone: str | None = None
+    unit: str | None = None  # what one tick is for the calendar kinds: ``s``, ``ms``, ``us``, ``ns`` or ``day``
+    zone: str | None = None  # the zone in which a bare date begins and ends; None for times without a zone
 
     @property
     def is_calendar(self) -> bool:

@@ -18,25 +18,16 @@ ALMOST_NOTHING = 0.001
 
 @dataclass(frozen=True)
 class Stratum:
-    """Some of the pairs that a view decides about together.
+    """Some of the pairs that a view decides about together."""
 
-    Attributes
-    ----------
-    name
-        Which, in words: ``rank 1``.
-    pairs, dropped
-        How many there are, and how many of them the view leaves out.
-    dropped_mass
-        How much mass of the whole log those left out have, where users are alike, and so are the items of a user.
-    observed, usual
-        Pairs for each user who could be shown something, and how many there would be had nothing been shown; None
-        where a view does not estimate this.
-    """
-
-    name: str
+    name: str  # which, in words: ``rank 1``
+    # How many there are, and how many of them the view leaves out.
     pairs: int
     dropped: int
+    # How much mass of the whole log those left out have, where users are alike, and so are the items of a user.
     dropped_mass: float
+    # Pairs for each user who could be shown something, and how many there would be had nothing been shown; None
+    # where a view does not estimate this.
     observed: float | None = None
     usual: float | None = None
 
@@ -56,56 +47,31 @@ class RecommenderTest:
 
 @dataclass(frozen=True)
 class ViewReport:
-    """What a view left out, and why it was taken.
+    """What a view left out, and why it was taken."""
 
-    Attributes
-    ----------
-    view
-        Its name.
-    reason
-        Why it was taken: what is known about the log.
-    pairs, dropped_pairs
-        Interactions of the whole log, and how many of them the view leaves out.
-    users, dropped_users
-        Users of the whole log, and how many have nothing left.
-    strata
-        The same by stratum, of the views that have any.
-    notes
-        What was found on the way that a reader should know: which model stands for production, a holdout group
-        that differs from the others.
-    advice
-        What would improve it, a sentence each.
-    assumption
-        What has to be true if scores of the view are to be free of what recommendations did.
-    tested
-        Whether that passed its test on this log. What was not tested, or by a test that is too noisy, did not.
-    test
-        The test in a sentence.
-    placebo
-        Of views by dates: what the same comparison finds before anything was recommended.
-    production
-        The models that stood for production when the view was made.
-    recommender_tests
-        Of each recommender that is compared on the view: whether it still finds recommendations in it.
-    exposures_from
-        Of views by exposures: the time of the first of these; None of other views, and on Spark.
-    """
-
-    view: str
-    reason: str
+    view: str  # its name
+    reason: str  # why it was taken: what is known about the log
+    # Interactions of the whole log, and how many of them the view leaves out.
     pairs: int
     dropped_pairs: int
+    # Users of the whole log, and how many have nothing left.
     users: int
     dropped_users: int
-    strata: tuple[Stratum, ...] = ()
+    strata: tuple[Stratum, ...] = ()  # the same by stratum, of the views that have any
+    # What was found on the way that a reader should know: which model stands for production, a holdout group that
+    # differs from the others.
     notes: tuple[str, ...] = ()
-    advice: tuple[str, ...] = ()
-    assumption: str = ""
+    advice: tuple[str, ...] = ()  # what would improve it, a sentence each
+    assumption: str = ""  # what has to be true if scores of the view are to be free of what recommendations did
+    # Whether that passed its test on this log. What was not tested, or by a test that is too noisy, did not.
     tested: bool = False
-    test: str = ""
+    test: str = ""  # the test in a sentence
+    # Of views by dates: what the same comparison finds before anything was recommended.
     placebo: dict[str, Any] | None = None
-    production: tuple[str, ...] = ()
+    production: tuple[str, ...] = ()  # the models that stood for production when the view was made
+    # Of each recommender that is compared on the view: whether it still finds recommendations in it.
     recommender_tests: tuple[RecommenderTest, ...] = ()
+    # Of views by exposures: the time of the first of these; None of other views, and on Spark.
     exposures_from: Label | None = None
 
     @property

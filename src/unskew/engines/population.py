@@ -154,18 +154,10 @@ def is_spark_table(source: Any) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class LocalPopulation:
-    """Users of a slice of a log; see `unskew.engines.population.Population`.
+    """Users of a slice of a log; see `unskew.engines.population.Population`."""
 
-    Attributes
-    ----------
-    whole
-        The slice with all users.
-    users
-        Which of them are meant; None for all who hold anything.
-    """
-
-    whole: Slice
-    users: Mask | None = None
+    whole: Slice  # the slice with all users
+    users: Mask | None = None  # which of them are meant; None for all who hold anything
 
     @property
     def at(self) -> Label:

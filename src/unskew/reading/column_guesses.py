@@ -53,19 +53,12 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class Contents:
-    """The values of a column in the first rows of a table.
+    """The values of a column in the first rows of a table."""
 
-    Attributes
-    ----------
-    values, distinct
-        How many there are, missing ones aside, and how many different ones.
-    sample
-        Some of them as texts.
-    """
-
+    # How many there are, missing ones aside, and how many different ones.
     values: int
     distinct: int
-    sample: tuple[str, ...]
+    sample: tuple[str, ...]  # some of them as texts
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> Contents:
@@ -271,24 +264,13 @@ def guess_by_content(
 
 @dataclass
 class Guess:
-    """Which columns are what.
+    """Which columns are what."""
 
-    Attributes
-    ----------
-    roles
-        The columns of users, items and times, as far as they are known.
-    guessed
-        The roles that were guessed.
-    rejected
-        For each role, why other columns do not have it.
-    parts
-        Columns that are parts of a date.
-    """
-
-    roles: dict[str, str]
-    guessed: list[str] = field(default_factory=list)
+    roles: dict[str, str]  # the columns of users, items and times, as far as they are known
+    guessed: list[str] = field(default_factory=list)  # the roles that were guessed
+    # For each role, why other columns do not have it.
     rejected: dict[str, dict[str, str]] = field(default_factory=lambda: {role: {} for role in ROLES})
-    parts: list[str] = field(default_factory=list)
+    parts: list[str] = field(default_factory=list)  # columns that are parts of a date
 
     @property
     def missing(self) -> list[str]:

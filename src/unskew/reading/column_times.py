@@ -41,18 +41,10 @@ _CLOCK_CODES = ("%H", "%I", "%M", "%S", "%f", "%p", "%c", "%X", "%s", "%g", "%n"
 
 @dataclass(frozen=True)
 class TimeReading:
-    """How times are to be read where they do not say so themselves.
+    """How times are to be read where they do not say so themselves."""
 
-    Attributes
-    ----------
-    unit
-        What numbers count since 1970.
-    format
-        How texts are written, in the codes of ``strftime``.
-    """
-
-    unit: str | None = None
-    format: str | None = None
+    unit: str | None = None  # what numbers count since 1970
+    format: str | None = None  # how texts are written, in the codes of ``strftime``
 
     def __post_init__(self) -> None:
         if self.format is None:

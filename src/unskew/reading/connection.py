@@ -142,18 +142,10 @@ _VARIABLES = ("UNSKEW_MEMORY_LIMIT", "UNSKEW_TEMP_DIR")
 
 @dataclass(frozen=True)
 class ReadingLimits:
-    """What reading may use.
+    """What reading may use."""
 
-    Attributes
-    ----------
-    memory
-        In bytes; None for four fifths of that of the machine.
-    temp_dir
-        A folder for what does not fit; None for that of the system.
-    """
-
-    memory: int | None = None
-    temp_dir: str | None = None
+    memory: int | None = None  # in bytes; None for four fifths of that of the machine
+    temp_dir: str | None = None  # a folder for what does not fit; None for that of the system
 
     def with_changes(self, memory_limit: Any, temp_dir: Any, names: tuple[str, str] = _OPTIONS) -> ReadingLimits:
         """The same with what is given; None leaves it as it is. `names` say what was given, in messages."""

@@ -51,46 +51,29 @@ def _by_itself(_: InputFile) -> Hashable | None:
 
 @dataclass(frozen=True)
 class Format:
-    """A file format.
+    """A file format."""
 
-    Attributes
-    ----------
-    name
-        As people say it.
-    key
-        What it is called in options; see `unskew.reading.input_files`.
-    endings
-        Of the names of its files, in lower case.
-    open_files
-        Makes some files readable that have the same form, and is given that: SQL, or an Arrow table.
-    typed_by
-        What says of which type a value is: its ``column``, the ``value`` itself (so that a column may mix types),
-        or ``nothing``. In the last case every value is text, times included, and what a column holds is found out
-        from all its values.
-    parse_once
-        Whether reading a file twice means parsing it twice, so that it is kept in a temporary table.
-    magic
-        The bytes that every file has at `magic_at`; empty if it is text, which may begin with anything.
-    form_of
-        What files must have in common to be read in one scan; None for a file that is read by itself.
-    read_schema
-        Reads the Arrow schema, which knows zones and categoricals that DuckDB does not. Not needed where
-        `open_files` gives an Arrow table.
-    check_columns
-        Refuses a file, given its path, its name and some columns, if these are damaged and DuckDB does not see it;
-        it asks a function for memory before it takes it.
-    """
-
-    name: str
-    key: str
-    endings: tuple[str, ...]
+    name: str  # as people say it
+    key: str  # what it is called in options; see `unskew.reading.input_files`
+    endings: tuple[str, ...]  # of the names of its files, in lower case
+    # Makes some files readable that have the same form, and is given that: SQL, or an Arrow table.
     open_files: _Opener
+    # What says of which type a value is: its ``column``, the ``value`` itself (so that a column may mix types), or
+    # ``nothing``. In the last case every value is text, times included, and what a column holds is found out from
+    # all its values.
     typed_by: Literal["column", "value", "nothing"]
+    # Whether reading a file twice means parsing it twice, so that it is kept in a temporary table.
     parse_once: bool
+    # The bytes that every file has at `magic_at`; empty if it is text, which may begin with anything.
     magic: bytes = b""
     magic_at: int = 0
+    # What files must have in common to be read in one scan; None for a file that is read by itself.
     form_of: Callable[[InputFile], Hashable | None] = _any_form
+    # Reads the Arrow schema, which knows zones and categoricals that DuckDB does not. Not needed where
+    # `open_files` gives an Arrow table.
     read_schema: Callable[[Path], pa.Schema] | None = None
+    # Refuses a file, given its path, its name and some columns, if these are damaged and DuckDB does not see it;
+    # it asks a function for memory before it takes it.
     check_columns: Callable[[Path, str, Sequence[str], Callable[[int], None]], None] | None = None
 
 

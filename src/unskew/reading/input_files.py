@@ -63,36 +63,20 @@ def is_database(source: Any) -> bool:
 
 @dataclass(frozen=True)
 class FileOptions:
-    """How to read a file; None where the file itself decides.
+    """How to read a file; None where the file itself decides."""
 
-    Attributes
-    ----------
-    format
-        A key of `FORMAT_NAMES`.
-    sep
-        What stands between the values of a line, such as ``";"``, ``"::"`` or ``"tab"``.
-    header
-        Whether the first line names the columns.
-    column_names
-        What the columns are called, in place of a header or where there is none.
-    encoding
-        Of text, by a name that Python knows, such as ``"latin-1"``.
-    quote
-        What stands around values that contain the separator; ``"none"`` if a quote is a character like any other.
-    table
-        Of a database the table, of a workbook the sheet, of an archive the file in it (a pattern such as
-        ``"*.csv"`` for several).
-    expected
-        Columns that are asked for: a first line that has one of them is a header.
-    """
-
-    format: str | None = None
-    sep: str | None = None
-    header: bool | None = None
+    format: str | None = None  # a key of `FORMAT_NAMES`
+    sep: str | None = None  # what stands between the values of a line, such as ``";"``, ``"::"`` or ``"tab"``
+    header: bool | None = None  # whether the first line names the columns
+    # What the columns are called, in place of a header or where there is none.
     column_names: tuple[str, ...] | None = None
-    encoding: str | None = None
+    encoding: str | None = None  # of text, by a name that Python knows, such as ``"latin-1"``
+    # What stands around values that contain the separator; ``"none"`` if a quote is a character like any other.
     quote: str | None = None
+    # Of a database the table, of a workbook the sheet, of an archive the file in it (a pattern such as ``"*.csv"``
+    # for several).
     table: str | None = None
+    # Columns that are asked for: a first line that has one of them is a header.
     expected: frozenset[str] = frozenset()
 
     @classmethod
@@ -269,30 +253,14 @@ _MOST_NAMES = 12  # that a message lists
 
 @dataclass(frozen=True)
 class InputFile:
-    """One file of a source.
+    """One file of a source."""
 
-    Attributes
-    ----------
-    path
-        What is opened: the file itself, or what was unpacked from it.
-    name
-        How to speak of it.
-    options
-        How to read it.
-    notes
-        What was found out about it that it does not say itself, in words: "in latin-1".
-    origin
-        The file that the user named; its folders may say something.
-    remote
-        Where it is to be copied from, if it is on another machine.
-    """
-
-    path: Path
-    name: str
-    options: FileOptions = field(default_factory=FileOptions)
-    notes: tuple[str, ...] = ()
-    origin: Path | None = None
-    remote: RemoteFile | None = None
+    path: Path  # what is opened: the file itself, or what was unpacked from it
+    name: str  # how to speak of it
+    options: FileOptions = field(default_factory=FileOptions)  # how to read it
+    notes: tuple[str, ...] = ()  # what was found out about it that it does not say itself, in words: "in latin-1"
+    origin: Path | None = None  # the file that the user named; its folders may say something
+    remote: RemoteFile | None = None  # where it is to be copied from, if it is on another machine
 
     @property
     def place(self) -> Path:

@@ -50,23 +50,15 @@ def encode_rows(rows: TypedRows, waiting: CodedRows) -> Log:
 
 
 class CountedRows(NamedTuple):
-    """What was counted while rows were read and their ids were given numbers.
-
-    Attributes
-    ----------
-    rows, dropped
-        How many rows there are, and how many of them lack something and are left out.
-    nulls
-        How many rows have no user, no item and no time.
-    first, last
-        The first and the last tick.
-    """
+    """What was counted while rows were read and their ids were given numbers."""
 
     users: IdColumn
     items: IdColumn
+    # How many rows there are, and how many of them lack something and are left out.
     rows: int
     dropped: int
-    nulls: tuple[int, int, int]
+    nulls: tuple[int, int, int]  # how many rows have no user, no item and no time
+    # The first and the last tick.
     first: float
     last: float
 

@@ -46,21 +46,11 @@ _CREDENTIALS = {
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file of a bucket or of a web server.
+    """A file of a bucket or of a web server."""
 
-    Attributes
-    ----------
-    address
-        How to speak of it.
-    path
-        Its place in the file system; on the web its whole address.
-    system
-        The file system; None on the web.
-    """
-
-    address: str
-    path: str
-    system: Any = None
+    address: str  # how to speak of it
+    path: str  # its place in the file system; on the web its whole address
+    system: Any = None  # the file system; None on the web
 
     def fetch(self, folder: Path, file: InputFile) -> InputFile:
         """Copy it into a folder; `file` is read from there."""
@@ -147,20 +137,11 @@ _DRIVERS = {
 
 @dataclass(frozen=True)
 class BatchStream:
-    """A table that can be read once, in batches.
+    """A table that can be read once, in batches."""
 
-    Attributes
-    ----------
-    name
-        How to speak of it.
-    schema
-        Its columns and their types.
-    read
-        Gives the batches, of some columns if it can choose them.
-    """
-
-    name: str
-    schema: pa.Schema
+    name: str  # how to speak of it
+    schema: pa.Schema  # its columns and their types
+    # Gives the batches, of some columns if it can choose them.
     read: Callable[[Sequence[str]], pa.RecordBatchReader]
 
     @property

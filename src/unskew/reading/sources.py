@@ -64,66 +64,35 @@ STDIN_NAME = "standard input"
 
 @dataclass(frozen=True)
 class Part:
-    """One file, or the one frame.
+    """One file, or the one frame."""
 
-    Attributes
-    ----------
-    name
-        How to speak of it.
-    relation
-        What SQL calls it.
-    format
-        None for a frame.
-    form
-        What it has in common with files that can be read in the same scan; None if it is read by itself.
-    kinds
-        The type of each of its columns; empty for a frame, which is not converted yet.
-    schema
-        Its Arrow schema, where it has one: this tells zones and categoricals.
-    folders
-        What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
-    said
-        What it was taken for, where it does not make that clear by itself: "tab-separated text without a header".
-    path
-        Where its bytes are; None for a frame.
-    """
-
-    name: str
-    relation: str
-    format: Format | None = None
+    name: str  # how to speak of it
+    relation: str  # what SQL calls it
+    format: Format | None = None  # None for a frame
+    # What it has in common with files that can be read in the same scan; None if it is read by itself.
     form: Hashable | None = None
+    # The type of each of its columns; empty for a frame, which is not converted yet.
     kinds: Mapping[str, str] = field(default_factory=dict)
-    schema: pa.Schema | None = None
+    schema: pa.Schema | None = None  # its Arrow schema, where it has one: this tells zones and categoricals
+    # What the folders that it lies in are called, as in ``date=2024-03-01``: values by name.
     folders: Mapping[str, str] = field(default_factory=dict)
+    # What it was taken for, where it does not make that clear by itself: "tab-separated text without a header".
     said: str = ""
-    path: Path | None = None
+    path: Path | None = None  # where its bytes are; None for a frame
 
 
 @dataclass(frozen=True)
 class Source:
-    """Something to read a log from.
-
-    Attributes
-    ----------
-    relation
-        All parts together, for SQL.
-    columns
-        The columns that the parts have together.
-    library
-        The dataframe library it came in, None for files.
-    stream
-        What is still to be read in batches, once it is known which columns are needed.
-    memory
-        What keeps reading it within its limit.
-    """
+    """Something to read a log from."""
 
     connection: duckdb.DuckDBPyConnection
-    relation: str
+    relation: str  # all parts together, for SQL
     parts: tuple[Part, ...]
-    columns: tuple[str, ...]
-    library: str | None = None
+    columns: tuple[str, ...]  # the columns that the parts have together
+    library: str | None = None  # the dataframe library it came in, None for files
     frame: Any = None
-    memory: MemoryGuard = field(default_factory=MemoryGuard)
+    memory: MemoryGuard = field(default_factory=MemoryGuard)  # what keeps reading it within its limit
+    # What is still to be read in batches, once it is known which columns are needed.
     stream: BatchStream | None = None
 
     def narrow(self, columns: Sequence[str]) -> Source:

@@ -136,25 +136,14 @@ _SLASHED = re.compile(r"[0-9]{1,4}[/.-][0-9]{1,2}[/.-][0-9]{1,4}([ T].*)?")
 
 @dataclass(frozen=True)
 class TextForm:
-    """How to cut the lines of a text file.
+    """How to cut the lines of a text file."""
 
-    Attributes
-    ----------
-    sep, quote
-        What stands between values, and around those that contain it; quote is empty if there are none.
-    rows
-        The first lines, cut.
-    header
-        Whether the first of them names the columns.
-    guesses
-        What of this the file does not make clear by itself.
-    """
-
+    # What stands between values, and around those that contain it; quote is empty if there are none.
     sep: str
     quote: str
-    rows: tuple[tuple[str, ...], ...]
-    header: bool
-    guesses: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...]  # the first lines, cut
+    header: bool  # whether the first of them names the columns
+    guesses: tuple[str, ...] = ()  # what of this the file does not make clear by itself
 
 
 def describe_text(form: TextForm, notes: Sequence[str] = ()) -> str:

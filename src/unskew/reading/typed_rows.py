@@ -47,13 +47,7 @@ _COPIES = 6  # of a batch that exist at once: in DuckDB, in Arrow, and while its
 
 @dataclass
 class TypedRows:
-    """The rows of a source, and what is to be kept of them.
-
-    Attributes
-    ----------
-    when
-        How the column of times became ticks.
-    """
+    """The rows of a source, and what is to be kept of them."""
 
     source: Source
     names: Columns
@@ -64,7 +58,7 @@ class TypedRows:
     times: TimeReading
     drop_nulls: bool
     repeats: bool = False
-    when: TimeColumn = field(init=False)
+    when: TimeColumn = field(init=False)  # how the column of times became ticks
 
     def __post_init__(self) -> None:
         self.when = self._read_types(self._materialise())

@@ -230,30 +230,19 @@ class EASE:
 
 
 class LinearModel(NamedTuple):
-    """The inverse P over the modelled items, by ascending code.
+    """The inverse P over the modelled items, by ascending code."""
 
-    Attributes
-    ----------
-    modelled, place
-        The code of each row, and the row of each item code, or -1.
-    held_by
-        How many users hold the item of each row.
-    inverse, diagonal
-        P, and its diagonal in double precision.
-    l2, unit
-        The penalty, and what scores are told apart by.
-    in_units
-        ``B_ji`` is ``P_ji * in_units[i]``, in units, for i other than j.
-    """
-
+    # The code of each row, and the row of each item code, or -1.
     modelled: Codes
     place: Codes
-    held_by: Codes
+    held_by: Codes  # how many users hold the item of each row
+    # P, and its diagonal in double precision.
     inverse: npt.NDArray[Any]
     diagonal: Floats
+    # The penalty, and what scores are told apart by.
     l2: float
     unit: float
-    in_units: Floats
+    in_units: Floats  # ``B_ji`` is ``P_ji * in_units[i]``, in units, for i other than j
 
 
 class Removal(NamedTuple):

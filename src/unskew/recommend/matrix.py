@@ -35,23 +35,12 @@ class FoldIn:
 
     To leave out one item of a profile is a step of rank one (Sherman and Morrison): the matrix of a user is
     factorised once for all of its pairs, and for c = 1, where it is the same for everyone, once for all users.
-
-    Attributes
-    ----------
-    factors
-        Y, a row for each column of the matrix of profiles.
-    base
-        :math:`Y^T Y + \lambda I`.
-    single
-        The solutions of `base` for each row of Y.
-    confidence
-        c, which implicit calls alpha.
     """
 
-    factors: Floats
-    base: Floats
-    single: Floats
-    confidence: float
+    factors: Floats  # Y, a row for each column of the matrix of profiles
+    base: Floats  # ``Y'Y + lambda I``
+    single: Floats  # the solutions of `base` for each row of Y
+    confidence: float  # c, which implicit calls alpha
 
     @classmethod
     def of(cls, factors: npt.NDArray[Any], regularization: float, confidence: float) -> FoldIn:
@@ -98,18 +87,10 @@ def rows_at_once(columns: int) -> int:
 
 @dataclass(frozen=True)
 class ItemColumns:
-    """The items that somebody holds at a date as the columns of a matrix, in the order of their ids.
+    """The items that somebody holds at a date as the columns of a matrix, in the order of their ids."""
 
-    Attributes
-    ----------
-    code
-        The item code of each column.
-    column
-        The column of each item code; -1 for what nobody holds.
-    """
-
-    code: Codes
-    column: Codes
+    code: Codes  # the item code of each column
+    column: Codes  # the column of each item code; -1 for what nobody holds
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> ItemColumns:
@@ -390,18 +371,12 @@ class ProfileRows(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """One vector for each held-out item.
+    """One vector for each held-out item."""
 
-    Attributes
-    ----------
-    vectors, rough
-        The vectors, and their products with the factors of every column in single precision.
-    column, row
-        The column of the held-out item, or -1, and the row of the profile.
-    """
-
+    # The vectors, and their products with the factors of every column in single precision.
     vectors: Floats
     rough: npt.NDArray[Any]
+    # The column of the held-out item, or -1, and the row of the profile.
     column: Codes
     row: Codes
 

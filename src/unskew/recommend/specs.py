@@ -108,14 +108,9 @@ def require_shipped(spec: str) -> None:
 def require_allowed(spec: str, *, allow_code: bool, where: str) -> None:
     """Refuse a spec of a configuration file that runs code of somebody else, unless the user has allowed that.
 
-    Parameters
-    ----------
-    spec
-        What the file names: a recommender that unskew ships, or a table, is always allowed.
-    allow_code
-        What the person who runs the command says about it; never what a file says.
-    where
-        The file and the place in it, for the message.
+    - `spec`: what the file names: a recommender that unskew ships, or a table, is always allowed.
+    - `allow_code`: what the person who runs the command says about it; never what a file says.
+    - `where`: the file and the place in it, for the message.
 
     Examples
     --------

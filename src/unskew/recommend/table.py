@@ -36,25 +36,16 @@ from unskew.recommend.table_rows import (
 
 @dataclass(frozen=True)
 class Lists:
-    """The lists of one date in codes, one after the other.
-
-    Attributes
-    ----------
-    key
-        Whose list it is: the user, and the held-out item where there is one; ascending.
-    start, item
-        List g is ``item[start[g]:start[g + 1]]``.
-    held
-        Whether the user holds the item, for each item of each list; the held-out item does not count.
-    """
+    """The lists of one date in codes, one after the other."""
 
     name: str
     snapshot: Snapshot
     per_user: bool
-    key: Codes
+    key: Codes  # whose list it is: the user, and the held-out item where there is one; ascending
+    # List g is ``item[start[g]:start[g + 1]]``.
     start: Codes
     item: Codes
-    held: Mask
+    held: Mask  # whether the user holds the item, for each item of each list; the held-out item does not count
 
     @classmethod
     def of(cls, coded: CodedLists, snapshot: Snapshot, name: str) -> Lists:

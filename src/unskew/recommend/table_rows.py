@@ -41,14 +41,9 @@ _HOW = "items (a ranked list), or item and rank, or item and score"
 def choose_columns(have: Sequence[str], named: Mapping[str, str | None], where: str) -> dict[str, str]:
     """The column of each role: as named, else as its name says; a role that a table need not have may be missing.
 
-    Parameters
-    ----------
-    have
-        The columns of the table.
-    named
-        Roles and the columns that were named for them; None where nothing was said.
-    where
-        How to speak of the table.
+    - `have`: the columns of the table.
+    - `named`: roles and the columns that were named for them; None where nothing was said.
+    - `where`: how to speak of the table.
 
     >>> choose_columns(["member_id", "sku", "pos", "day"], {}, "lists")
     {'user': 'member_id', 'date': 'day', 'item': 'sku', 'rank': 'pos'}
@@ -127,24 +122,13 @@ def _require(name: str, role: str, have: Sequence[str], where: str) -> str:
 
 @dataclass(frozen=True)
 class CodedLists:
-    """All lists of a table, of all dates, one after the other: by owner, then by date.
+    """All lists of a table, of all dates, one after the other: by owner, then by date."""
 
-    Attributes
-    ----------
-    per_user
-        Whether there is a list for each user, and not for each user and held-out item.
-    key
-        Whose each list is: the user, and the held-out item where there is one.
-    since
-        The tick from which each list is valid, or None if the table does not say.
-    start, item
-        List g is ``item[start[g]:start[g + 1]]``, best first. An item that the log does not have keeps its place:
-        its code is the number of items.
-    """
-
-    per_user: bool
-    key: Codes
-    since: Floats | Codes | None
+    per_user: bool  # whether there is a list for each user, and not for each user and held-out item
+    key: Codes  # whose each list is: the user, and the held-out item where there is one
+    since: Floats | Codes | None  # the tick from which each list is valid, or None if the table does not say
+    # List g is ``item[start[g]:start[g + 1]]``, best first. An item that the log does not have keeps its place: its
+    # code is the number of items.
     start: Codes
     item: Codes
 
@@ -308,32 +292,20 @@ _ISO_DATE = re.compile(r"(?<![0-9])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![0-9])")
 
 @dataclass(frozen=True)
 class Rows:
-    """One recommendation each; ids as they came.
-
-    Attributes
-    ----------
-    held_out
-        What was left out of the profile, or None if the table does not say.
-    rank, score
-        One of them orders a list: the smallest rank or the highest score first.
-    date, dates
-        From when the list of each row was valid, as a place in `dates`, which are as people write them; None if
-        the table does not say.
-    is_text
-        Whether the ids are text because the file knows nothing else.
-    columns
-        Where they came from: the column of each role.
-    """
+    """One recommendation each; ids as they came."""
 
     user: pa.Array
     item: pa.Array
-    held_out: pa.Array | None
+    held_out: pa.Array | None  # what was left out of the profile, or None if the table does not say
+    # One of them orders a list: the smallest rank or the highest score first.
     rank: npt.NDArray[np.float64] | None
     score: npt.NDArray[np.float64] | None
+    # From when the list of each row was valid, as a place in `dates`, which are as people write them; None if the
+    # table does not say.
     date: Codes | None
     dates: tuple[Any, ...]
-    is_text: bool
-    columns: Mapping[str, str]
+    is_text: bool  # whether the ids are text because the file knows nothing else
+    columns: Mapping[str, str]  # where they came from: the column of each role
 
     def __len__(self) -> int:
         return len(self.item)

@@ -51,14 +51,9 @@ def replace_folder(folder: Path, *, owns: Owns, last: Sequence[str]) -> Iterator
     is a simple one) are its files replaced one by one: then `last` is removed first and put back in the end, so
     that no mix is taken for a whole.
 
-    Parameters
-    ----------
-    folder
-        It need not exist; those above it are made.
-    owns
-        What is replaced; everything else in the folder stays.
-    last
-        The files that say that the others are there.
+    - `folder`: it need not exist; those above it are made.
+    - `owns`: what is replaced; everything else in the folder stays.
+    - `last`: the files that say that the others are there.
     """
     try:
         with report_lookup(folder):

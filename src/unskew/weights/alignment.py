@@ -55,17 +55,10 @@ def resolve_reference(
 
 @dataclass(frozen=True)
 class ReferenceMix:
-    """The item mix of the reference date, over the items of the log that is compared with it.
+    """The item mix of the reference date, over the items of the log that is compared with it."""
 
-    Attributes
-    ----------
-    known
-        The probability of each item of the log.
-    outside, outside_items
-        The probabilities of items that the log does not have, and their ids.
-    """
-
-    known: Floats
+    known: Floats  # the probability of each item of the log
+    # The probabilities of items that the log does not have, and their ids.
     outside: Floats
     outside_items: pa.Array
 
@@ -91,38 +84,22 @@ class ReferenceMix:
 
 @dataclass(frozen=True)
 class Alignment:
-    """What a fit sees of two dates. Arrays are over all items of the log.
+    """What a fit sees of two dates. Arrays are over all items of the log."""
 
-    Attributes
-    ----------
-    everyone, now
-        All users at t1, and those who are evaluated.
-    at
-        The reference date, None if it is not known.
-    raw, reference
-        The item mix at t0 of all users who have enough items, and of those who are evaluated.
-    p_before
-        P_t1 of all users who have enough items.
-    held, present
-        The items that anyone with P(u) > 0 holds at t1, and that anyone who is evaluated holds.
-    drop
-        Whether items that the reference lacks are dropped.
-    excluded_reference
-        Users who are not evaluated at t0.
-    everyone_then, then
-        All users at t0, and those who are evaluated; None where the reference is a marginal.
-    """
-
+    # All users at t1, and those who are evaluated.
     everyone: Population
     now: Population
-    at: Label | None
+    at: Label | None  # the reference date, None if it is not known
+    # The item mix at t0 of all users who have enough items, and of those who are evaluated.
     raw: ReferenceMix
     reference: ReferenceMix
-    p_before: Floats
+    p_before: Floats  # P_t1 of all users who have enough items
+    # The items that anyone with P(u) > 0 holds at t1, and that anyone who is evaluated holds.
     held: Mask
     present: Mask
-    drop: bool
-    excluded_reference: Share
+    drop: bool  # whether items that the reference lacks are dropped
+    excluded_reference: Share  # users who are not evaluated at t0
+    # All users at t0, and those who are evaluated; None where the reference is a marginal.
     everyone_then: Population | None = None
     then: Population | None = None
 

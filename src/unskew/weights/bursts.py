@@ -26,21 +26,11 @@ _TAKES = 30  # in a cell, on average
 
 @dataclass(frozen=True, eq=False)
 class BurstCells:
-    """Counts of takes by cell.
+    """Counts of takes by cell."""
 
-    Attributes
-    ----------
-    edges
-        Where cells begin and, one more, where the last ends: ticks of the log.
-    counts
-        For each half of the users a matrix of cells by items.
-    known
-        How many users had a profile when each cell begins.
-    """
-
-    edges: list[int | float]
-    counts: tuple[sparse.csr_matrix, sparse.csr_matrix]
-    known: Codes
+    edges: list[int | float]  # where cells begin and, one more, where the last ends: ticks of the log
+    counts: tuple[sparse.csr_matrix, sparse.csr_matrix]  # for each half of the users a matrix of cells by items
+    known: Codes  # how many users had a profile when each cell begins
 
     @classmethod
     def of(cls, log: Log) -> BurstCells:

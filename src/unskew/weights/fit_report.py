@@ -41,27 +41,15 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True)
 class MarginReport:
-    """What is known about one margin beyond items.
-
-    Attributes
-    ----------
-    name
-        That of the margin.
-    groups
-        How many of its groups have a target.
-    residual
-        Total variation between the weighted mix of its groups and the fitted target.
-    bound_before, bound
-        Total variation from the mix of its groups at t0: of the raw snapshot, and of the weighted one.
-    bound_least
-        No weighting of these profiles has a smaller residual, whatever becomes of the other margins.
-    """
+    """What is known about one margin beyond items."""
 
     name: str
-    groups: int
-    residual: float
+    groups: int  # how many of its groups have a target
+    residual: float  # total variation between the weighted mix of its groups and the fitted target
+    # Total variation from the mix of its groups at t0: of the raw snapshot, and of the weighted one.
     bound_before: float
     bound: float
+    # No weighting of these profiles has a smaller residual, whatever becomes of the other margins.
     bound_least: float
 
     def to_dict(self) -> dict[str, Any]:

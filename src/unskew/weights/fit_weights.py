@@ -140,28 +140,15 @@ def warn_of_single_items() -> None:
 
 @dataclass(frozen=True)
 class AlignedFit:
-    """Where a fit ended; arrays are over all items of the log.
+    """Where a fit ended; arrays are over all items of the log."""
 
-    Attributes
-    ----------
-    alignment, options
-        What was fitted, and how.
-    target
-        What the marginal was to be.
-    chosen
-        The items whose weights were fitted.
-    solution
-        Its log-weights are scaled so that ``sum_i T_i log w_i = 0`` if all were fitted.
-    margins
-        The margins beyond items, if there are any.
-    """
-
+    # What was fitted, and how.
     alignment: Alignment
     options: FitOptions
-    target: Floats
-    chosen: Codes
-    solution: Solution
-    margins: FittedMargins | None = None
+    target: Floats  # what the marginal was to be
+    chosen: Codes  # the items whose weights were fitted
+    solution: Solution  # its log-weights are scaled so that ``sum_i T_i log w_i = 0`` if all were fitted
+    margins: FittedMargins | None = None  # the margins beyond items, if there are any
 
     @property
     def bound(self) -> float:

@@ -32,27 +32,17 @@ _ROUNDS = 100  # of raking the item target; one is enough for one margin
 
 @dataclass(frozen=True)
 class AlignedMargin:
-    """The groups of one margin at both dates; arrays are over its groups, or over the entries of a date.
-
-    Attributes
-    ----------
-    names
-        The groups of either date.
-    now, then
-        The group of each place of ``profiles.item`` at t1 and at t0.
-    raw, reference
-        The mix of groups at t0 of all users, and of those who are evaluated.
-    before
-        That at t1 of all users.
-    """
+    """The groups of one margin at both dates; arrays are over its groups, or over the entries of a date."""
 
     margin: Margin
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # the groups of either date
+    # The group of each place of ``profiles.item`` at t1 and at t0.
     now: Codes
     then: Codes
+    # The mix of groups at t0 of all users, and of those who are evaluated.
     raw: Floats
     reference: Floats
-    before: Floats
+    before: Floats  # that at t1 of all users
 
     @classmethod
     def of(cls, margin: Margin, alignment: Alignment) -> AlignedMargin:
@@ -90,25 +80,14 @@ class AlignedMargin:
 
 @dataclass(frozen=True)
 class MarginFit:
-    """The margins of a fit, before and after.
+    """The margins of a fit, before and after."""
 
-    Attributes
-    ----------
-    alignment, aligned
-        The two dates.
-    sweep
-        Passes over the pairs whose items have a target.
-    targets
-        What is fitted, for each margin.
-    item_target
-        The same for items.
-    """
-
+    # The two dates.
     alignment: Alignment
     aligned: Sequence[AlignedMargin]
-    sweep: MarginSweep
-    targets: Sequence[Floats]
-    item_target: Floats
+    sweep: MarginSweep  # passes over the pairs whose items have a target
+    targets: Sequence[Floats]  # what is fitted, for each margin
+    item_target: Floats  # the same for items
 
     @classmethod
     def of(cls, alignment: Alignment, margins: Sequence[Margin], target: Floats) -> MarginFit:

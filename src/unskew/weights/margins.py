@@ -124,23 +124,13 @@ class ItemGroups:
 
 @dataclass(frozen=True, eq=False)
 class GroupWeights:
-    """What a margin adds to item weights: a factor for each of its groups, on the weight of every pair in it.
-
-    Attributes
-    ----------
-    name
-        That of the margin.
-    groups
-        The names of the groups, of both dates.
-    log_factors
-        Log of the factors, scaled so that ``sum T log`` is 0; 0 for a group that nobody holds now.
-    p_reference, p_before, p_after
-        The probability of each group at the reference date, now without weights, and now with all of them.
-    """
+    """What a margin adds to item weights: a factor for each of its groups, on the weight of every pair in it."""
 
     name: str
-    groups: tuple[str, ...]
+    groups: tuple[str, ...]  # the names of the groups, of both dates
+    # Log of the factors, scaled so that ``sum T log`` is 0; 0 for a group that nobody holds now.
     log_factors: Floats
+    # The probability of each group at the reference date, now without weights, and now with all of them.
     p_reference: Floats
     p_before: Floats
     p_after: Floats

@@ -49,56 +49,29 @@ class Exposures:
 
 @dataclass
 class Service:
-    """The people of a service, what they took so far, and what they were shown.
+    """The people of a service, what they took so far, and what they were shown."""
 
-    Attributes
-    ----------
-    organic
-        What everyone takes by themselves, the future included.
-    tastes
-        What they would like.
-    holdout
-        Users who are never shown anything.
-    last
-        When it ends.
-    ticks_per_day
-        How much time a day is.
-    anyway
-        Probability of taking what is shown and would have been taken later anyway; None for `acceptance`.
-    ids
-        The ids of users and items, for recommenders that know them; None for their codes.
-    items
-        The items of a simulated world; None for those of a real log.
-    joiners
-        For each campaign, what those do by themselves who join because of it.
-    make_model
-        Makes the recommender of a spec.
-    unprompted
-        What everyone takes by themselves, those included who joined because of a campaign so far.
-    events
-        What everyone took, recommendations included.
-    exposures
-        What was shown, one part for each campaign so far.
-    ranking
-        Items by popularity at the first campaign, by which some are excluded; None before it.
-    """
-
-    organic: Events
-    tastes: Tastes
+    organic: Events  # what everyone takes by themselves, the future included
+    tastes: Tastes  # what they would like
     n_users: int
     n_items: int
-    holdout: Mask
+    holdout: Mask  # users who are never shown anything
     seed: int
-    last: int | float
-    ticks_per_day: float = 1.0
+    last: int | float  # when it ends
+    ticks_per_day: float = 1.0  # how much time a day is
+    # Probability of taking what is shown and would have been taken later anyway; None for `acceptance`.
     anyway: float | None = None
+    # The ids of users and items, for recommenders that know them; None for their codes.
     ids: tuple[Ids, Ids] | None = None
-    items: Items | None = None
-    joiners: list[Events] | None = None
-    make_model: Callable[[str], Recommender] = recommender
+    items: Items | None = None  # the items of a simulated world; None for those of a real log
+    joiners: list[Events] | None = None  # for each campaign, what those do by themselves who join because of it
+    make_model: Callable[[str], Recommender] = recommender  # makes the recommender of a spec
+    # What everyone takes by themselves, those included who joined because of a campaign so far.
     unprompted: Events = field(init=False)
-    events: Events = field(init=False)
+    events: Events = field(init=False)  # what everyone took, recommendations included
+    # What was shown, one part for each campaign so far.
     exposures: list[Exposures] = field(init=False, default_factory=list)
+    # Items by popularity at the first campaign, by which some are excluded; None before it.
     ranking: Codes | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:

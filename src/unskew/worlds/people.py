@@ -64,30 +64,14 @@ class Events:
 
 @dataclass(frozen=True)
 class Items:
-    """The items of a world: everything about them that is random.
+    """The items of a world: everything about them that is random."""
 
-    Attributes
-    ----------
-    weight
-        How popular each item is.
-    topic
-        The topic of each item.
-    slope
-        How the demand of new users for each topic moves, between -1 and 1.
-    born
-        The day on which each item appears.
-    phase
-        Where each topic is in its season on day 0, between 0 and 1.
-    peaking
-        The topics whose demand has a peak.
-    """
-
-    weight: Floats
-    topic: Codes
-    slope: Floats
-    born: Codes
-    phase: Floats
-    peaking: Mask
+    weight: Floats  # how popular each item is
+    topic: Codes  # the topic of each item
+    slope: Floats  # how the demand of new users for each topic moves, between -1 and 1
+    born: Codes  # the day on which each item appears
+    phase: Floats  # where each topic is in its season on day 0, between 0 and 1
+    peaking: Mask  # the topics whose demand has a peak
 
     def draw_related(self, rng: np.random.Generator, item: Codes) -> Codes:
         """An item of the same topic for each of these, by popularity."""
@@ -116,25 +100,14 @@ class Items:
 
 @dataclass(frozen=True)
 class Topics:
-    """Tastes of simulated people: the topic of each item, and the two topics that each user likes.
+    """Tastes of simulated people: the topic of each item, and the two topics that each user likes."""
 
-    Attributes
-    ----------
-    of_item
-        The topic of each item.
-    liked
-        The two topics of each user, the one it likes most first; one such table, or one for each step of time if
-        tastes move.
-    likes
-        The affinity to items of the first, of the second, and of any other topic.
-    days
-        How long the time is.
-    """
-
-    of_item: Codes
+    of_item: Codes  # the topic of each item
+    # The two topics of each user, the one it likes most first; one such table, or one for each step of time if
+    # tastes move.
     liked: Codes
-    likes: tuple[float, float, float]
-    days: int = 1
+    likes: tuple[float, float, float]  # the affinity to items of the first, of the second, and of any other topic
+    days: int = 1  # how long the time is
 
     def liked_at(self, user: Codes, day: int | float | Codes) -> Codes:
         """The two topics that users like on a day."""

@@ -135,32 +135,21 @@ CHOSEN_BY = ("raw", "weighted", "organic")
 
 @dataclass(frozen=True)
 class Loop:
-    """The winner of each offline evaluation goes into production and shapes the log of the next.
+    """The winner of each offline evaluation goes into production and shapes the log of the next."""
 
-    Attributes
-    ----------
-    candidates
-        Specs; ``list:a`` stands for a fixed list of popular items, and other letters for other such lists.
-    first, every, rounds
-        The day of the first evaluation, the days between two, and how many there are.
-    incumbent
-        What is in production before the first evaluation has an effect; None for the winner of the first.
-    chosen_by
-        The score that decides: ``raw``; ``weighted`` to the item mix of the first day; or ``organic``, weighted
-        as well, on the log without what had been shown.
-    metric
-        What the score is of.
-    campaign
-        How the winner recommends; its day and recommender are those of the round.
-    """
-
+    # Specs; ``list:a`` stands for a fixed list of popular items, and other letters for other such lists.
     candidates: tuple[str, ...]
+    # The day of the first evaluation, the days between two, and how many there are.
     first: int = 300
     every: int = 25
     rounds: int = 8
+    # What is in production before the first evaluation has an effect; None for the winner of the first.
     incumbent: str | None = None
+    # The score that decides: ``raw``; ``weighted`` to the item mix of the first day; or ``organic``, weighted as
+    # well, on the log without what had been shown.
     chosen_by: str = "raw"
-    metric: str = "hit@5"
+    metric: str = "hit@5"  # what the score is of
+    # How the winner recommends; its day and recommender are those of the round.
     campaign: Campaign = Campaign(0, shown=5, acceptance=0.06, catalogue=1.0, excluded=0)
 
     def __post_init__(self) -> None:

@@ -391,14 +391,9 @@ _PAIRS_AT_A_TIME = 1_000_000
 
 @dataclass(frozen=True)
 class LearnedTastes:
-    """Tastes of real people: the cosine between a user and an item.
+    """Tastes of real people: the cosine between a user and an item."""
 
-    Attributes
-    ----------
-    users, items
-        Rows of ``U S`` and ``V S`` of the decomposition, each of length 1.
-    """
-
+    # Rows of ``U S`` and ``V S`` of the decomposition, each of length 1.
     users: Floats
     items: Floats
 

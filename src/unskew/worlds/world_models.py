@@ -36,18 +36,10 @@ _EACH = 7  # items of a maker, on average
 
 @dataclass(eq=False)
 class ContentModel:
-    """Recommends the items whose features are closest to those of the profile.
+    """Recommends the items whose features are closest to those of the profile."""
 
-    Attributes
-    ----------
-    features
-        A row for each item of the world, by its id.
-    name
-        What results call it.
-    """
-
-    features: Floats
-    name: str
+    features: Floats  # a row for each item of the world, by its id
+    name: str  # what results call it
     traits: ClassVar[Traits] = Traits(learns="nothing")
 
     def __str__(self) -> str:
@@ -94,15 +86,9 @@ class TrendingModel:
 
 @dataclass(eq=False)
 class MakerModel:
-    """Recommends other items of the makers of what a user has, those of the most frequent makers first.
+    """Recommends other items of the makers of what a user has, those of the most frequent makers first."""
 
-    Attributes
-    ----------
-    maker
-        The maker of each item of the world, by the item's id.
-    """
-
-    maker: Codes
+    maker: Codes  # the maker of each item of the world, by the item's id
     traits: ClassVar[Traits] = Traits(learns="nothing")
 
     def __str__(self) -> str:

@@ -245,23 +245,14 @@ _AGAIN = "again:"
 
 @dataclass(frozen=True)
 class BlockForm:
-    """What all blocks of a log have in common.
+    """What all blocks of a log have in common."""
 
-    Attributes
-    ----------
-    axis, columns, reading
-        As of the whole log.
-    n_items
-        How many items the whole log has.
-    items
-        Their ids, where work needs them.
-    """
-
+    # axis, columns, reading: as of the whole log.
     axis: TimeAxis
     columns: Columns
-    n_items: int
+    n_items: int  # how many items the whole log has
     reading: Reading = Reading(0)
-    items: Ids | None = None
+    items: Ids | None = None  # their ids, where work needs them
 
     def log(self, record: Record) -> Log:
         """The log of one block."""
@@ -286,27 +277,15 @@ class BlockForm:
 
 @dataclass(frozen=True)
 class BlockRows:
-    """The rows of one block as reading has them: whose, which item, when, and whether it repeats an earlier one.
+    """The rows of one block as reading has them: whose, which item, when, and whether they repeat earlier ones."""
 
-    Attributes
-    ----------
-    user
-        The place of the user in the block.
-    item, time
-        Item code and tick.
-    exposed
-        Or None.
-    extra
-        Further columns of numbers.
-    again
-        Whether the row repeats an earlier one of the same user and item; None if such rows were not kept.
-    """
-
-    user: Codes
+    user: Codes  # the place of the user in the block
+    # Item code and tick.
     item: Items
     time: npt.NDArray[Any]
     exposed: npt.NDArray[np.bool_] | None = None
-    extra: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
+    extra: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)  # further columns of numbers
+    # Whether the row repeats an earlier one of the same user and item; None if such rows were not kept.
     again: npt.NDArray[np.bool_] | None = None
 
     def take(self, places: npt.NDArray[Any]) -> BlockRows:

@@ -43,29 +43,11 @@ class LogSizes:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkLog(DatedLog, LogThere):
-    """Who took which item when, on a Spark cluster. Made by `read_log` from a Spark table; see `unskew.Log`.
+    """Who took which item when, on a Spark cluster. Made by `read_log` from a Spark table; see `unskew.Log`."""
 
-    Attributes
-    ----------
-    blocks
-        The blocks of users, kept on the cluster.
-    rule
-        How a worker makes a log of one of them.
-    items
-        The ids of the items; a code is a position in these.
-    axis, columns, reading, source, view, view_report, view_details
-        As of a `Log`.
-    exposed, repeats
-        True if rows are marked as exposed, and if later rows of a user and an item were kept; else None.
-    measured
-        How much there is in it, if that is known already.
-    rows
-        What it was made of, to mark exposures in.
-    """
-
-    blocks: BlockTable
-    rule: LogRule
-    items: Ids
+    blocks: BlockTable  # the blocks of users, kept on the cluster
+    rule: LogRule  # how a worker makes a log of one of them
+    items: Ids  # the ids of the items; a code is a position in these
     axis: TimeAxis
     columns: Columns = Columns()
     reading: Reading = Reading(0)
@@ -73,12 +55,13 @@ class SparkLog(DatedLog, LogThere):
     view: str = "all"
     view_report: ViewReport | None = None
     view_details: str = ""
+    # True if rows are marked as exposed, and if later rows of a user and an item were kept; else None.
     exposed: bool | None = None
     repeats: bool | None = None
     removed: None = None
     frames: str | None = None
-    measured: LogSizes | None = None
-    rows: Any = None
+    measured: LogSizes | None = None  # how much there is in it, if that is known already
+    rows: Any = None  # what it was made of, to mark exposures in
 
     def __len__(self) -> int:
         return self.sizes.entries
@@ -145,21 +128,13 @@ class SparkLog(DatedLog, LogThere):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkSnapshot(SnapshotThere):
-    """The profiles of a log on a cluster at a date; see `unskew.Snapshot`.
-
-    Attributes
-    ----------
-    log, at, tick, policy
-        As there.
-    rule
-        How a worker makes the profiles of one of its blocks.
-    """
+    """The profiles of a log on a cluster at a date; see `unskew.Snapshot`."""
 
     log: SparkLog
     at: Label
     tick: int | float
     policy: Policy
-    rule: SnapshotRule
+    rule: SnapshotRule  # how a worker makes the profiles of one of its blocks
     after: ClassVar[None] = None
 
     def __repr__(self) -> str:

@@ -51,17 +51,10 @@ class SparseSums:
 
 @dataclass
 class BlockSweep:
-    """Passes over profiles on a cluster, and their count; see `unskew.arrays.sweep.Sweep`.
+    """Passes over profiles on a cluster, and their count; see `unskew.arrays.sweep.Sweep`."""
 
-    Attributes
-    ----------
-    table
-        The profiles, as `unskew.engines.spark.blocks.write_profiles` makes them. P(u) is uniform.
-    n_items, n_users
-        Number of items, and of users.
-    """
-
-    table: BlockTable
+    table: BlockTable  # the profiles, as `unskew.engines.spark.blocks.write_profiles` makes them. P(u) is uniform.
+    # Number of items, and of users.
     n_items: int
     n_users: int
     count: int = 0
@@ -208,18 +201,10 @@ class PopulationRule:
 
 @dataclass(frozen=True, eq=False)
 class SparkPopulation:
-    """Users of a snapshot on a cluster; see `unskew.engines.population.Population`.
+    """Users of a snapshot on a cluster; see `unskew.engines.population.Population`."""
 
-    Attributes
-    ----------
-    whole
-        The snapshot with all users.
-    users
-        Which of them are meant.
-    """
-
-    whole: SparkSnapshot
-    users: UserRule
+    whole: SparkSnapshot  # the snapshot with all users
+    users: UserRule  # which of them are meant
 
     @property
     def at(self) -> Label:
@@ -321,17 +306,9 @@ class _CompareUsers:
 
 @dataclass(frozen=True, eq=False)
 class SparkWeighting:
-    """Item weights on profiles that are on a cluster; see `unskew.data.slice.Weighting`.
+    """Item weights on profiles that are on a cluster; see `unskew.data.slice.Weighting`."""
 
-    Attributes
-    ----------
-    users
-        Those who are evaluated.
-    log_weights, name, top, frees_constant_lists
-        As there.
-    """
-
-    users: SparkPopulation
+    users: SparkPopulation  # those who are evaluated
     log_weights: Floats
     name: str = "raw"
     top: int | None = None

@@ -31,42 +31,24 @@ FIT_USERS = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Draws:
-    """Pairs drawn under one weighting; arrays have one number for each draw.
+    """Pairs drawn under one weighting; arrays have one number for each draw."""
 
-    Attributes
-    ----------
-    block, user
-        In which block of users, and whose it is there.
-    place
-        Which entry of the profile, from 0.
-    probability
-        P(u) P(i|u,w) of the pair.
-    """
-
+    # In which block of users, and whose it is there.
     block: Codes
     user: Codes
-    place: Codes
-    probability: Floats
+    place: Codes  # which entry of the profile, from 0
+    probability: Floats  # P(u) P(i|u,w) of the pair
 
 
 @dataclass(frozen=True, eq=False)
 class UserSample:
-    """The profiles of some users of a snapshot on a cluster, on this machine.
+    """The profiles of some users of a snapshot on a cluster, on this machine."""
 
-    Attributes
-    ----------
-    snapshot
-        Their profiles: a snapshot of a log of these users alone, in their order in the whole log.
-    block, user
-        Where each of them is on the cluster.
-    everyone
-        How many users there are in all.
-    """
-
-    snapshot: Snapshot
+    snapshot: Snapshot  # their profiles: a snapshot of a log of these users alone, in their order in the whole log
+    # Where each of them is on the cluster.
     block: Codes
     user: Codes
-    everyone: int
+    everyone: int  # how many users there are in all
 
     def entries(self, draws: Draws) -> Codes:
         """Where the pairs that were drawn are in the profiles here."""

@@ -52,27 +52,15 @@ from unskew.recommend.popular import Popular
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkRanks:
-    """Held-out pairs that were ranked on a cluster under some weightings, summed by user for some metrics.
+    """Held-out pairs that were ranked on a cluster under some weightings, summed by user for some metrics."""
 
-    Attributes
-    ----------
-    recommender
-        Its name.
-    snapshot
-        What items are held out from.
-    metrics, weightings
-        Under which it can be scored.
-    sums
-        The mass and the totals of users and what their pairs have in common, kept on the cluster.
-    held_out, constant
-        As of `unskew.evaluation.HeldOutRanks`.
-    """
-
-    recommender: str
-    snapshot: SparkSnapshot
+    recommender: str  # its name
+    snapshot: SparkSnapshot  # what items are held out from
+    # Under which it can be scored.
     metrics: Sequence[Metric]
     weightings: Sequence[SparkWeighting]
-    sums: BlockTable
+    sums: BlockTable  # the mass and the totals of users and what their pairs have in common, kept on the cluster
+    # As of `unskew.evaluation.HeldOutRanks`.
     held_out: HeldOut
     constant: bool
     _estimates: dict[float, dict[tuple[int, int], Estimate]] = field(default_factory=dict)

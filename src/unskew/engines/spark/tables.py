@@ -45,23 +45,12 @@ _PATH = "the path of the file"  # a column for a moment
 
 @dataclass(frozen=True, eq=False)
 class SparkFiles(FilesThere):
-    """Parquet files that a session is to read.
-
-    Attributes
-    ----------
-    session
-        Which.
-    paths
-        As Spark takes them.
-    parts
-        What is known of each: of those of another machine no more than their names.
-    places
-        The files of this machine, each where `paths` has it; none if they are on another.
-    """
+    """Parquet files that a session is to read."""
 
     session: SparkSession
-    paths: tuple[str, ...]
-    parts: tuple[Part, ...]
+    paths: tuple[str, ...]  # as Spark takes them
+    parts: tuple[Part, ...]  # what is known of each: of those of another machine no more than their names
+    # The files of this machine, each where `paths` has it; none if they are on another.
     places: tuple[Path, ...] = ()
 
     @property
@@ -210,29 +199,18 @@ WHOLE_NUMBERS = "tinyint", "smallint", "int", "bigint"
 class SparkRows:
     """Rows of a Spark table with a user ``u``, an item ``i``, a tick ``t``, maybe a mark ``x`` and numbers
     ``c0``...
-
-    Attributes
-    ----------
-    frame
-        The rows, none of which lacks a user, an item or a tick.
-    axis, names, source
-        What the ticks mean, and where they came from.
-    extra
-        The names of the columns ``c0`` and so on.
-    total, dropped
-        How many rows there were, and how many lacked something.
-    marked
-        Whether there is an ``x``.
     """
 
-    frame: DataFrame
+    frame: DataFrame  # the rows, none of which lacks a user, an item or a tick
+    # What the ticks mean, and where they came from.
     axis: TimeAxis
     names: Columns
     source: str
-    extra: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()  # the names of the columns ``c0`` and so on
+    # How many rows there were, and how many lacked something.
     total: int = 0
     dropped: int = 0
-    marked: bool = False
+    marked: bool = False  # whether there is an ``x``
 
     @property
     def numbers(self) -> list[str]:
