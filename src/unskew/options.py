@@ -39,43 +39,27 @@ class Group(Enum):
 
 @dataclass(frozen=True)
 class Option:
-    """An option.
+    """An option."""
 
-    Attributes
-    ----------
-    flags
-        Its flags and what stands behind them, as the help shows them: ``-o, --output FILE``.
-    help, group, everyday
-        Its words in the help, and their place; ``--help`` has everyday options alone. What the help says about
-        the default is shown in place of the default itself.
-    kind
-        ``str``, ``int``, ``float``, ``bool``, ``Path`` for a file or a folder, or a function that reads a text.
-    default
-        What the command line takes if it is not given.
-    choices, least, most, meaning
-        What it may be; `meaning` says in messages what a number counts or measures.
-    several
-        Whether it can be repeated.
-    bare
-        What it is if the flag stands alone.
-    table, key, not_for
-        The table of a configuration file in which it stands (empty for the top of the file, None for that of each
-        command), its name there if that is not the one of Python, and the commands for which it is not meant: they
-        refuse it, or have an option of that name that is another thing.
-    """
-
-    flags: str
+    flags: str  # its flags and what stands behind them, as the help shows them: ``-o, --output FILE``
+    # Its words in the help, and their place; ``--help`` has everyday options alone. What the help says about the
+    # default is shown in place of the default itself.
     help: str
     group: Group
     everyday: bool = False
+    # ``str``, ``int``, ``float``, ``bool``, ``Path`` for a file or a folder, or a function that reads a text.
     kind: Callable[..., Any] = str
-    default: Any = None
+    default: Any = None  # what the command line takes if it is not given
+    # What it may be; `meaning` says in messages what a number counts or measures.
     choices: tuple[str, ...] = ()
     least: float = -math.inf
     most: float = math.inf
     meaning: str = ""
-    several: bool = False
-    bare: Any = None
+    several: bool = False  # whether it can be repeated
+    bare: Any = None  # what it is if the flag stands alone
+    # The table of a configuration file in which it stands (empty for the top of the file, None for that of each
+    # command), its name there if that is not the one of Python, and the commands for which it is not meant: they
+    # refuse it, or have an option of that name that is another thing.
     table: str | None = None
     key: str = ""
     not_for: tuple[str, ...] = ()

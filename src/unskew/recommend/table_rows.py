@@ -127,8 +127,8 @@ class CodedLists:
     per_user: bool  # whether there is a list for each user, and not for each user and held-out item
     key: Codes  # whose each list is: the user, and the held-out item where there is one
     since: Floats | Codes | None  # the tick from which each list is valid, or None if the table does not say
-    # List g is ``item[start[g]:start[g + 1]]``, best first. An item that the log does not have keeps its place: its
-    # code is the number of items.
+    # List g is ``item[start[g]:start[g + 1]]``, best first. An item that the log does not have keeps its place:
+    # its code is the number of items.
     start: Codes
     item: Codes
 
