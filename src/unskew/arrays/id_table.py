@@ -338,7 +338,6 @@ def _sort_by_size(codes: Codes, sizes: Codes) -> Codes:
 
 
 def _find_equal(values: _Words) -> npt.NDArray[np.bool_]:
-    """Which values equal the one before."""
     return np.concatenate([[False], values[1:] == values[:-1]])
 
 

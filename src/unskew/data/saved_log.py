@@ -118,13 +118,11 @@ def read_saved_log(path: Path) -> tuple[Fields, Fields | None]:
 
 
 def _sum_up(arrays: Mapping[str, pa.Array]) -> dict[str, int]:
-    """A checksum of each array."""
     with ThreadPoolExecutor(threads()) as pool:
         return dict(zip(arrays, pool.map(sum_array, arrays.values()), strict=True))
 
 
 def _verify(arrays: Mapping[str, pa.Array], wanted: Mapping[str, int]) -> None:
-    """Refuse arrays that are not what was written."""
     if set(wanted) != set(arrays):
         raise ValueError("its arrays are not those that were written")
     for name, checksum in _sum_up(arrays).items():

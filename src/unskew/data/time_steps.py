@@ -156,7 +156,6 @@ class Step:
         return Moment(tick, label_of(axis, tick))
 
     def _date_after(self, anchor: date, k: int) -> date:
-        """The date that is k steps after `anchor`."""
         if self.days:
             return anchor + timedelta(days=k * self.days)
         year, month = divmod(anchor.year * 12 + anchor.month - 1 + k * self.months, 12)

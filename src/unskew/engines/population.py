@@ -112,12 +112,10 @@ class FilesThere:
 
 
 def is_on_spark(log: Any) -> TypeGuard[SparkLog]:
-    """Whether a log is on a cluster."""
     return isinstance(log, LogThere)
 
 
 def is_at_spark(part: Any) -> TypeGuard[SparkSnapshot]:
-    """Whether profiles are on a cluster."""
     return isinstance(part, SnapshotThere)
 
 
@@ -147,7 +145,6 @@ def require_local(part: Any, what: Any) -> Slice:
 
 
 def is_spark_table(source: Any) -> bool:
-    """Whether this is a Spark DataFrame."""
     kind = type(source)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[:2] == ["pyspark", "sql"]
 

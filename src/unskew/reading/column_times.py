@@ -237,7 +237,6 @@ def _fit(source: Source, short: str, text: str, kind: str) -> bool:
 
 
 def _is_known(source: Source, kind: str) -> bool:
-    """Whether this version of DuckDB has a type."""
     try:
         source.connection.execute(f"SELECT NULL::{kind}")
     except duckdb.Error:

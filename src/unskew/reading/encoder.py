@@ -274,7 +274,6 @@ class SqlEncoder:
 
 
 def _find_entries(log: Log, user: npt.NDArray[Any], item: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    """Where the log has these pairs."""
     keys = log.entry_users() * len(log.items) + log.item
     order = np.argsort(keys, kind="stable")
     wanted = user.astype(np.int64) * len(log.items) + item

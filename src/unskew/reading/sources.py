@@ -253,7 +253,6 @@ def open_source(
 
 
 def _name_source(source: Any) -> str:
-    """How to speak of what is to be read."""
     return hide_secrets(str(source)) if isinstance(source, str | Path) else "the log"
 
 

@@ -326,7 +326,6 @@ def _library() -> _Library:
 
 
 def _cut(rows: int, columns: int) -> Codes:
-    """Where to cut rows of scores into blocks."""
     size = rows_at_once(columns)
     return np.append(np.arange(0, rows, size), rows).astype(np.int64)
 

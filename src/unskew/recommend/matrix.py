@@ -278,7 +278,6 @@ class MatrixModel:
             ) from error
 
     def _cut(self, n: int) -> Iterator[tuple[int, int]]:
-        """Where each block of rows begins and ends."""
         size = self._block_size()
         for low in range(0, n, size):
             yield low, min(low + size, n)

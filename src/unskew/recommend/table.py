@@ -140,11 +140,9 @@ class Lists:
             )
 
     def _owners(self) -> Codes:
-        """The number of the list that each item is in."""
         return np.repeat(np.arange(len(self.key)), np.diff(self.start))
 
     def _find(self, user: Codes, held_out: Codes) -> Codes:
-        """The number of each list, or -1."""
         return find_sorted(self.key, number_owners(user, held_out, self.snapshot.log))
 
 

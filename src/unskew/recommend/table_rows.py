@@ -466,7 +466,6 @@ def _number_dates(ticks: pa.Array | None, axis: TimeAxis) -> tuple[Codes | None,
 
 
 def _join(parts: Sequence[Rows], files: Sequence[str]) -> Rows:
-    """Several tables, each of one date, as one."""
     is_text = any(part.is_text for part in parts)
 
     def join_ids(role: str) -> pa.Array:

@@ -113,7 +113,6 @@ def exchange(first: Path, second: Path) -> bool:
 
 
 def _must_stay(target: Path) -> bool:
-    """Whether a folder cannot or should not be renamed."""
     if not target.exists():
         return False
     with contextlib.suppress(OSError):  # the current directory is gone

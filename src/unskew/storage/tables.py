@@ -68,7 +68,6 @@ def seal(table: pa.Table) -> pa.Table:
 
 
 def _sum_up(table: pa.Table) -> bytes:
-    """The checksum of a table and of what is said about it."""
     total = sum_table(table)
     for key in (_KEY, _ARRAYS_KEY):
         total = zlib.crc32(table.schema.metadata.get(key, b""), total)
@@ -177,7 +176,6 @@ def _find_size(column: pa.Array) -> int:
 
 
 def _verify(path: Path, table: pa.Table) -> None:
-    """Refuse a table that is not what unskew wrote."""
     metadata = table.schema.metadata
     try:
         checksum = _sum_up(table)

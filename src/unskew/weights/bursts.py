@@ -312,7 +312,6 @@ def _find_runs(inside: Any) -> list[tuple[int, int]]:
 
 
 def _describe(log: Log, cells: BurstCells, scan: _Scan, first: int, last: int) -> Burst:
-    """A run of cells as a burst."""
     run = list(range(first, last + 1))
     quiet = scan.quiet_before(first)
     times = float(cells.known[run].sum() / cells.known[quiet].sum())

@@ -262,7 +262,6 @@ def fit_alignment(
 
 
 def _choose_items(alignment: Alignment, target: Floats, options: FitOptions) -> Codes:
-    """The items whose weights are fitted."""
     if options.top is not None:
         shared = len(alignment.by_change)
         if options.top > shared:

@@ -176,7 +176,6 @@ class Service:
         return replace(now, log=replace(now.log, users=users, items=items))
 
     def _find_catalogue(self, campaign: Campaign, now: Snapshot, codes: Codes) -> Mask:
-        """Which items (by code of the service) may be recommended."""
         ranking = codes[np.argsort(-now.counts(), kind="stable")]
         if self.ranking is None:  # what is excluded once stays excluded
             self.ranking = ranking
@@ -196,7 +195,6 @@ class Service:
         position: Codes,
         tick: int | float,
     ) -> None:
-        """Draw which of the shown items are taken, and when."""
         liked = self.tastes.affinity(user, item, tick)
         length = np.bincount(user, minlength=self.n_users)[user]
         usual = np.bincount(user, weights=liked, minlength=self.n_users)[user] / length

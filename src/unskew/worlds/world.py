@@ -222,7 +222,6 @@ def own_names() -> frozenset[str]:
 
 
 def _sum_up(tables: Mapping[str, pa.Table], about: Mapping[str, Any]) -> dict[str, int]:
-    """Checksums of the tables, and of what is said about them."""
     text = json.dumps(dict(about), sort_keys=True).encode()
     return {**{name: sum_table(table) for name, table in tables.items()}, "about": zlib.crc32(text)}
 
@@ -263,7 +262,6 @@ def _read_table(folder: Path, name: str) -> pa.Table:
 
 
 def _check_tables(tables: Mapping[str, pa.Table]) -> None:
-    """Refuse tables that do not fit together."""
     names = tables["log"].column_names[:3]
     kinds = tables["log"].schema.types[:3]
     for name, more in _COLUMNS.items():
@@ -288,7 +286,6 @@ def _check_tables(tables: Mapping[str, pa.Table]) -> None:
 
 
 def _kind(name: str) -> str:
-    """What unskew writes into the metadata of a table of a world."""
     return f"world {name}"
 
 

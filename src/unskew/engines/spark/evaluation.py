@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary, WeakSet
@@ -57,7 +58,9 @@ def hold_lists_against(log: SparkLog, model: Recommender) -> None:
 
     def find_users(values: pa.Array, is_text: bool, where: str) -> npt.NDArray[np.bool_]:
         each = values.unique()
-        marks = log.blocks.map(_FindUsers(log.rule, each, is_text, where), "looking for the users of lists")
+        marks = log.blocks.map(
+            partial(_find_users, log.rule, each, is_text, where), "looking for the users of lists"
+        )
         known = np.bitwise_or.reduce(marks)
         has = np.unpackbits(known, count=len(each)).astype(np.bool_)
         place = pc.index_in(values, each).to_numpy(zero_copy_only=False)
@@ -67,18 +70,11 @@ def hold_lists_against(log: SparkLog, model: Recommender) -> None:
     _held[log].add(table)  # which is not refused
 
 
-@dataclass(frozen=True)
-class _FindUsers:
+def _find_users(
+    rule: LogRule, values: pa.Array, is_text: bool, where: str, record: Record
+) -> npt.NDArray[np.uint8]:
     """Which of these users a block has, in bits."""
-
-    rule: LogRule
-    values: pa.Array
-    is_text: bool
-    where: str
-
-    def __call__(self, record: Record) -> npt.NDArray[np.uint8]:
-        users = self.rule.log(record).users
-        return np.packbits(find_codes(self.values, users, self.is_text, self.where) >= 0)
+    return np.packbits(find_codes(values, rule.log(record).users, is_text, where) >= 0)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -78,7 +78,7 @@ class SparkLog(DatedLog, LogThere):
         """How much there is in it."""
         if self.measured is not None:
             return self.measured
-        measured = self.blocks.map(_MeasureLog(self.rule), "measuring the log")
+        measured = self.blocks.map(partial(_measure_log, self.rule), "measuring the log")
         filled = [block for block in measured if block.entries]
         if not filled:
             return LogSizes(0, 0, (0, 0))
@@ -114,7 +114,7 @@ class SparkLog(DatedLog, LogThere):
 
     def fingerprint(self) -> dict[str, Any]:
         """What tells it apart from another; ready for JSON."""
-        fingerprints = self.blocks.map(_Fingerprint(self.rule), "looking what is in the log")
+        fingerprints = self.blocks.map(partial(_fingerprint, self.rule), "looking what is in the log")
         ids = pa.record_batch([self.items.values], names=["id"]).serialize()
         return {
             "users": self.sizes.users,
@@ -189,7 +189,7 @@ class SparkSnapshot(SnapshotThere):
     @cached_property
     def _counts(self) -> Codes:
         total = np.zeros(len(self.log.items))
-        for sums in self.everyone.profiles.map(_CountItems(len(total)), "counting who holds what"):
+        for sums in self.everyone.profiles.map(partial(_count_items, len(total)), "counting who holds what"):
             sums.add_to(total)
         return total.astype(np.int64)
 
@@ -261,28 +261,16 @@ class NumberedCounts:
         return self.snapshot.counts()[self.snapshot.log.items.order()]
 
 
-@dataclass(frozen=True)
-class _MeasureLog:
-    rule: LogRule
-
-    def __call__(self, record: Record) -> LogSizes:
-        log = self.rule.log(record)
-        users = int(np.count_nonzero(np.diff(log.start.astype(np.int64))))
-        return LogSizes(len(log), users, (log.time.min(), log.time.max()) if len(log) else (0, 0))
+def _measure_log(rule: LogRule, record: Record) -> LogSizes:
+    log = rule.log(record)
+    users = int(np.count_nonzero(np.diff(log.start.astype(np.int64))))
+    return LogSizes(len(log), users, (log.time.min(), log.time.max()) if len(log) else (0, 0))
 
 
-@dataclass(frozen=True)
-class _Fingerprint:
-    rule: LogRule
-
-    def __call__(self, record: Record) -> dict[str, Any]:
-        log = self.rule.log(record)
-        return fingerprint_log(log) if len(log) else {"hash": "nothing"}
+def _fingerprint(rule: LogRule, record: Record) -> dict[str, Any]:
+    log = rule.log(record)
+    return fingerprint_log(log) if len(log) else {"hash": "nothing"}
 
 
-@dataclass(frozen=True)
-class _CountItems:
-    n_items: int
-
-    def __call__(self, record: Record) -> SparseSums:
-        return SparseSums.of(np.bincount(record["item"].to_numpy(), minlength=self.n_items).astype(np.float64))
+def _count_items(n_items: int, record: Record) -> SparseSums:
+    return SparseSums.of(np.bincount(record["item"].to_numpy(), minlength=n_items).astype(np.float64))

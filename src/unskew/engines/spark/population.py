@@ -10,7 +10,7 @@ uniform.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -60,36 +60,31 @@ class BlockSweep:
     count: int = 0
 
     def marginal(self, theta: Floats) -> Floats:
-        """The weighted item marginal ``q_i = sum_u a_u pi_ui`` for log-weights `theta`. One pass."""
         return self._pass(theta, None, None)[0]
 
     def marginal_and_levels(self, theta: Floats, level: Levels) -> tuple[Floats, Floats]:
-        """The marginal, and P(u) by the highest `level` that u holds. One pass."""
         return self._pass(theta, None, level)
 
     def ratio_mean(self, theta: Floats, ratio: Floats) -> Floats:
-        """``sum_u a_u pi_uk v_u`` with ``v_u = sum_i ratio_i pi_ui``, for every item k. One pass."""
         return self._pass(theta, ratio, None)[0]
 
     def highest(self, ratio: Floats, level: Levels) -> tuple[float, Floats]:
-        """``sum_u a_u max_{i in u} ratio_i``, and P(u) by the highest `level` that u holds. One pass."""
         self.count += 1
-        blocks = self.table.map(_SumHighest(ratio, level), "a pass over the profiles")
+        blocks = self.table.map(partial(_sum_highest, ratio, level), "a pass over the profiles")
         total = float(self.n_users)
         return sum(block_total for block_total, _ in blocks) / total, np.array(
             [levels for _, levels in blocks]
         ).sum(axis=0) / total
 
     def reach(self, items: Mask) -> float:
-        """P(u holds any of these items). Not counted as a pass: it is asked once, for a report."""
-        holders: int = sum(self.table.map(_CountHolders(items), "looking who holds some items"))
+        holders: int = sum(self.table.map(partial(_count_holders, items), "looking who holds some items"))
         return holders / float(self.n_users)
 
     def _pass(self, theta: Floats, ratio: Floats | None, level: Levels | None) -> tuple[Floats, Floats]:
         self.count += 1
         w = np.empty(len(theta))
         make_weights(theta, w)
-        blocks = self.table.map(_AddBlock(w, theta, ratio, level), "a pass over the profiles")
+        blocks = self.table.map(partial(_add_block, w, theta, ratio, level), "a pass over the profiles")
         total, sums, shifted = float(self.n_users), np.zeros((1, self.n_items)), np.zeros(self.n_items)
         for block_sums, more, _ in blocks:
             block_sums.add_to(sums[0])
@@ -102,42 +97,25 @@ class BlockSweep:
         return q, np.array([levels for _, _, levels in blocks]).sum(axis=0) / total
 
 
-@dataclass(frozen=True)
-class _AddBlock:
+def _add_block(
+    w: Floats, theta: Floats, ratio: Floats | None, level: Levels | None, record: Record
+) -> tuple[SparseSums, SparseSums | None, Floats]:
     """What the users of a block add to a pass; see `unskew.arrays.kernels.add_block`."""
-
-    w: Floats
-    theta: Floats
-    ratio: Floats | None
-    level: Levels | None
-
-    def __call__(self, record: Record) -> tuple[SparseSums, SparseSums | None, Floats]:
-        p = read_profiles(record, len(self.w))
-        sums, shifted, levels = np.empty(p.n_items), np.empty(p.n_items), np.empty(LEVELS)
-        out = sums, shifted, levels, look_ahead(p.n_items)
-        n_shifted = kernels.add_block(
-            0, p.n_users, p.rows, p.a, p.b, self.w, self.theta, self.ratio, self.level, *out
-        )
-        return SparseSums.of(sums), SparseSums.of(shifted) if n_shifted else None, levels
+    p = read_profiles(record, len(w))
+    sums, shifted, levels = np.empty(p.n_items), np.empty(p.n_items), np.empty(LEVELS)
+    out = sums, shifted, levels, look_ahead(p.n_items)
+    n_shifted = kernels.add_block(0, p.n_users, p.rows, p.a, p.b, w, theta, ratio, level, *out)
+    return SparseSums.of(sums), SparseSums.of(shifted) if n_shifted else None, levels
 
 
-@dataclass(frozen=True)
-class _SumHighest:
-    ratio: Floats
-    level: Levels
-
-    def __call__(self, record: Record) -> tuple[float, Floats]:
-        p, levels = read_profiles(record, len(self.ratio)), np.zeros(LEVELS)
-        total = kernels.sum_highest_ratios(0, p.n_users, p.rows, p.a, self.ratio, self.level, levels)
-        return total, levels
+def _sum_highest(ratio: Floats, level: Levels, record: Record) -> tuple[float, Floats]:
+    p, levels = read_profiles(record, len(ratio)), np.zeros(LEVELS)
+    total = kernels.sum_highest_ratios(0, p.n_users, p.rows, p.a, ratio, level, levels)
+    return total, levels
 
 
-@dataclass(frozen=True)
-class _CountHolders:
-    items: Mask
-
-    def __call__(self, record: Record) -> int:
-        return int(np.count_nonzero(count_kept(read_profiles(record, len(self.items)), self.items)))
+def _count_holders(items: Mask, record: Record) -> int:
+    return int(np.count_nonzero(count_kept(read_profiles(record, len(items)), items)))
 
 
 class UserRule(Protocol):
@@ -271,7 +249,7 @@ class SparkPopulation:
         return self.n_users == 0
 
     def is_same(self, other: SparkPopulation) -> bool:
-        compare = _CompareUsers(self.whole.rule, self.users, other.users)
+        compare = partial(_compare_users, self.whole.rule, self.users, other.users)
         return all(self.whole.log.blocks.map(compare, "comparing users"))
 
     def excluded(self) -> Share:
@@ -293,15 +271,9 @@ def _count_users(record: Record) -> int:
     return len(record["size"])
 
 
-@dataclass(frozen=True)
-class _CompareUsers:
-    rule: SnapshotRule
-    one: UserRule
-    other: UserRule
-
-    def __call__(self, record: Record) -> bool:
-        log = self.rule.log(record)
-        return bool((self.one.mark(log) == self.other.mark(log)).all())
+def _compare_users(rule: SnapshotRule, one: UserRule, other: UserRule, record: Record) -> bool:
+    log = rule.log(record)
+    return bool((one.mark(log) == other.mark(log)).all())
 
 
 @dataclass(frozen=True, eq=False)

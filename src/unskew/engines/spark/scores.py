@@ -11,7 +11,7 @@ import math
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -100,7 +100,7 @@ class SparkRanks:
         places = self._places
 
         def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
-            work = _AddUnits(name, tuple((*places[number], terms) for number, terms in asked))
+            work = partial(_add_units, name, tuple((*places[number], terms) for number, terms in asked))
             blocks = self.sums.map(work, "summing up scores")
             return [add_blocks([block[n] for block in blocks]) for n in range(len(asked))]
 
@@ -153,9 +153,8 @@ class SparkRanks:
 
     @cached_property
     def _pair_sums(self) -> list[PairSums]:
-        """What the pairs have in common under each of the weightings."""
         n = len(self.weightings)
-        blocks = self.sums.map(_ReadPairSums(n, len(self.snapshot.log.items)), "summing up pairs")
+        blocks = self.sums.map(partial(_read_pair_sums, n, len(self.snapshot.log.items)), "summing up pairs")
         return [PairSums.add([block[k] for block in blocks]) for k in range(n)]
 
     def describe_lists(self) -> tuple[str | None, list[str]]:
@@ -320,19 +319,14 @@ def _write_pair_sums(k: int, sums: PairSums) -> dict[str, npt.NDArray[Any]]:
     }
 
 
-@dataclass(frozen=True)
-class _ReadPairSums:
-    weightings: int
-    n_items: int
-
-    def __call__(self, record: Record) -> list[PairSums]:
-        return [self._read(record, k) for k in range(self.weightings)]
-
-    def _read(self, record: Record, k: int) -> PairSums:
-        by_item = np.zeros(self.n_items)
+def _read_pair_sums(weightings: int, n_items: int, record: Record) -> list[PairSums]:
+    sums = []
+    for k in range(weightings):
+        by_item = np.zeros(n_items)
         by_item[to_numpy(record[f"items:{k}"])] = to_numpy(record[f"by_item:{k}"])
         total, squares, *empty = to_numpy(record[f"shares:{k}"]).tolist()
-        return PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item, *empty)
+        sums.append(PairSums(int(record[f"pairs:{k}"][0].as_py()), total, squares, by_item, *empty))
+    return sums
 
 
 @dataclass(frozen=True)
@@ -352,18 +346,12 @@ def _read_about_lists(record: Record) -> _AboutLists | None:
     return _AboutLists(missing, total, record["what"][0].as_py(), record["said"].to_pylist())
 
 
-@dataclass(frozen=True)
-class _AddUnits:
+def _add_units(name: str, asked: tuple[tuple[int, int, Terms], ...], record: Record) -> list[Floats]:
     """Sums over the users of a block, several at once: under which weighting, of which metric, and of what.
 
     `name` is ``total``, or ``gain`` for differences from a baseline.
     """
-
-    name: str
-    asked: tuple[tuple[int, int, Terms], ...]
-
-    def __call__(self, record: Record) -> list[Floats]:
-        return [
-            add_block(terms, to_numpy(record[f"mass:{k}"]), to_numpy(record[f"{self.name}:{k}:{q}"]))
-            for k, q, terms in self.asked
-        ]
+    return [
+        add_block(terms, to_numpy(record[f"mass:{k}"]), to_numpy(record[f"{name}:{k}:{q}"]))
+        for k, q, terms in asked
+    ]
