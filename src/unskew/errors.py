@@ -120,8 +120,8 @@ class MissingColumnError(ColumnError):
 def missing_column(where: str, name: str, have: Iterable[str], remedy: str) -> MissingColumnError:
     """The error about a table that has other columns than the one that is wanted."""
     names = list(have)
-    some = ", ".join(map(repr, names[:_MOST_COLUMNS])) or "no columns"
-    columns = some + (f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else "")
+    listed = ", ".join(map(repr, names[:_MOST_COLUMNS])) or "no columns"
+    columns = listed + (f" and {len(names) - _MOST_COLUMNS} more" if len(names) > _MOST_COLUMNS else "")
     return MissingColumnError(f"{where} has no column {name!r}; it has {columns}", remedy=remedy)
 
 

@@ -20,7 +20,7 @@ def escape_controls(text: str) -> str:
     >>> print(escape_controls("a\x1b[2Jb\nc"))
     a\x1b[2Jb\nc
     """
-    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
+    return _CONTROLS.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def show_name(name: object, most: int = 48) -> str:
@@ -61,7 +61,7 @@ def shorten_quotes(text: str) -> str:
     >>> len(shorten_quotes(repr("x" * 5000)))
     205
     """
-    return _LONG_QUOTE.sub(lambda found: found[0][:201] + "..." + found[0][-1], text)
+    return _LONG_QUOTE.sub(lambda match: match[0][:201] + "..." + match[0][-1], text)
 
 
 def shorten_line(text: str, most: int) -> str:
@@ -82,14 +82,14 @@ def closest(given: str, known: Iterable[str], cutoff: float = 0.6) -> str | None
     >>> closest("neighbors", ["similarity", "neighbours"])
     'neighbours'
     """
-    found = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
-    return found[0] if found else None
+    matches = difflib.get_close_matches(given, list(known), n=1, cutoff=cutoff)
+    return matches[0] if matches else None
 
 
 def did_you_mean(given: str, known: Iterable[str], form: str = "{!r}") -> str:
     """``; did you mean 'x'?``, to be put behind a message; empty if nothing known is close."""
-    found = closest(given, known)
-    return f"; did you mean {form.format(found)}?" if found else ""
+    name = closest(given, known)
+    return f"; did you mean {form.format(name)}?" if name else ""
 
 
 def percent(share: float, digits: int = 2) -> str:
@@ -146,9 +146,9 @@ def to_json_value(value: Any) -> Any:
     {'p': None, 'low': [1.5, None]}
     """
     if isinstance(value, Mapping):
-        return {key: to_json_value(one) for key, one in value.items()}
+        return {key: to_json_value(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [to_json_value(one) for one in value]
+        return [to_json_value(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -140,12 +140,12 @@ class Policy:
         """Refuse a reference that was made under another policy than this one."""
         names = [f.name for f in fields(self) if getattr(self, f.name) != getattr(other, f.name)]
         if names:
-            theirs, ours = (
+            other_words, own_words = (
                 enumerate_words([_describe(name, getattr(policy, name)) for name in names])
                 for policy in (other, self)
             )
             raise PolicyError(
-                f"{what} was made with {theirs}, not {ours}",
+                f"{what} was made with {other_words}, not {own_words}",
                 remedy="make it again with the options used here, or use the options it was made with",
             )
 

@@ -353,7 +353,7 @@ def read_windows(axis: ReadsTimes, given: Windows, name: str = "campaigns") -> t
     ['330:350', '430:450', '480:']
     """
     several: Iterable[Any] = [given] if isinstance(given, str | TimeWindow) or _is_pair(given) else given
-    return tuple(sorted({_read_window(axis, one, name) for one in several}))
+    return tuple(sorted({_read_window(axis, window, name) for window in several}))
 
 
 def mark_inside(windows: Iterable[TimeWindow], time: Times) -> Mask:

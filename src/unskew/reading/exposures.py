@@ -118,10 +118,10 @@ def _line_up(log: Log, shown: Log) -> tuple[Codes, Times]:
     entry = np.arange(len(shown)) if repeats is None else np.concatenate([np.arange(len(shown)), repeats.entry])
     time = shown.time if repeats is None else np.concatenate([shown.time, repeats.time])
     ticks = shown.axis.convert(time, log.axis, shown.source)
-    whose, what = user[shown.entry_users()][entry], item[shown.item][entry]
-    known = (whose >= 0) & (what >= 0)
+    user_codes, item_codes = user[shown.entry_users()][entry], item[shown.item][entry]
+    known = (user_codes >= 0) & (item_codes >= 0)
     _judge_known(int(known.sum()), len(known), shown.source)
-    key = whose[known] * len(log.items) + what[known]
+    key = user_codes[known] * len(log.items) + item_codes[known]
     order = np.lexsort((ticks[known], key))
     return key[order], ticks[known][order]
 

@@ -260,8 +260,8 @@ def _explain_query_error(error: BaseException, name: str, uri: str) -> FileError
     """What a driver says, in one line and without secrets."""
     text = " ".join(str(error).split())
     reason = re.search(r"(?:FATAL|ERROR):\s+(.*?)(?= LINE \d+:| SQLSTATE| Query was:| Is the server|$)", text)
-    said = _without_secrets(reason[1] if reason else text.partition(" Is the server")[0], uri)[:300]
-    return FileError(f"cannot read {name}: {said}", remedy=_advise(said))
+    message = _without_secrets(reason[1] if reason else text.partition(" Is the server")[0], uri)[:300]
+    return FileError(f"cannot read {name}: {message}", remedy=_advise(message))
 
 
 def _without_secrets(text: str, uri: str) -> str:

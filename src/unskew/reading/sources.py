@@ -289,7 +289,7 @@ def names_files(source: Any) -> bool:
 def expand(source: str | Path | Sequence[str | Path]) -> list[Path]:
     """The local files meant by a path, a glob, a folder, or a list of these; none for standard input."""
     if not isinstance(source, str | Path):
-        return [path for one in source for path in expand(one)]
+        return [path for part in source for path in expand(part)]
     if is_remote(source) or is_database(source):
         return []
     return [file.path for file in find_files(source) if file.name != STDIN_NAME]
@@ -364,8 +364,8 @@ def _find_remote_files(address: str, options: FileOptions) -> list[InputFile]:
 
 def _choose_format(inside: Sequence[Path], folder: str | Path) -> list[Path]:
     """The files of one format in a folder: those of Parquet, or of the only format that there is."""
-    by_format = [[path for path in inside if find_ending(path) in one.endings] for one in FORMATS]
-    others = [found for found in by_format if found]
+    by_format = [[path for path in inside if find_ending(path) in format_.endings] for format_ in FORMATS]
+    others = [paths for paths in by_format if paths]
     if by_format[FORMATS.index(PARQUET)]:
         return by_format[FORMATS.index(PARQUET)]
     if len(others) != 1:
@@ -379,7 +379,7 @@ def _open(connection: duckdb.DuckDBPyConnection, source: Any, options: FileOptio
         source = frames.from_columns(source)
     if names_files(source):
         files = [_fetch(file, folder) for file in find_files(source, options)]
-        return _open_files(connection, [one for file in files for one in unpack(file, folder)], folder)
+        return _open_files(connection, [unpacked for file in files for unpacked in unpack(file, folder)], folder)
     if options.given():
         raise InputError(
             f"{option(next(iter(options.given())))} says how to read a file, and this is a table",
@@ -443,8 +443,9 @@ def _open_file(
             schema = format_.read_schema(file.path)
         except Exception as error:  # whatever damaged bytes lead Arrow to
             raise FileError(f"cannot read {file.name}: {tell_damage(error)}") from error
-    said = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
-    part = Part(file.name, relation, format_, form, kinds, schema, _read_folders(file.place), said, file.path)
+    description = getattr(form, "said", " ".join([format_.name, *file.notes]) if file.notes else "")
+    folders = _read_folders(file.place)
+    part = Part(file.name, relation, format_, form, kinds, schema, folders, description, file.path)
     return part, file
 
 

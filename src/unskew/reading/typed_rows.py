@@ -92,8 +92,8 @@ class TypedRows:
         chosen |= {f"c{k}": name for k, name in enumerate(self.extra)}
         chosen |= {f"l{k}": name for k, name in enumerate(self.labels)}
         selected = ", ".join(f"{quote_name(name)} AS {short}" for short, name in chosen.items())
-        what = "TABLE" if self.source.parse_once else "VIEW"
-        self.sql.execute(f"CREATE TEMP {what} parsed AS SELECT {selected} FROM {self.source.relation}")
+        kind = "TABLE" if self.source.parse_once else "VIEW"
+        self.sql.execute(f"CREATE TEMP {kind} parsed AS SELECT {selected} FROM {self.source.relation}")
         return create_plain_view(self.source, chosen, "parsed")
 
     def _read_types(self, types: dict[str, str]) -> TimeColumn:

@@ -259,10 +259,10 @@ class ItemWeights:
         same = replace(self.policy, min_items=part.policy.min_items, users="all")  # users are chosen below
         part.policy.require_same(same, "the file of weights")
         if self.view_details != part.log.view_details:
-            mine, theirs = self.view_details or "nothing more", part.log.view_details or "nothing more"
+            fitted, asked = (details or "nothing more" for details in (self.view_details, part.log.view_details))
             raise PolicyError(
-                f"the file of weights was made under another {part.policy.view!r} view of the log ({mine}; not "
-                f"{theirs})",
+                f"the file of weights was made under another {part.policy.view!r} view of the log ({fitted}; not "
+                f"{asked})",
                 remedy="make it again with what is known here, or give what it was made with",
             )
         if not self.is_fitted_at(part):

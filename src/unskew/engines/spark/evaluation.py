@@ -186,11 +186,11 @@ def score_on_spark(
 ) -> list[Score]:
     """Of each recommender the scores of all metrics under all weights."""
     part = snapshot.with_min_items(options.min_items)
-    weightings = [weigh_there(part, one) for one in weights]
+    weightings = [weigh_there(part, weighting) for weighting in weights]
     ranked, notes = rank_there(models, part, weightings, metrics, options)
     for note in notes:
         warn(note)
-    return [score for one in ranked for metric in metrics for score in one.scores(metric, level)]
+    return [score for ranks in ranked for metric in metrics for score in ranks.scores(metric, level)]
 
 
 def weigh_there(snapshot: SparkSnapshot, weights: Any) -> SparkWeighting:
@@ -287,7 +287,7 @@ def report_on_spark(
     whole = log.at(at, p_item=p_item)
     now = whole.with_min_items(options.min_items)
     fitted = weights if reference is None else fit_weights(whole, reference, options=fit)
-    weightings = [weigh_there(now, one) for one in ([None] if fitted is None else [None, fitted])]
+    weightings = [weigh_there(now, each) for each in ([None] if fitted is None else [None, fitted])]
     notes = list(describe_unscored(models, log.axis, now))
     valid = {name: model for name, model in models.items() if is_valid_at(model, log.axis, now.tick) is not False}
     if not valid:
@@ -310,10 +310,10 @@ def report_on_spark(
             "other"
         )
     scores = []
-    for name, one in zip(valid, ranked, strict=True):
+    for name, ranks in zip(valid, ranked, strict=True):
         for metric in metrics:
             scores += then[name].scores(metric, level) if name in then else []
-            scores += one.scores(metric, level)
+            scores += ranks.scores(metric, level)
     report = Report(
         at=now.at,
         reference=None if fitted is None else fitted.reference,

@@ -89,22 +89,23 @@ def collect_users(
     more = rng.choice(everyone.n_users, min(others, everyone.n_users), replace=False, shuffle=False)
     wanted: dict[int, Codes] = {}
     for k in range(snapshot.log.blocks.blocks):
-        drawn_users = [one.user[one.block == k] for one in draws]
+        drawn_users = [drawn.user[drawn.block == k] for drawn in draws]
         wanted[k] = np.unique(np.concatenate(drawn_users)) if drawn_users else np.zeros(0, dtype=np.int64)
     ends = np.cumsum(everyone.users_by_block)
     work = _FetchUsers(everyone.rule, wanted, np.sort(more), ends)
-    found = [one for one in snapshot.log.blocks.map(work, "fetching profiles") if len(one["user"])]
-    sizes = np.concatenate([one["size"] for one in found])
-    block, user = (np.concatenate([one[name] for one in found]) for name in ("block", "user"))
+    parts = snapshot.log.blocks.map(work, "fetching profiles")
+    fetched = [part for part in parts if len(part["user"])]
+    sizes = np.concatenate([part["size"] for part in fetched])
+    block, user = (np.concatenate([part[name] for part in fetched]) for name in ("block", "user"))
     log = snapshot.log
-    ids = pa.concat_arrays([one["ids"] for one in found])
+    ids = pa.concat_arrays([part["ids"] for part in fetched])
     offsets = np.uint32 if int(sizes.sum()) < 2**32 - 1 else np.uint64
     own_log = Log(
         users=Ids(ids, ids.type),
         items=log.items,
         start=np.concatenate([[0], np.cumsum(sizes)]).astype(offsets),
-        item=np.concatenate([one["item"] for one in found]),
-        time=np.concatenate([one["time"] for one in found]),
+        item=np.concatenate([part["item"] for part in fetched]),
+        time=np.concatenate([part["time"] for part in fetched]),
         axis=log.axis,
         columns=log.columns,
         view=log.view,
@@ -145,7 +146,7 @@ class SampledSelection(PairSelection):
             Weighting(here, w.log_weights, w.name, w.top, frees_constant_lists=w.frees_constant_lists)
             for w in weightings
         )
-        entries = [sample.entries(one) for one in draws]
+        entries = [sample.entries(drawn) for drawn in draws]
         seen = here.number_by_id()
         pairs = pairs_of(seen, np.unique(np.concatenate(entries)))
         excluded = {w.name: w.users.excluded() for w in weightings}

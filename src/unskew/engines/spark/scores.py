@@ -291,11 +291,11 @@ class _ScoreBlock:
                 parts = pair_shares[ranks.entries[hits]] * pair_values[hits]
                 arrays[f"total:{k}:{q}"] = sum_by_user(ranks.users[hits], parts, p.n_users)
         if isinstance(self.model, PreparedLists):
-            missing, total, what = self.model.count_missing(selection.pairs)
+            missing, total, unit = self.model.count_missing(selection.pairs)
             messages = [
                 warning.message.args[0] for warning in caught if isinstance(warning.message, UnskewWarning)
             ]
-            arrays |= {"missing": np.array([missing, total]), "what": pa.array([what])}
+            arrays |= {"missing": np.array([missing, total]), "what": pa.array([unit])}
             arrays["said"] = pa.array(messages, pa.string())
         return arrays
 

@@ -84,9 +84,9 @@ class SparkFiles(FilesThere):
         folders = {
             os.path.normpath(place): part.folders for place, part in zip(self.places, self.parts, strict=True)
         }
-        files = [_strip(one) for one in frame.inputFiles()]
-        values = [folders[unquote(one)] for one in files]
-        columns = {name: _read_told([one[name] for one in values], name, kind) for name, kind in told.items()}
+        files = [_strip(file) for file in frame.inputFiles()]
+        tags = [folders[unquote(file)] for file in files]
+        columns = {name: _read_told([tag[name] for tag in tags], name, kind) for name, kind in told.items()}
         table = create_table(self.session, pa.table({_PATH: files, **columns}))
         path = F.regexp_replace(F.col("_metadata.file_path"), "^file:/+", "/")
         return frame.withColumn(_PATH, path).join(F.broadcast(table), _PATH).drop(_PATH)
@@ -160,7 +160,7 @@ def open_parquet(paths: Sequence[str | Path], session: SparkSession) -> SparkFil
 def _refuse_nanoseconds(path: Path, part: Part) -> None:
     """Refuse what Spark does not read. What it writes itself (INT96) looks the same to Arrow, and is no fault."""
     schema = part.schema or pa.schema([])
-    fields = [one.name for one in schema if pa.types.is_timestamp(one.type) and one.type.unit == "ns"]
+    fields = [column.name for column in schema if pa.types.is_timestamp(column.type) and column.type.unit == "ns"]
     if not fields:
         return
     columns = parquet.ParquetFile(path).schema
@@ -242,7 +242,7 @@ def read_spark_rows(
     chosen += [_read_numbers(frame, name).alias(f"c{k}") for k, name in enumerate(extra)]
     typed = frame.select(*chosen)
     missing = [F.col(c).isNull() for c in "uit"]
-    anything = reduce(lambda one, other: one | other, missing)
+    anything = reduce(lambda left, right: left | right, missing)
     decimals = [
         c for c in "ui" if typed.schema[c].dataType.simpleString().startswith(("float", "double", "decimal"))
     ]
@@ -281,11 +281,11 @@ def mark_rows(rows: SparkRows, shown: SparkRows, within: float | None) -> SparkR
     from pyspark.sql import functions as F  # noqa: N812
     from pyspark.sql.pandas.types import to_arrow_type
 
-    for short, what in (("u", "user"), ("i", "item")):
+    for short, role in (("u", "user"), ("i", "item")):
         log_type, shown_type = (to_arrow_type(table.frame.schema[short].dataType) for table in (rows, shown))
         if not are_comparable(shown_type, log_type):
             raise InputError(
-                f"the {what}s of {shown.source} are {kind_of(shown_type)}, those of the log {kind_of(log_type)}",
+                f"the {role}s of {shown.source} are {kind_of(shown_type)}, those of the log {kind_of(log_type)}",
                 remedy="make them the same type",
             )
     if rows.axis != shown.axis and not (rows.axis.kind == "epoch" and shown.axis.kind == "integer"):
@@ -314,8 +314,8 @@ def count_known(rows: SparkRows, shown: SparkRows) -> tuple[int, int]:
         exposures = exposures.join(known, short, "left")
     both = F.col("u_known").isNotNull() & F.col("i_known").isNotNull()
     figures = exposures.agg(F.count_if(both), F.count("*"))
-    what = f"looking for the users and items of {shown.source}"
-    [[known_ones, total]] = run_job(rows.frame.sparkSession, what, figures.collect)
+    purpose = f"looking for the users and items of {shown.source}"
+    [[known_ones, total]] = run_job(rows.frame.sparkSession, purpose, figures.collect)
     return known_ones, total
 
 
