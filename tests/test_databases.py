@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import adbc_driver_postgresql.dbapi
 import pytest
 from click.testing import CliRunner
 
@@ -150,9 +151,60 @@ def test_a_query_without_a_database_is_refused() -> None:
         us.read_log({"user": [1], "item": [2], "time": [3]}, query="select 1")
 
 
+def test_a_cursor_of_adbc_is_read_as_it_stands(server: PostgresServer) -> None:
+    query = 'select user_id as "user", item_id as item, at as time from events'
+    with adbc_driver_postgresql.dbapi.connect(server.uri) as connection, connection.cursor() as cursor:
+        cursor.execute(query)
+        log = us.read_log(cursor)
+    assert len(log) == len(us.read_log(server.uri, query=query))
+
+
+def test_credentials_come_from_the_environment(server: PostgresServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    address = server.uri.replace(f":{PASSWORD}", "")
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    with pytest.raises(us.FileError, match=r"no password supplied: .* PGPASSWORD"):
+        us.read_log(address, query="select 1")
+    monkeypatch.setenv("PGPASSWORD", PASSWORD)
+    assert len(us.read_log(address, query='select 1 as "user", 2 as item, 3 as time')) == 1
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        f"pg://ann:{PASSWORD}@host/shop",
+        f"postgresql:/ann:{PASSWORD}@host/shop",
+        f"postgresql+psycopg2://ann:{PASSWORD}@host/shop",
+        f"host=127.0.0.1 user=ann password={PASSWORD} dbname=shop",
+    ],
+)
+@pytest.mark.parametrize("role", ["log", "lists", "exposures", "seed", "python"])
+def test_an_address_that_is_mistyped_shows_no_password(address: str, role: str, tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    path.write_text("user,item,time\n1,1,1\n1,2,2\n2,2,3\n")
+    if role == "python":
+        with pytest.raises(us.UnskewError) as caught:
+            us.read_log(address, query="select 1")
+        output = f"{caught.value} {caught.value!r}"
+    else:
+        more = {
+            "seed": ["-r", "knn", "--seed", address],
+            "log": ["-r", "knn"],
+            "lists": ["-r", f"table:{address}"],
+            "exposures": ["-r", "knn", "--exposures", address],
+        }
+        arguments = ["evaluate", address if role == "log" else str(path), *more[role]]
+        done = CliRunner().invoke(main, arguments)
+        assert done.exit_code == 2
+        output = done.output
+    assert PASSWORD not in output
+    assert "ann" in output
+
+
 @pytest.mark.parametrize(
     ("address", "shown"),
     [
+        ("table:https://ann:pw@host/a.csv?token=hush", "table:https://ann@host/a.csv?token=..."),
+        ("'postgresql://ann:p@w@host/shop'", "'postgresql://ann@host/shop'"),
         ("postgresql://ann:pw@host/shop", "postgresql://ann@host/shop"),
         ("postgresql://ann:p%40w@host/shop?password=hush&x=1", "postgresql://ann@host/shop?password=...&x=1"),
         ("s3://KEY:SECRET@bucket/a.parquet", "s3://KEY@bucket/a.parquet"),

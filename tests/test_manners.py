@@ -235,7 +235,7 @@ def test_a_mistyped_keyword_names_the_function_and_the_keyword_that_was_meant(
 
 def test_every_public_function_knows_its_keywords() -> None:
     for name, function in public_names().items():
-        if inspect.isfunction(function):
+        if inspect.isfunction(function) and inspect.signature(function).parameters:
             with pytest.raises(TypeError, match=rf"^unskew\.(\w+\.)?{name}\(\) has no option 'fridge'"):
                 function(fridge=1)
 

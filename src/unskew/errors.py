@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any, Self
 
-from unskew.text import escape_controls, shorten_line, shorten_quotes
+from unskew.text import escape_controls, hide_secrets, shorten_line, shorten_quotes
 
 _MOST_COLUMNS = 20  # that a message lists
 _MOST_CHARACTERS = 2500  # of a message, whatever it has in it
@@ -62,7 +62,7 @@ def render(text: str, name_option: NameOption = name_in_python) -> str:
         except (ValueError, SyntaxError, MemoryError, RecursionError):  # an id that has these signs in it
             return f"{found[1]}={found[2]}"
 
-    return shorten_line(shorten_quotes(escape_controls(_OPTION.sub(write, text))), _MOST_CHARACTERS)
+    return shorten_line(shorten_quotes(hide_secrets(escape_controls(_OPTION.sub(write, text)))), _MOST_CHARACTERS)
 
 
 class Message(BaseException):

@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _LONG_QUOTE = re.compile(r"(?<!\w)(?:'(?:[^'\\]|\\.){201,}'|\"(?:[^\"\\]|\\.){201,}\")(?!\w)")
@@ -163,23 +162,19 @@ def tell_damage(error: BaseException) -> str:
 
 
 SECRETS = re.compile(
-    r"(?i)((?:[a-z-]*password|passwd|pwd|[a-z-]*token|[a-z-]*secret[a-z_-]*|sig(?:nature)?|x-amz-\w+)=)[^&\s]*"
+    r"(?i)((?:[a-z-]*password|passwd|pwd|[a-z-]*token|[a-z-]*secret[a-z_-]*|sig(?:nature)?|x-amz-\w+)=)[^&\s'\"]*"
 )
 """Parts of an address that nobody should see."""
 
+_LOGIN = re.compile(r"(:/{1,3}[^\s/:@'\"?#]*):[^\s/'\"?#]*@")
 
-def hide_secrets(uri: str) -> str:
-    """An address without its password and tokens, for messages, reports and commands.
 
-    >>> hide_secrets("postgresql://ann:s3cret@localhost/shop?sslmode=disable")
-    'postgresql://ann@localhost/shop?sslmode=disable'
+def hide_secrets(text: str) -> str:
+    """A text without the passwords and tokens of addresses in it, for messages, reports and commands.
+
+    >>> hide_secrets("cannot read postgresql://ann:s3cret@localhost/shop?sslmode=disable")
+    'cannot read postgresql://ann@localhost/shop?sslmode=disable'
+    >>> hide_secrets("table:https://host/lists.csv?signature=s3cret")
+    'table:https://host/lists.csv?signature=...'
     """
-    if not uri.partition("://")[2]:
-        return uri
-    try:
-        parts = urlsplit(uri)
-    except ValueError:  # brackets that are not closed
-        return re.sub(r"://[^/]*@", "://", uri)
-    user, at, host = parts.netloc.rpartition("@")
-    place = f"{user.partition(':')[0]}{at}{host}"
-    return urlunsplit((parts.scheme, place, parts.path, SECRETS.sub(r"\1...", parts.query), parts.fragment))
+    return SECRETS.sub(r"\1...", _LOGIN.sub(r"\1@", text))

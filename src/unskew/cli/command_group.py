@@ -22,6 +22,7 @@ from unskew.cli.terminal import CountingProgress, TerminalProgress, discard_outp
 from unskew.errors import Interruption, Notice, UnskewError, UnskewWarning, render
 from unskew.options import Group
 from unskew.progress import Progress, progress, reporting
+from unskew.text import hide_secrets
 
 _DEBUG = "unskew.debug"
 WARNINGS = "unskew.warnings"
@@ -146,7 +147,9 @@ class CommandGroup(click.Group):
         except UnskewError as error:
             _end(ctx, reporter, f"error: {error.render(name_option)}", 2)
         except click.ClickException as error:
-            vars(error)["message"] = _ENDLESS.sub(lambda found: f"{found[0][:197]}...", error.message)
+            vars(error)["message"] = _ENDLESS.sub(
+                lambda found: f"{found[0][:197]}...", hide_secrets(error.message)
+            )
             raise
         except (click.exceptions.Exit, click.Abort):
             raise

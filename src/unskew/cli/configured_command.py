@@ -123,7 +123,7 @@ def write_command(context: click.Context, leave_out: Iterable[str] = ()) -> str:
             words.append(param.opts[0])
         elif isinstance(param, click.Option):
             for item in _as_list(value):
-                flag, text = param.opts[0], str(item)
+                flag, text = param.opts[0], hide_secrets(str(item))
                 words += [f"{flag}={text}"] if text.startswith("-") else [flag, text]
     return shlex.join([*words[0].split(), *last, *words[1:]])
 

@@ -170,6 +170,9 @@ def as_stream(source: Any) -> BatchStream | None:
         except (pa.ArrowException, TypeError, ValueError):  # a column alone is a stream, too, and no table
             return None
         return BatchStream("the stream", reader.schema, lambda _: reader)
+    if callable(getattr(source, "fetch_record_batch", None)):  # a cursor of ADBC
+        cursor_reader = source.fetch_record_batch()
+        return BatchStream("the cursor", cursor_reader.schema, lambda _: cursor_reader)
     return None
 
 

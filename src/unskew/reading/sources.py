@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from unskew.reading.remote import BatchStream
 
 _ELSEWHERE = re.compile(r"(?i)(https?|ftps?|s3[an]?|gs|gcs|r2|az|azure|abfss?|wasbs?|adl|hf|hdfs|dbfs|sftp|ssh):/")
+_ADDRESS = re.compile(r"(?i)[a-z][a-z0-9+.-]*://")
 _ALONE = {"autoinstall_known_extensions": False, "autoload_known_extensions": False}
 """DuckDB may fetch and load extensions by itself, and with them read files of other machines; here it may not."""
 _DOUBTING = "statistics_propagation,filter_pushdown,join_filter_pushdown,compressed_materialization"
@@ -314,10 +315,11 @@ def find_files(source: str | Path | Sequence[str | Path], options: FileOptions |
         )
     if is_remote(source):
         return _find_remote_files(str(source), options)
-    if _ELSEWHERE.match(str(source)):
+    if _ELSEWHERE.match(str(source)) or (_ADDRESS.match(str(source)) and not Path(source).exists()):
         raise FileError(
             f"{shorten_path(Path(source))} is not on this machine",
-            remedy="give an s3://, gs://, abfss:// or https:// address as text, or copy the file here first",
+            remedy="give an s3://, gs://, abfss:// or https:// address of files or the postgresql:// address of a "
+            "database, as text, or copy the file here first",
         )
     built_in = find_example(source)
     if built_in is not None:
