@@ -1,4 +1,4 @@
-"""The tutorial, done as it is written: its table made, its commands run, and what it shows printed by them."""
+"""The tutorial and the quickstart, done as they are written: their commands print what the pages show."""
 
 from __future__ import annotations
 
@@ -12,15 +12,33 @@ from click.testing import CliRunner
 import unskew as us
 from unskew.cli import main
 
-TUTORIAL = (Path(us.__file__).parents[2] / "docs" / "tutorial.md").read_text()
+DOCS = Path(us.__file__).parents[2] / "docs"
+TUTORIAL = (DOCS / "tutorial.md").read_text()
+QUICKSTART = (DOCS / "quickstart.md").read_text()
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "120")
+    assert _run_commands(TUTORIAL) >= 5
+    [first_lines] = re.findall(r"^```text\n(user,item,time\n.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
+    assert Path("events.csv").read_text().startswith(first_lines)
+
+
+@pytest.mark.filterwarnings("ignore::unskew.errors.UnskewWarning")
+def test_the_commands_of_the_quickstart_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
+    assert _run_commands(QUICKSTART) >= 5
+
+
+def _run_commands(page: str) -> int:
+    """Run every command of a page and compare what it prints; how many there were."""
     ran = 0
-    for block in BLOCK.findall(TUTORIAL):
+    for block in BLOCK.findall(page):
         command, _, shown = block.removeprefix("$ ").partition("\n")
         program, *arguments = shlex.split(command)
         if program == "python":
@@ -30,9 +48,7 @@ def test_the_commands_of_the_tutorial_print_what_it_shows(tmp_path: Path, monkey
         assert done.exit_code == 0, done.output
         _expect_in_order(shown.split("\n...\n") if shown else [], done.stdout)
         ran += 1
-    assert ran >= 5
-    [first_lines] = re.findall(r"^```text\n(user,item,time\n.*?)^```$", TUTORIAL, re.MULTILINE | re.DOTALL)
-    assert Path("events.csv").read_text().startswith(first_lines)
+    return ran
 
 
 def _run_script(name: str) -> None:

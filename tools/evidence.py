@@ -30,7 +30,6 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "yardstick.json"
 PAGE = ROOT / "docs" / "which-method.md"
 VERDICTS = ROOT / "benchmarks" / "results" / "verdicts.json"
-VERDICTS_PAGE = ROOT / "docs" / "conclude.md"
 COVERAGE = ROOT / "benchmarks" / "results" / "coverage.json"
 COVERAGE_PAGE = ROOT / "docs" / "uncertainty.md"
 LISTS = ("g1", "g2")
@@ -140,32 +139,49 @@ def find_errors(rows: list[Row], world: str, method: str, only: Callable[[Row], 
     return [fmean(errors) for errors in by_seed.values()]
 
 
+DEFAULTS = {
+    "raw": "raw",
+    "item weights": "item weights",
+    "thinned by dates, auto": "dates",
+    "adjusted": "exposures",
+    "thinned by hold-out": "holdout group",
+    "kept": "both of these",
+}
+"""Methods that have a column of their own in the table of errors, by what is known: the default view of each."""
+
+
 def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
-    """All tables by name, as Markdown: worlds by methods."""
+    """All tables by name, as Markdown: worlds by methods, methods over worlds, and what was trusted."""
     rows, ranking = results["rows"], results["ranking"]
     worlds, methods = (list(dict.fromkeys(row[key] for row in ranking)) for key in ("world", "method"))
-    by_name = {(row["world"], row["method"]): row for row in ranking}
 
     def errors(world: str, method: str) -> str:
         values = find_errors(rows, world, method, lambda row: True)
         return _show_percent(*mean_with_error(values)) if values else ""
 
-    def figure(key: str, show: Callable[[float, float], str]) -> Callable[[str, str], str]:
-        def cell(world: str, method: str) -> str:
-            row = by_name.get((world, method), {})
-            error = row.get(f"{key}_se")
-            return "" if row.get(key) is None else show(row[key], math.nan if error is None else error)
-
-        return cell
-
-    dated = [name for name in methods if "by dates" in name]
     return {
-        "errors": _tabulate(worlds, methods, errors),
-        "tau": _tabulate(worlds, methods, figure("tau", lambda value, error: _with_error(value, error, 2))),
-        "regret": _tabulate(worlds, methods, figure("regret_share", _show_percent)),
-        "placebo": _tabulate(worlds, dated, figure("placebo", _show_percent)),
-        "trusted": _tabulate_trust([row for row in rows if row["recommender"] not in LISTS]),
+        "errors": _tabulate(worlds, DEFAULTS, errors),
+        "methods": _tabulate_methods(rows, ranking, methods),
+        "trusted": _tabulate_trust([row for row in rows if row["recommender"] not in LISTS], _find_placebos(ranking)),
     }
+
+
+def _tabulate_methods(rows: list[Row], ranking: list[Row], methods: list[str]) -> str:
+    """What each method comes to over the worlds in which all of them were run."""
+    found = {(row["world"], row["method"]): row for row in ranking}
+    worlds = [world for world, _ in found if all((world, method) in found for method in methods)]
+    worlds = list(dict.fromkeys(worlds))
+    head = ["method", "mean error", "largest error", "lowest error", "mean tau", "lowest tau", "mean regret"]
+    lines = []
+    for method in methods:
+        errors = {world: fmean(find_errors(rows, world, method, lambda row: True)) for world in worlds}
+        least, most = (best(errors, key=errors.__getitem__) for best in (min, max))
+        taus = [found[world, method]["tau"] for world in worlds if found[world, method]["tau"] is not None]
+        regret = fmean(found[world, method]["regret_share"] for world in worlds)
+        extremes = [f"{100 * errors[world]:.0f} (`{world}`)" for world in (most, least)]
+        shown = [f"{100 * fmean(errors.values()):.0f}", *extremes]
+        lines.append([method, *shown, f"{fmean(taus):.2f}", f"{min(taus):.2f}", f"{100 * regret:.0f}"])
+    return _join_lines(head, lines)
 
 
 KINDS = {
@@ -178,39 +194,56 @@ KINDS = {
 
 
 def make_decision_tables(counts: list[Row]) -> dict[str, str]:
-    """How verdicts do as decisions, for each kind of world beside less careful rules, and for each world."""
+    """How verdicts do as decisions: for each kind of world, beside less careful rules, and for each world."""
     small = min(row["users"] for row in counts)
-    groups: dict[tuple[str, ...], dict[str, list[Row]]] = {}
-    worlds: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+    kinds: dict[tuple[str, ...], list[Row]] = {}
+    rules: dict[tuple[str, ...], list[Row]] = {}
+    worlds: dict[str, dict[str, list[Row]]] = {}
     for row in counts:
         kind = next((name for name, several in KINDS.items() if row["world"] in several), "all other worlds")
         kind = kind if row["users"] == small else f"some of these, {row['users']} users"
-        groups.setdefault((kind, row["protocol"], row["knows"]), {}).setdefault(row["rule"], []).append(row)
+        if row["rule"] == "verdict":
+            kinds.setdefault((kind, row["protocol"], row["knows"]), []).append(row)
         if row["knows"] == "nothing" and row["users"] == small:
-            worlds.setdefault((f"`{row['world']}`", row["protocol"]), {}).setdefault(row["rule"], []).append(row)
-    others = {
-        f"{rule}: {name}": (rule, *shares) for rule in ("as logged", "up to 100 %") for name, shares in _OTHER
-    }
-    ordered = dict(sorted(groups.items(), key=lambda group: _order_kinds(group[0])))
+            if row["rule"] == "verdict":
+                worlds.setdefault(row["world"], {}).setdefault(row["protocol"], []).append(row)
+            if row["world"] not in KINDS[BEFORE]:
+                rules.setdefault((row["rule"], row["protocol"]), []).append(row)
+    ordered = sorted(kinds.items(), key=lambda group: _order_kinds(group[0]))
+    protocols = ("leave-one-out", "time split")
+    by_world = [
+        [f"`{world}`", *(cell for protocol in protocols for cell in _count(split.get(protocol, []), _SHORT))]
+        for world, split in worlds.items()
+    ]
+    rows = [
+        [f"{kind}, {protocol}", knows, _count_pairs(several), *_count(several, _LONG)]
+        for (kind, protocol, knows), several in ordered
+    ]
     return {
-        "decisions": _tabulate_decisions(("worlds", "protocol", "known"), ordered, {**_VERDICT, **others}),
-        "decisions by world": _tabulate_decisions(("world", "protocol"), worlds, _VERDICT),
+        "decisions": _join_lines(["worlds", "known", "pairs", *_LONG], rows),
+        "rules": _join_lines(
+            ["rule, protocol", "pairs", *_LONG, "equal models decided"],
+            [
+                [f"{rule}, {protocol}", _count_pairs(several), *_count(several, {**_LONG, **_EQUAL})]
+                for (rule, protocol), several in sorted(rules.items(), key=lambda group: group[0][::-1])
+            ],
+        ),
+        "decisions by world": _join_lines(
+            ["world", *(f"{name}, {protocol}" for protocol in protocols for name in _SHORT)], by_world
+        ),
     }
 
 
-_VERDICT = {
-    "pairs": ("verdict", "pairs", ""),
-    "range has the truth": ("verdict", "covered", "pairs"),
-    "decided": ("verdict", "decided", "pairs"),
-    "wrong sign": ("verdict", "wrong", "decided"),
-    "large differences decided": ("verdict", "large_decided", "large"),
-    "equal models decided": ("verdict", "equal_decided", "equal"),
+BEFORE = "production on before t0"
+_LONG = {
+    "range has the truth": ("covered", "pairs"),
+    "decided": ("decided", "pairs"),
+    "wrong sign": ("wrong", "decided"),
+    "large differences decided": ("large_decided", "large"),
 }
-_OTHER = (
-    ("range has the truth", ("covered", "pairs")),
-    ("wrong sign", ("wrong", "decided")),
-    ("large decided", ("large_decided", "large")),
-)
+"""Columns of the tables of decisions: what is counted, and of what it is a share."""
+_EQUAL = {"equal models decided": ("equal_decided", "equal")}
+_SHORT = {"range has the truth": ("covered", "pairs"), "decided": ("decided", "pairs")}
 
 
 def _order_kinds(key: tuple[str, ...]) -> tuple[int, bool, str]:
@@ -219,25 +252,14 @@ def _order_kinds(key: tuple[str, ...]) -> tuple[int, bool, str]:
     return kinds.index(kind) if kind in kinds else len(kinds), knows != "nothing", protocol
 
 
-def _tabulate_decisions(
-    head: tuple[str, ...],
-    groups: dict[tuple[str, ...], dict[str, list[Row]]],
-    columns: dict[str, tuple[str, str, str]],
-) -> str:
-    lines = [f"| {' | '.join([*head, *columns])} |", f"|{'---|' * (len(head) + len(columns))}"]
-    for key, rules in groups.items():
-        cells = [
-            _show_share(*(sum(row[name] for row in rules[rule]) if name else None for name in (part, whole)))
-            for rule, part, whole in columns.values()
-        ]
-        lines.append(f"| {' | '.join([*key, *cells])} |")
-    return "\n".join(lines)
+def _count(rows: list[Row], columns: dict[str, tuple[str, str]]) -> list[str]:
+    """Shares in percent, without the sign."""
+    totals = {name: sum(row[name] or 0 for row in rows) for pair in columns.values() for name in pair}
+    return [f"{100 * totals[part] / totals[whole]:.0f}" if totals[whole] else "" for part, whole in columns.values()]
 
 
-def _show_share(count: int | None, whole: int | None) -> str:
-    if whole is None:
-        return str(count)
-    return f"{100 * (count or 0) / whole:.0f} % of {whole}" if whole else ""
+def _count_pairs(rows: list[Row]) -> str:
+    return str(sum(row["pairs"] for row in rows))
 
 
 def make_coverage_tables(rows: list[list[Any]]) -> dict[str, str]:
@@ -252,23 +274,25 @@ def make_coverage_tables(rows: list[list[Any]]) -> dict[str, str]:
             views.setdefault((score["world"], score["view"]), []).append(score)
     truths = {world: [row for row in scores if (row["world"], row["view"]) == (world, TRUTH)] for world in WORLDS}
     lines = [
-        [
-            f"`{world}`",
-            view,
-            *find_coverage(views[world, view], truths[world]),
-            *find_trust(views[world, view], truths[world]),
-        ]
-        for world, view in sorted(views, key=_order_views)
+        [f"`{world}`, {view}", *_merge_cells(find_coverage(scores, truths[world])), *find_trust(scores, truths[world])]
+        for (world, view), scores in sorted(views.items(), key=lambda group: _order_views(group[0]))  # type: ignore[arg-type]
     ]
-    quiet = [[name, *find_coverage(several, truths[QUIET])] for (name,), several in recommenders.items()]
+    quiet = [[name, *_merge_cells(find_coverage(several, truths[QUIET]))] for (name,), several in recommenders.items()]
     return {
-        "coverage of views": _join_lines(["world", "view", *_COVERAGE, *_TRUST], lines),
+        "coverage of views": _join_lines(["world, view", *_COVERAGE, *_TRUST], lines),
         "coverage without recommendations": _join_lines(["recommender", *_COVERAGE], quiet),
     }
 
 
-_COVERAGE = ("logs", "bias", "printed: width / needed", "coverage", "logs refitted", "width / needed", "coverage")
-_TRUST = ("trusted", "coverage if trusted", "trusted if near")
+_COVERAGE = ("logs", "bias", "coverage as printed (width)", "coverage refitted (width)")
+_TRUST = ("trusted", "trusted if near")
+
+
+def _merge_cells(cells: list[str]) -> list[str]:
+    """The share of intervals that hold the truth, with their width in brackets, as printed and refitted."""
+    logs, bias, width, covered, refits, refitted_width, refitted = cells
+    others = f"{refitted} ({refitted_width})" if refitted else ""
+    return [logs, bias, f"{covered} ({width})", others if refits in ("", logs) else f"{others}, {refits} logs"]
 
 
 def _join_lines(head: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
@@ -297,7 +321,7 @@ def find_coverage(scores: list[Row], truths: list[Row]) -> list[str]:
     for low, high in (("low", "high"), ("refitted_low", "refitted_high")):
         measured = [row for row in scores if row[low] is not None]  # refitted ones of the first logs at least
         if not measured:
-            return [*cells, *([""] * (len(_COVERAGE) - len(cells)))]
+            return [*cells, *([""] * (7 - len(cells)))]
         ratios = [_compare_with_spread(rows, low, high) for rows in by_name.values()]
         by_log: dict[int, list[bool]] = {}
         for row in measured:
@@ -309,7 +333,7 @@ def find_coverage(scores: list[Row], truths: list[Row]) -> list[str]:
 
 
 def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
-    """How many scores of a world and view are trusted, how often their intervals hold the truth, and how many are
+    """How many scores of a world and view are trusted with how many intervals that hold the truth, and how many are
     trusted of those that are near what the same log would have given had nothing been recommended.
     """
     if scores[0]["view"] == LOGGED:
@@ -318,10 +342,10 @@ def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
     here = {(row["replicate"], row["recommender"]): row["value"] for row in truths}
     trusted = [row for row in scores if row["trusted"]]
     near = [row for row in scores if abs(row["value"] / here[row["replicate"], row["recommender"]] - 1) < NEAR]
+    covered = sum(row["low"] <= truth[row["recommender"]] <= row["high"] for row in trusted)
     return [
-        _show_share(len(trusted), len(scores)),
-        _show_share(sum(row["low"] <= truth[row["recommender"]] <= row["high"] for row in trusted), len(trusted)),
-        _show_share(sum(row["trusted"] for row in near), len(near)),
+        f"{len(trusted)} of {len(scores)}" + (f", {covered} covered" if trusted else ""),
+        f"{sum(row['trusted'] for row in near)} of {len(near)}" if near else "",
     ]
 
 
@@ -343,9 +367,24 @@ def _show_between(values: list[float], form: str, unit: str) -> str:
     return f"{low}{unit}" if low == high else f"{low} to {high}{unit}"
 
 
-def _tabulate_trust(rows: list[Row]) -> str:
-    """Of each method that may earn trust: how many scores did, and how far off these and the others are."""
-    lines = ["| method | scores | trusted | error of these | worst | error of the others |", f"|{'---|' * 6}"]
+def _find_placebos(ranking: list[Row]) -> dict[str, str]:
+    """Of each method by dates: the least and the most that placebo campaigns found in a world."""
+    found: dict[str, dict[str, float]] = {}
+    for row in ranking:
+        if row.get("placebo") is not None and "by dates" in row["method"]:
+            found.setdefault(row["method"], {})[row["world"]] = row["placebo"]
+    shown = {}
+    for method, shares in found.items():
+        low, high = (best(shares, key=shares.__getitem__) for best in (min, max))
+        shown[method] = f"{100 * shares[low]:.0f} (`{low}`) to {100 * shares[high]:.0f} (`{high}`)"
+    return shown
+
+
+def _tabulate_trust(rows: list[Row], placebo: dict[str, str]) -> str:
+    """Of each method that may earn trust: how many scores did, how far off these and the others are, and what its
+    placebo campaigns found.
+    """
+    lines = []
     tested = [row for row in rows if row["trusted"] is not None]
     for method in dict.fromkeys(row["method"] for row in tested):
         several = [row for row in tested if row["method"] == method]
@@ -353,10 +392,11 @@ def _tabulate_trust(rows: list[Row]) -> str:
         worst = max(trusted, key=lambda row: abs(row["error"]), default=None)
         shown = ""
         if worst is not None:
-            shown = f"{100 * worst['error']:+.0f} % ({worst['recommender']}, `{worst['world']}`)"
-        cells = [method, str(len(several)), str(len(trusted)), _mean_error(trusted), shown, _mean_error(others)]
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+            shown = f"{100 * worst['error']:+.0f} ({worst['recommender']}, `{worst['world']}`)"
+        trust = f"{len(trusted)} of {len(several)}"
+        lines.append([method, trust, _mean_error(trusted), shown, _mean_error(others), placebo.get(method, "")])
+    head = ["method", "trusted", "their error", "worst", "error of the others", "placebo found"]
+    return _join_lines(head, lines)
 
 
 def _mean_error(rows: list[Row]) -> str:
@@ -364,17 +404,13 @@ def _mean_error(rows: list[Row]) -> str:
 
 
 def _show_percent(value: float, error: float) -> str:
-    return f"{_with_error(100 * value, 100 * error, 0)} %"
+    """A share in percent with its standard error, without the sign."""
+    return f"{100 * value:z.0f}" + ("" if math.isnan(error) else f"±{100 * error:.0f}")
 
 
-def _with_error(value: float, error: float, digits: int) -> str:
-    return f"{value:z.{digits}f}" + ("" if math.isnan(error) else f" ±{error:.{digits}f}")
-
-
-def _tabulate(worlds: list[str], methods: list[str], cell: Callable[[str, str], str]) -> str:
-    head = f"| world | {' | '.join(methods)} |\n|{'---|' * (len(methods) + 1)}"
+def _tabulate(worlds: list[str], methods: dict[str, str], cell: Callable[[str, str], str]) -> str:
     lines = [[f"`{world}`", *(cell(world, method) for method in methods)] for world in worlds]
-    return "\n".join([head, *("| " + " | ".join(line) + " |" for line in lines if any(line[1:]))])
+    return _join_lines(["world", *methods.values()], [line for line in lines if any(line[1:])])
 
 
 def fill(page: str, tables: dict[str, str]) -> str:
@@ -387,9 +423,8 @@ def fill(page: str, tables: dict[str, str]) -> str:
 
 def write() -> None:
     """Put the tables into the documentation."""
-    PAGE.write_text(fill(PAGE.read_text(), make_tables(json.loads(RESULTS.read_text()))))
-    decisions = make_decision_tables(json.loads(VERDICTS.read_text()))
-    VERDICTS_PAGE.write_text(fill(VERDICTS_PAGE.read_text(), decisions))
+    tables = make_tables(json.loads(RESULTS.read_text())) | make_decision_tables(json.loads(VERDICTS.read_text()))
+    PAGE.write_text(fill(PAGE.read_text(), tables))
     coverage = make_coverage_tables(json.loads(COVERAGE.read_text()))
     COVERAGE_PAGE.write_text(fill(COVERAGE_PAGE.read_text(), coverage))
 

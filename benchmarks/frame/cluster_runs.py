@@ -19,9 +19,8 @@ HEAD = """\
 ## On a Spark cluster
 
 A real cluster of a master and two workers of one core each, all on this machine and over loopback addresses
-(`python -m benchmarks cluster 10e6 100e6`). There is nothing to compare with but one machine, so here are seconds.
-*Busy* is the processor time of Java in all tasks; *moved* is what was written for shuffles. Memory is that of a
-worker at its peak, for Java and for Python. Where a step had to write to the disk for want of memory, it is said.
+(`python -m benchmarks cluster 10e6 100e6`), in seconds. *Busy* is the processor time of Java in all tasks, *moved* what was
+written for shuffles, memory that of a worker at its peak. What the master said of lost workers is in `cluster.json`.
 """
 
 
@@ -92,7 +91,7 @@ def keep_run(run: ClusterRun, folder: Path = FOLDER) -> None:
 
 
 def render_run(run: ClusterRun) -> Iterator[str]:
-    """A table of its steps, what was compared, and what the master said if a worker was lost."""
+    """A table of its steps, and what was compared."""
     yield f"### {thousands(run.events)} events, {thousands(run.pairs)} pairs, {run.blocks} blocks\n"
     yield "| | seconds | busy | moved | Java | Python |"
     yield "|---|---|---|---|---|---|"
@@ -113,9 +112,6 @@ def render_run(run: ClusterRun) -> Iterator[str]:
     different = [name for name, is_same in run.same_bits.items() if not is_same]
     if different:
         yield f"**Other bits** than on one machine: {enumerate_words(different)}.\n"
-    if any("killed" in step.name for step in run.steps):
-        yield "What the master of the cluster said:\n"
-        yield "\n".join(["```text", *run.log, "```\n"])
 
 
 def render_runs(folder: Path = FOLDER) -> Iterator[str]:
@@ -126,4 +122,3 @@ def render_runs(folder: Path = FOLDER) -> Iterator[str]:
     yield HEAD
     for run in runs:
         yield from render_run(run)
-        yield f"{run.made}\n"

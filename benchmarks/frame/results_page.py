@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from benchmarks.frame.cluster_runs import render_runs
-from benchmarks.frame.machine import ROOT
+from benchmarks.frame.cluster_runs import read_runs, render_runs
+from benchmarks.frame.machine import ROOT, Made
 from benchmarks.frame.result_files import FOLDER, Results, Row, Spread, Table
 from unskew.storage.files import replace_file
 from unskew.text import thousands
@@ -16,20 +17,14 @@ PAGE = ROOT / "docs" / "benchmarks.md"
 HEAD = """\
 # Benchmarks
 
-How long unskew takes beside other ways to do the same, as ratios. `make bench` measures all of this anew and
-writes this page; `python -m benchmarks reading --size 20e6` measures one part at another size.
+How long unskew takes beside other ways to do the same, as ratios. `make bench` measures everything anew and writes
+this page; `benchmarks/results/` has processor times and versions as well.
 
-- **A ratio is time divided by the time of the yardstick**, which is in bold; below 1 is faster. Seconds would only
-  describe a machine.
-- **Contenders take turns**, and a ratio is that of two trials of the same round. Tables show the median of all
-  rounds and, in brackets, the quartiles; of fewer than four rounds the least and the largest. *Time* is by the
-  clock, *processor time* that of all cores together.
-- **Everybody computes the same.** Before anything is measured the answers are compared; where they differ, there
-  is no table. What was compared is said below each.
-- *A limit* gives no answer: it is work that any answer needs.
-- Memory is what a process took at its peak beyond what it had before.
-
-`make bench-quick` has no clock at all: it counts passes, bytes and batches, and fails where one of them has grown.
+A cell is time by the clock, divided by that of the **yardstick**; below 1 is faster. It is the median over rounds in which
+contenders take turns, with quartiles in brackets (of fewer than four rounds the extremes). Before anything is
+measured, the answers are compared; where they differ there is no table. *A limit* is work that any answer needs. Bytes
+are the peak of the process, divided by the events. `make bench-quick` counts passes and bytes without a clock, and fails if one
+has grown.
 """
 
 HEADINGS = {
@@ -60,46 +55,59 @@ def render_page(folder: Path = FOLDER) -> str:
     """The page as Markdown."""
     found = [Results.read(path) for name in HEADINGS if (path := folder / f"{name}.json").exists()]
     sections = [line for results in found for line in render_results(results)]
-    return "\n".join([HEAD, *sections, *render_runs(folder)]).rstrip() + "\n"
+    origins = merge_origins([*(results.made for results in found), *(run.made for run in read_runs(folder))])
+    return "\n".join([HEAD, *sections, *render_runs(folder), *origins]).rstrip() + "\n"
 
 
 def render_results(results: Results) -> Iterator[str]:
-    """A section: what was done, the tables, and what they were made with."""
+    """A section: what was done, and the tables."""
     yield f"## {HEADINGS[results.benchmark]}\n"
     if results.benchmark in PICTURES:
         yield f"{PICTURES[results.benchmark]}\n"
-    said = None
-    for table in results.tables:
-        if table.job != said:
-            yield f"{table.job}\n"
-            said = table.job
-        yield f"### {table.title}\n"
-        yield from render_table(table)
-        yield f"\nCompared before measuring: {table.agreement}. Rounds: {table.repeats}.\n"
-    yield f"{results.made}\n"
+    for job in dict.fromkeys(table.job for table in results.tables):
+        tables = [table for table in results.tables if table.job == job]
+        yield f"{job}\n"
+        yield from render_tables(tables)
+        compared = "; ".join(dict.fromkeys(table.agreement for table in tables))
+        rounds = " to ".join(map(str, sorted({table.repeats for table in tables})))
+        yield f"\nCompared before measuring: {compared}. Rounds: {rounds}.\n"
 
 
-def render_table(table: Table) -> Iterator[str]:
-    """One table of ratios."""
-    memory = any(row.bytes_an_event is not None for row in table.rows)
-    yield "| | time | processor time |" + (" bytes an event |" if memory else "")
-    yield "|---|---|---|" + ("---|" if memory else "")
-    for row in table.rows:
-        cells = _cells(row, row.name == table.yardstick)
-        yield "| " + " | ".join([*cells, *([_number(row.bytes_an_event)] if memory else [])]) + " |"
+def merge_origins(origins: Iterable[Made]) -> Iterator[str]:
+    """What everything was measured with: a sentence for each machine, commit and day, with all versions."""
+    merged: dict[tuple[object, ...], Made] = {}
+    for made in origins:
+        key = (made.processor, made.cores, made.memory, made.system, made.commit, made.date)
+        before = merged.get(key, made)
+        others = [one for one in (before.others, made.others) if one is not None]
+        merged[key] = replace(made, versions=before.versions | made.versions, others=max(others, default=None))
+    yield from map(str, merged.values())
 
 
-def _cells(row: Row, is_yardstick: bool) -> Sequence[str]:
-    name = f"{row.name} ({row.uncompared})" if row.uncompared else row.name
-    if row.time is None or row.processor is None:
-        return [name, f"not measured: {row.absent}", ""]
-    if is_yardstick:
-        return [f"**{name}**", "1", "1"]
-    return [name, _spread(row.time), _spread(row.processor)]
+def render_tables(tables: Sequence[Table]) -> Iterator[str]:
+    """Comparisons by contenders: ratios of time, and bytes an event if they were measured."""
+    names = list(dict.fromkeys(row.name for table in tables for row in table.rows))
+    notes = {row.name: f" ({row.uncompared})" for table in tables for row in table.rows if row.uncompared}
+    yardsticks = {table.yardstick for table in tables}
+    heads = [f"**{name}**" if name in yardsticks else name for name in names]
+    shown = [head + notes.get(name, "") for head, name in zip(heads, names, strict=True)]
+    yield f"| | {' | '.join(shown)} |"
+    yield f"|---|{'---|' * len(names)}"
+    for table in tables:
+        rows = {row.name: row for row in table.rows}
+        cells = [_cell(rows[name], name == table.yardstick) if name in rows else "" for name in names]
+        yield f"| {table.title} | {' | '.join(cells)} |"
+
+
+def _cell(row: Row, is_yardstick: bool) -> str:
+    if row.time is None:
+        return f"not measured: {row.absent}"
+    memory = f", {_number(row.bytes_an_event)} B" if row.bytes_an_event is not None else ""
+    return ("1" if is_yardstick else _spread(row.time)) + memory
 
 
 def _spread(ratio: Spread) -> str:
-    return f"{_number(ratio.median)} ({_number(ratio.low)} to {_number(ratio.high)})"
+    return f"{_number(ratio.median)} ({_number(ratio.low)}–{_number(ratio.high)})"
 
 
 def _number(value: float | None) -> str:

@@ -1,44 +1,25 @@
-"""The worlds of the yardstick by name, what each asks of a method, and the seeds.
+"""The worlds of the yardstick by name, what happens in each, and the seeds.
 
-Imports nothing, since the help of the command line shows them.
+Imports next to nothing, since the help of the command line shows them.
 """
 
 from __future__ import annotations
 
+from unskew.worlds import world_names
+
+_WORDS = world_names.SUMMARIES | {"always-on-for-all": "always-on, with nobody held out"}
+
 SUMMARIES = {
-    "paper": "two short campaigns in a service most of whose organic activity is over",
-    "candidate": "the recommender of the campaigns is one of those that are scored",
-    "few-items": "two campaigns in a catalogue of 200 items",
-    "growth": "users keep joining, new items appear, tastes change",
-    "long-campaigns": "campaigns that take a third of the time",
-    "quiet": "nothing is recommended: methods must do no harm, and keep true gains",
-    "always-on": "a recommender that is always on, 15 % of the users held out",
-    "always-on-for-all": "the same with nobody held out",
-    "pre-empting": "campaigns show items that users would have interacted with anyway, 15 % held out",
-    "closed-loop": "the winner of each evaluation goes into production",
-    "steady": "production that is always on, while people keep joining and interacting",
-    "steady-quiet": "the same with nothing recommended: methods must do no harm",
-    "steady-campaigns": "two short campaigns while people keep joining and interacting",
-    "new-items": "steady; new items every week, whose novelty fades",
-    "seasons": "steady; demand for topics goes up and down",
-    "season-in-window": "steady; demand for some topics has a peak in the window of a campaign",
-    "moving-tastes": "steady; the tastes of users change over time",
-    "content": "steady; production is a content model, like none of those that are scored but v1",
-    "trending": "steady; production shows what was popular in the last two weeks",
-    "same-maker": "steady; production shows more of the same makers, which the log does not tell",
-    "exploring": "steady; production fills 30 % of its lists at random",
-    "sponsored": "steady; sponsored items are put at the top of lists",
-    "position-bias": "steady; what is at the top of a list is accepted more often",
-    "active-users": "steady; active users accept more often",
-    "substitution": "steady; accepted recommendations replace later interactions",
-    "spill-over": "steady; accepted recommendations lead to interactions with related items",
-    "joiners": "steady; users join because of recommendations",
-    "biased-holdout": "steady; the holdout group is drawn by activity",
-    "on-before": "steady; production was on long before the reference date",
-    "replaced": "steady; another model is put into production at the reference date",
-    "twins": "steady; v1 is in production, and v2 is no better and no worse",
+    name: _WORDS[name]
+    for name in (
+        *("paper", "candidate", "few-items", "growth", "long-campaigns", "quiet", "always-on"),
+        *("always-on-for-all", "pre-empting", "closed-loop", "steady", "steady-quiet", "steady-campaigns"),
+        *("new-items", "seasons", "season-in-window", "moving-tastes", "content", "trending"),
+        *("same-maker", "exploring", "sponsored", "position-bias", "active-users", "substitution"),
+        *("spill-over", "joiners", "biased-holdout", "on-before", "replaced", "twins"),
+    )
 }
-"""The names, and in a few words what each asks."""
+"""The names in their order, and in a few words what happens in each world."""
 
 INJECTED = "injected"
 """The paper's campaigns in a real log, which has to be given."""
