@@ -21,7 +21,7 @@ from benchmarks import guards
 from benchmarks.frame.comparison import Disagreement
 from benchmarks.frame.machine import Bystanders, describe
 from benchmarks.frame.result_files import FOLDER, Results, Table
-from benchmarks.frame.results_page import render_table, write_page
+from benchmarks.frame.results_page import render_tables, write_page
 from benchmarks.speed import fits, growth, growth_chart, metrics, passes, ranking, reading, timelines
 
 COMPARISONS: dict[str, ModuleType] = {
@@ -76,7 +76,7 @@ def measure(name: str, sizes: Iterable[int], repeats: int, folder: Path, console
         for comparison in module.comparisons(list(sizes) or module.SIZES):
             with console.status("") as status:
                 table = comparison.run(repeats, status.update)
-            console.print(Markdown("\n".join([f"**{table.title}**", "", *render_table(table)])))
+            console.print(Markdown("\n".join([f"**{table.title}**", "", *render_tables([table])])))
             tables.append(table)
             versions |= comparison.versions
     except Disagreement as error:

@@ -15,8 +15,9 @@ NOTEBOOK = Path(unskew.__file__).parents[2] / "docs" / "quickstart.ipynb"
 
 
 def run_in_kernel(*cells: str) -> tuple[str, str, list[str]]:
-    """Status of the last cell, printed text, and the kinds of what is displayed, in a kernel of this Python that is
-    reached through files instead of ports; the first cell that fails is the last.
+    """Status of the last cell, printed text, and the kinds of what is displayed, in a kernel of this Python.
+
+    It is reached through files instead of ports. The first cell that fails is the last.
     """
     from jupyter_client.manager import KernelManager
 
@@ -52,8 +53,8 @@ def test_a_log_is_read_in_a_kernel_without_ipywidgets() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_quickstart_runs_in_a_kernel() -> None:
-    cells = [cell["source"] for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]
-    status, printed, kinds = run_in_kernel(*cells)
+    cells = json.loads(NOTEBOOK.read_text())["cells"]
+    status, printed, kinds = run_in_kernel(*(cell["source"] for cell in cells if cell["cell_type"] == "code"))
     assert status == "ok"
     assert "Log(1000 users, 300 items, 6442 interactions from 0 to 500)" in printed
     assert "better +1.2 to +9.1 points" in printed

@@ -162,7 +162,9 @@ def make_tables(results: dict[str, list[Row]]) -> dict[str, str]:
     return {
         "errors": _tabulate(worlds, DEFAULTS, errors),
         "methods": _tabulate_methods(rows, ranking, methods),
-        "trusted": _tabulate_trust([row for row in rows if row["recommender"] not in LISTS], _find_placebos(ranking)),
+        "trusted": _tabulate_trust(
+            [row for row in rows if row["recommender"] not in LISTS], _find_placebos(ranking)
+        ),
     }
 
 
@@ -255,7 +257,9 @@ def _order_kinds(key: tuple[str, ...]) -> tuple[int, bool, str]:
 def _count(rows: list[Row], columns: dict[str, tuple[str, str]]) -> list[str]:
     """Shares in percent, without the sign."""
     totals = {name: sum(row[name] or 0 for row in rows) for pair in columns.values() for name in pair}
-    return [f"{100 * totals[part] / totals[whole]:.0f}" if totals[whole] else "" for part, whole in columns.values()]
+    return [
+        f"{100 * totals[part] / totals[whole]:.0f}" if totals[whole] else "" for part, whole in columns.values()
+    ]
 
 
 def _count_pairs(rows: list[Row]) -> str:
@@ -274,10 +278,16 @@ def make_coverage_tables(rows: list[list[Any]]) -> dict[str, str]:
             views.setdefault((score["world"], score["view"]), []).append(score)
     truths = {world: [row for row in scores if (row["world"], row["view"]) == (world, TRUTH)] for world in WORLDS}
     lines = [
-        [f"`{world}`, {view}", *_merge_cells(find_coverage(scores, truths[world])), *find_trust(scores, truths[world])]
-        for (world, view), scores in sorted(views.items(), key=lambda group: _order_views(group[0]))  # type: ignore[arg-type]
+        [
+            f"`{world}`, {view}",
+            *_merge_cells(find_coverage(scores, truths[world])),
+            *find_trust(scores, truths[world]),
+        ]
+        for (world, view), scores in sorted(views.items(), key=lambda group: _order_views(group[0]))
     ]
-    quiet = [[name, *_merge_cells(find_coverage(several, truths[QUIET]))] for (name,), several in recommenders.items()]
+    quiet = [
+        [name, *_merge_cells(find_coverage(several, truths[QUIET]))] for (name,), several in recommenders.items()
+    ]
     return {
         "coverage of views": _join_lines(["world, view", *_COVERAGE, *_TRUST], lines),
         "coverage without recommendations": _join_lines(["recommender", *_COVERAGE], quiet),
@@ -333,8 +343,9 @@ def find_coverage(scores: list[Row], truths: list[Row]) -> list[str]:
 
 
 def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
-    """How many scores of a world and view are trusted with how many intervals that hold the truth, and how many are
-    trusted of those that are near what the same log would have given had nothing been recommended.
+    """How many scores of a world and view are trusted, with how many intervals that hold the truth.
+
+    And how many of those that are near what the same log would have given had nothing been recommended.
     """
     if scores[0]["view"] == LOGGED:
         return [""] * len(_TRUST)

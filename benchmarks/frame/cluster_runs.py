@@ -19,8 +19,8 @@ HEAD = """\
 ## On a Spark cluster
 
 A real cluster of a master and two workers of one core each, all on this machine and over loopback addresses
-(`python -m benchmarks cluster 10e6 100e6`), in seconds. *Busy* is the processor time of Java in all tasks, *moved* what was
-written for shuffles, memory that of a worker at its peak. What the master said of lost workers is in `cluster.json`.
+(`python -m benchmarks cluster 10e6 100e6`), in seconds. *Busy* is the processor time of Java in all tasks, *moved*
+what was written for shuffles, memory that of a worker at its peak. `cluster.json` has what the master said.
 """
 
 

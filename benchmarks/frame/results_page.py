@@ -20,11 +20,11 @@ HEAD = """\
 How long unskew takes beside other ways to do the same, as ratios. `make bench` measures everything anew and writes
 this page; `benchmarks/results/` has processor times and versions as well.
 
-A cell is time by the clock, divided by that of the **yardstick**; below 1 is faster. It is the median over rounds in which
-contenders take turns, with quartiles in brackets (of fewer than four rounds the extremes). Before anything is
-measured, the answers are compared; where they differ there is no table. *A limit* is work that any answer needs. Bytes
-are the peak of the process, divided by the events. `make bench-quick` counts passes and bytes without a clock, and fails if one
-has grown.
+A cell is time by the clock, divided by that of the **yardstick**; below 1 is faster. It is the median over rounds
+in which contenders take turns, with quartiles in brackets (of fewer than four, the extremes). Before anything
+is measured, answers are compared; where they differ there is no table. *A limit* is work that any answer needs.
+Bytes are the peak of the process, divided by the events. `make bench-quick` counts passes and bytes without a
+clock, and fails if one has grown.
 """
 
 HEADINGS = {
