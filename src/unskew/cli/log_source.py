@@ -209,7 +209,9 @@ class LogOptions(LogFiles):
         from unskew.reading.reader import read_log
 
         self.known.check()
-        by_column = [c for c in (self.p_user, self.p_item) if c and not _is_named(c)]
+        by_column = [
+            c for c in (self.p_user, self.p_item) if c and c != "uniform" and not c.startswith("recency:")
+        ]
         log = read_log(
             self._open_spark() if self.is_on_spark else self.path,
             self.user,
@@ -384,10 +386,6 @@ def _is_reference_file(reference: Any) -> bool:
 
 def _is_same(path: Path, other: Path) -> bool:
     return path.resolve() == other.resolve() or (path.exists() and other.exists() and path.samefile(other))
-
-
-def _is_named(prior: str) -> bool:
-    return prior == "uniform" or prior.startswith("recency:")
 
 
 def _item_prior(text: str | None) -> ItemPrior:

@@ -170,6 +170,9 @@ def _summarise(world: World) -> dict[str, Any]:
     user, item, _ = world.columns
     log = world.tables["log"]
     users = len(log.column(user).unique())
+    days: list[Any] = world.campaigns
+    if "base" in world.about:  # as its times are written
+        days = [campaign["day"] for campaign in world.about["parameters"]["campaigns"]]
     return {
         "world": world.about["world"],
         "seed": world.about["seed"],
@@ -179,27 +182,18 @@ def _summarise(world: World) -> dict[str, Any]:
         "per_user": len(log) / users,
         "truth_interactions": len(world.tables["truth"]),
         "exposures": len(world.exposures),
-        "campaigns": _days(world),
+        "campaigns": days,
         "holdout_users": len(world.holdout),
     }
-
-
-def _where(world: World) -> str:
-    return f" in {world.about['base']}" if "base" in world.about else ""
-
-
-def _days(world: World) -> list[Any]:
-    if "base" in world.about:
-        return [campaign["day"] for campaign in world.about["parameters"]["campaigns"]]
-    return world.campaigns
 
 
 def _print_world(world: World, paths: list[str], folder: str) -> None:
     summary = _summarise(world)
     when = summary["campaigns"]
+    where = f" in {world.about['base']}" if "base" in world.about else ""
     days = ", ".join(map(str, when)) if len(when) <= 4 else f"{len(when)} from {when[0]} to {when[-1]}"
     print_figures(
-        f"The world {summary['world']!r}{_where(world)}, seed {summary['seed']}",
+        f"The world {summary['world']!r}{where}, seed {summary['seed']}",
         [
             ("users", thousands(summary["users"]), ""),
             ("items", thousands(summary["items"]), ""),

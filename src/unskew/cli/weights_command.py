@@ -79,7 +79,7 @@ def weights(
     before = source.reference(log, start)
     chosen = fit.keywords(log, min_items=min_items)
     fitted = fit_weights(now, before, after=after, leave_last_out=leave_last_out, **chosen)
-    moved = _find_largest_changes(fitted, listed)
+    moved = (-abs(fitted.p_before - fitted.p_reference)).argsort(kind="stable")[:listed]
     item_names = read_names(names, fitted.items.take(moved))
     if output is not None:
         fitted.save(output)
@@ -90,12 +90,6 @@ def weights(
         _show(fitted, moved, item_names)
         if output is not None:
             print_line(f"Weights of {thousands(len(fitted))} items written to {output}")
-
-
-def _find_largest_changes(fitted: ItemWeights, n: int) -> Any:
-    import numpy as np
-
-    return np.argsort(-np.abs(fitted.p_before - fitted.p_reference), kind="stable")[:n]
 
 
 def _show(fitted: ItemWeights, moved: Any, item_names: list[str] | None) -> None:

@@ -232,6 +232,7 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         """Ready for JSON."""
+        parts = {name: getattr(self, name) for name in PARTS}
         values = {
             "recommender": self.recommender,
             "baseline": self.baseline,
@@ -240,7 +241,7 @@ class Change:
             "to": self.at,
             "score_from": self.score_reference,
             "score_to": self.score,
-            **{name: None if part is None else asdict(part) for name, part in self._parts_by_key().items()},
+            **{name: None if part is None else asdict(part) for name, part in parts.items()},
             "bound": self.bound,
             "bound_holds": self.bound_holds,
             "comparable": self.comparable,
@@ -253,9 +254,6 @@ class Change:
         }
         json_ready: dict[str, Any] = to_json_value(values)
         return json_ready
-
-    def _parts_by_key(self) -> dict[str, Part | None]:
-        return {name: getattr(self, name) for name in PARTS}
 
     def to_row(self) -> dict[str, Any]:
         """The same as columns of a table, the parts as item_mix, item_mix_low, item_mix_high and so on."""

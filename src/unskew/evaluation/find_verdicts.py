@@ -109,7 +109,8 @@ class VerdictPlan:
                 scenario = self._make_scenario(ranked, pair, metric, "without what was shown", log.view)
                 scenarios[*pair, metric.name].append(replace(scenario, induced_share=share))
         for view in self._list_views(excesses):
-            concerned = [pair for pair in pairs if self._is_about(view, pair) and not leaks[pair]]
+            # not if a third one stands for production in the scenario
+            concerned = [pair for pair in pairs if view.compared in (None, *pair) and not leaks[pair]]
             if not concerned:
                 continue
             ranked, share = self.rank(view.log, _list_names(concerned)), _assume(view.share)
@@ -199,10 +200,6 @@ class VerdictPlan:
             for view in excesses.list_views(fractions=fractions, shares=shares):
                 yield view
                 reporter.advance(1)
-
-    def _is_about(self, view: ScenarioView, pair: tuple[str, str]) -> bool:
-        """Whether a scenario concerns two recommenders: not if a third one stands for production in it."""
-        return view.compared is None or view.compared in pair
 
     def _make_scenario(
         self, ranked: Scored, pair: tuple[str, str], metric: Metric, name: str, view: str

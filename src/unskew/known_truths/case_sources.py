@@ -91,13 +91,9 @@ class SimulatedWorlds(CaseSource):
             known["remembered"] = _describe(self.remembered)
         return {
             "recipe": self._choose_people(items_of).to_dict(),
-            "reference": find_reference(self.recipe.days, self._first),
+            "reference": find_reference(self.recipe.days, min(int(showing.day) for showing in self.remembered)),
             **known,
         }
-
-    @property
-    def _first(self) -> int:
-        return min(int(showing.day) for showing in self.remembered)
 
     def _choose_people(self, items_of: int) -> Recipe:
         stop = self.recipe.stopped_after

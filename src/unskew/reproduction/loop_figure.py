@@ -224,7 +224,8 @@ def _describe_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
     better = sum(row["truth"] > now[winner]["truth"] for row in now.values())
     place = "the best" if better == 0 else f"number {better + 1}"
     swaps = sum(shown[a] != shown[b] for a, b in pairwise(sorted(shown)))
-    start = "throughout" if since == min(shown) else f"from round {since} on, after {_count_swaps(swaps)}"
+    changes = "one change" if swaps == 1 else f"{swaps} changes"
+    start = "throughout" if since == min(shown) else f"from round {since} on, after {changes}"
     first = min(winner_rows)
     before = winner_rows[first]["score"]
     became = describe_change(winner_rows[last]["score"] / before - 1) if before > 0 else "went up from nothing"
@@ -233,7 +234,3 @@ def _describe_loop(chosen_by: str, rows: list[dict[str, Any]]) -> str:
         f"{became}, to {format_percent(winner_rows[last]['score'])} where the truth is "
         f"{format_percent(now[winner]['truth'])}, and in truth it is {place} of {len(now)}."
     )
-
-
-def _count_swaps(number: int) -> str:
-    return "one change" if number == 1 else f"{number} changes"

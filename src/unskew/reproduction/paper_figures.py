@@ -97,7 +97,8 @@ def draw_items(table: pa.Table, campaigns: Sequence[int]) -> Figure:
     shares = percent_axis(2, values=log_ticks(span.low, span.high))
     y = alt.Y("probability:Q", title="P(i), share of the item mix (log scale)").scale(span.scale()).axis(shares)
     lines = line_layer(rows, GROUPS, "group", x=_make_day_axis(rows), y=y).encode(detail="item:N")
-    first, last = _find_ends(rows)
+    days = [row["at"] for row in rows]
+    first, last = min(days), max(days)
     ends = [row for row in rows if row["at"] == last]
     labels = [Label(row["probability"], f"item {row['item']}", GROUPS[row["group"]].colour) for row in ends]
     title = "Item probabilities before and after the campaigns"
@@ -486,10 +487,6 @@ def _describe_stability(by_name: dict[str, list[dict[str, Any]]], within: float)
 
 def _make_score_axis(span: Span) -> Any:
     return percent_axis(percent_digits(span.low, span.high))
-
-
-def _find_ends(rows: list[dict[str, Any]]) -> tuple[int, int]:
-    return min(row["at"] for row in rows), max(row["at"] for row in rows)
 
 
 def _make_day_axis(rows: list[dict[str, Any]]) -> Any:

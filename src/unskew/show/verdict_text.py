@@ -20,7 +20,8 @@ def list_verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     for reason, several in itertools.groupby(verdicts, key=lambda verdict: verdict.reason):
         yield from (f"{verdict.headline}." for verdict in several)
         yield f"{reason}."
-    dates = dict.fromkeys(verdict.since for verdict in verdicts if _is_conditional(verdict))
+    conditional = (verdict for verdict in verdicts if verdict.decision != "undecided" and verdict.conditional)
+    dates = dict.fromkeys(verdict.since for verdict in conditional if verdict.since is not None)
     for date in dates:
         yield (
             f"If recommendations shaped the log before {date}, this does not follow: give an exposure log from "
@@ -30,10 +31,6 @@ def list_verdict_lines(verdicts: Sequence[Verdict]) -> Iterator[str]:
     if commands:
         yield "To settle it:"
         yield from (f"  {command}" for command in list(commands)[:_STEPS])
-
-
-def _is_conditional(verdict: Verdict) -> bool:
-    return verdict.decision != "undecided" and verdict.conditional and verdict.since is not None
 
 
 def make_score_table(report: Report) -> tuple[list[str], list[list[str]], int]:

@@ -220,7 +220,12 @@ def _read_ids(log: Log, users: Any) -> Any:
             ids = frames.join_chunks(read_plain(source, [column]).column(0)).drop_null()
             ids = ids.cast(pa.string()) if text else ids
             named = not source.has_no_names
-            if text and named and list(source.columns) == [column] and _is_user(log, column):
+            if (
+                text
+                and named
+                and list(source.columns) == [column]
+                and (log.users.match(pa.array([column])) >= 0).any()
+            ):
                 ids = pa.concat_arrays(
                     [pa.array([column], type=ids.type), ids]
                 )  # a list without a first line for names
@@ -236,10 +241,6 @@ def _read_ids(log: Log, users: Any) -> Any:
     if isinstance(users, bytes) or not isinstance(users, Iterable):
         raise InputError(f"{option('holdout')} is a {type(users).__name__}", remedy=_HOW)
     return list(users)
-
-
-def _is_user(log: Log, text: str) -> bool:
-    return bool((log.users.match(pa.array([text])) >= 0).any())
 
 
 def _choose_column(have: Iterable[str], wanted: str, where: str) -> str:
@@ -263,7 +264,10 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
     - `holdout`: which of ``log.users`` are in the group.
     - `start`: when recommendations began; or the last moment before that, as a `Moment`.
     """
-    moment = start if isinstance(start, Moment) else _just_before(log, log.begin(start))
+    moment = start
+    if not isinstance(start, Moment):
+        tick = log.begin(start).tick
+        moment = Moment(tick_before(log, tick), label_before(log, tick))
     if moment.tick < log.span[0]:
         return []
     before = Snapshot.of(log, moment)
@@ -289,10 +293,6 @@ def check_holdout(log: Log, holdout: Mask, start: Any) -> list[str]:
             f"{moment.label} was among {band}, and {percent(other, 1)} of what the others held (p = {p:.1g})"
         )
     return sentences
-
-
-def _just_before(log: Log, moment: Moment) -> Moment:
-    return Moment(tick_before(log, moment.tick), label_before(log, moment.tick))
 
 
 def _compare_sizes(sizes: Codes, inside: Mask, others: Mask) -> tuple[float, float, float]:
