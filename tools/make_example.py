@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import unskew as us
-from unskew.reading.example import EXPOSURES, LOG
+from unskew.reading.input_files import EXAMPLE, EXAMPLE_EXPOSURES
 from unskew.worlds.named_worlds import WORLDS
 from unskew.worlds.world import World
 
@@ -38,7 +38,7 @@ def make_world() -> World:
 def make_tables(world: World) -> Mapping[str, pa.Table]:
     """The two files, by name, with dates instead of days."""
     columns = ["user", "item", "time"]
-    tables = {LOG: world.tables["log"], EXPOSURES: world.exposures}
+    tables = {EXAMPLE: world.tables["log"], EXAMPLE_EXPOSURES: world.exposures}
     return {name: add_dates(table.select(columns)) for name, table in tables.items()}
 
 

@@ -29,7 +29,7 @@ from .evaluation.verdict import Verdict as Verdict
 from .monitoring.check_thresholds import check as check
 from .over_time.timeline import timeline as timeline
 from .progress import show_progress as show_progress
-from .reading.example import example_log as example_log
+from .reading.reader import example_log as example_log
 from .reading.reader import read_log as read_log
 from .recommend.constant import Constant as Constant
 from .recommend.ease import EASE as EASE

@@ -9,6 +9,7 @@ import codecs
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import unquote
@@ -249,6 +250,25 @@ def _exists(text: str) -> bool:
 
 
 _MOST_NAMES = 12  # that a message lists
+
+
+EXAMPLE, EXAMPLE_EXPOSURES = "example", "example-exposures"
+"""The files that ship with unskew, so that every example of the documentation runs as printed.
+
+They are simulated: 4 000 users, 2 867 items, and a recommender that is switched on on 1 March 2024.
+``python -m tools.make_example`` makes them.
+"""
+
+
+def locate_example(name: str) -> Path:
+    """Where the built-in file of that name is."""
+    return Path(str(files("unskew.reading").joinpath(f"{name}.parquet")))
+
+
+def find_example(source: str | Path) -> Path | None:
+    """The built-in file of that name; None if there is none, or a file in the working directory has it."""
+    name = str(source)
+    return locate_example(name) if name in (EXAMPLE, EXAMPLE_EXPOSURES) and not Path(name).exists() else None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,7 +18,7 @@ from unskew.reading.column_guesses import DEFAULT_NAMES, choose_columns, require
 from unskew.reading.column_times import TimeReading
 from unskew.reading.connection import reading_limits, refuse_limits_on_spark
 from unskew.reading.encoder import encode_log
-from unskew.reading.input_files import FileOptions
+from unskew.reading.input_files import EXAMPLE, FileOptions, locate_example
 from unskew.reading.sources import Source, open_source
 from unskew.reading.typed_rows import TypedRows
 
@@ -164,6 +165,22 @@ def read_log(
         times = TimeReading(time_unit, time_format)
         rows = TypedRows(narrow, names, removed, exposed, extra, texts, times, drop_nulls, repeats)
         return encode_log(rows)
+
+
+def example_log() -> Log:
+    """The built-in log: 4 000 users, 2 867 items, 500 days, a recommender that is switched on on 2024-03-01.
+
+    It is simulated. ``read_log("example")`` and ``unskew evaluate example`` read the same log, and
+    ``"example-exposures"``, wherever exposures are read, is who was shown what when. A file in the working
+    directory that has one of these names is read instead.
+
+    Examples
+    --------
+    >>> import unskew as us
+    >>> us.example_log()
+    Log(4000 users, 2867 items, 26606 interactions from 2023-04-16 to 2024-08-28)
+    """
+    return replace(read_log(locate_example(EXAMPLE), repeats=True), source=EXAMPLE)
 
 
 def give_notice(source: Source, more: str = "") -> None:

@@ -32,11 +32,11 @@ from unskew.reading.connection import (
     reading_limits,
     translate_errors,
 )
-from unskew.reading.example import find_example
 from unskew.reading.formats import FORMATS, PARQUET, Format, find_ending, find_format
 from unskew.reading.input_files import (
     FileOptions,
     InputFile,
+    find_example,
     is_database,
     is_remote,
     split_parameters,
