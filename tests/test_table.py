@@ -322,7 +322,7 @@ def test_lists_without_what_users_hold_find_nothing_and_this_is_said() -> None:
     assert score.value == 0.0
 
 
-def test_unknown_items_keep_their_place_as_in_ranx_and_trec_eval() -> None:
+def test_unknown_items_keep_their_place_as_in_trec_eval() -> None:
     """Of two lists of ten, in which every other item is not in the log."""
     log = us.read_log({"user": [1, 1, 2, 2, 2], "item": [1, 2, 1, 3, 4], "time": [1, 5, 1, 5, 5]})
     lists = {1: [91, 2, 92, 93], 2: [94, 3, 95, 4]}
