@@ -6,12 +6,17 @@ BIN := .venv/$(if $(filter Windows_NT,$(OS)),Scripts,bin)
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1\t\2/' | expand -t 20
 
-demo: .venv/demo ## install, reproduce the paper, hold methods against known truths, print the path of the page
-	@$(BIN)/unskew reproduce -o demo
-	@$(BIN)/unskew yardstick always-on --seeds 2 --users 2000 --items 600 --truth-seeds 2 -o demo/yardstick \
-	  --method raw --method 'item weights' --method outside --method 'thinned by hold-out + weights' \
-	  --method organic --method 'organic + weights' --method kept
-	@echo "$(CURDIR)/demo/index.html"
+ON_EXAMPLE := example --reference 2024-02-29 --baseline popular -r knn
+
+demo: .venv/demo ## install, try the built-in log, reproduce the paper (not with DEMO=quick), print the path of the page
+	@mkdir -p demo
+	$(BIN)/unskew doctor example
+	$(BIN)/unskew evaluate $(ON_EXAMPLE)
+	$(BIN)/unskew report $(ON_EXAMPLE) -o demo/report.html --json > demo/report.json
+ifneq ($(DEMO),quick)
+	$(BIN)/unskew reproduce -o demo/paper
+endif
+	@$(BIN)/python -m tools.demo_page demo
 
 test: .venv/test java ## install what the tests need and run them all, documentation included
 	@OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder

@@ -11,8 +11,11 @@ from benchmarks.verdicts import count
 from tools.evidence import (
     COVERAGE,
     COVERAGE_PAGE,
+    KNOWN,
     PAGE,
+    README,
     RESULTS,
+    STEADY,
     VERDICTS,
     fill,
     find_coverage,
@@ -20,10 +23,12 @@ from tools.evidence import (
     find_trust,
     make_coverage_tables,
     make_decision_tables,
+    make_readme_tables,
     make_tables,
     mean_with_error,
     merge,
     pool_ranking,
+    read_readme_tables,
 )
 
 
@@ -31,6 +36,34 @@ def test_the_tables_of_the_documentation_are_those_of_the_results_file() -> None
     page = PAGE.read_text()
     assert page.count("<!-- evidence:") == 6
     assert fill(page, make_tables(json.loads(RESULTS.read_text()))) == page
+
+
+def test_the_figures_of_the_readme_are_those_of_the_results_files() -> None:
+    page = README.read_text()
+    assert page.count("<!-- evidence:") == 2
+    assert fill(page, read_readme_tables()) == page
+
+
+def test_the_readme_has_the_world_in_the_middle_and_the_worst_and_counts_small_logs() -> None:
+    rows = [
+        {"world": world, "seed": 0, "method": method, "recommender": "knn", "error": sign * 0.01 * place}
+        for method, sign in zip(KNOWN.values(), (1, -1, 1, -1), strict=True)
+        for place, world in enumerate(STEADY)
+    ]
+    small = {"users": 9, "rule": "verdict", "knows": "nothing", "protocol": "leave-one-out"}
+    figures = {"pairs": 50, "covered": 48, "decided": 9, "wrong": 1}
+    counts = [{**small, **figures, "world": world} for world in ("steady", "content", "on-before")]
+    counts += [
+        {**counts[0], "users": 4000},
+        {**counts[0], "rule": "as logged"},
+        {**counts[0], "knows": "exposures"},
+    ]
+    tables = make_readme_tables(rows, counts)
+    table = tables["what you know"].splitlines()
+    assert [line.split(" | ", 1)[1] for line in table[2:]] == ["6 % | 12 % (`twins`) |"] * 4
+    sentence = " ".join(tables["verdicts"].split())
+    assert "100 pairs of models on logs of 9 users: 96 ranges have the truth" in sentence
+    assert "18 are decided, 2 of these with the wrong sign" in sentence
 
 
 def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:

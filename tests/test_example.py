@@ -10,10 +10,15 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
-from tools.make_example import FOLDER, make_tables, make_world
+from tools.make_example import FOLDER, TRUTH, add_dates, make_tables, make_world
 
 import unskew as us
 from unskew.cli import main
+
+
+@pytest.fixture(scope="module")
+def world() -> us.worlds.World:
+    return make_world()
 
 
 @pytest.fixture
@@ -22,8 +27,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_files_are_what_the_recipe_makes_and_are_small() -> None:
-    tables = make_tables(make_world())
+def test_the_files_are_what_the_recipe_makes_and_are_small(world: us.worlds.World) -> None:
+    tables = make_tables(world)
     assert set(tables) == {"example", "example-exposures"}
     for name, table in tables.items():
         path = FOLDER / f"{name}.parquet"
@@ -63,3 +68,12 @@ def test_it_is_never_written_over(folder: Path) -> None:
     done = CliRunner().invoke(main, ["marginal", "example", "-o", str(FOLDER / "example.parquet")])
     assert done.exit_code == 2
     assert "is an input of this command and would be overwritten" in done.stderr
+
+
+def test_the_truth_is_what_the_same_people_would_have_done(world: us.worlds.World) -> None:
+    truth = us.read_log(add_dates(world.tables["truth"]))
+    now = truth.at("2024-08-28")
+    weights = us.fit_weights(now, reference=truth.at("2024-02-29"))
+    scores = {model: us.evaluate(model, now, weights=weights).value for model in ("popular", *TRUTH)}
+    for model, difference in TRUTH.items():
+        assert scores[model] - scores["popular"] == pytest.approx(difference, abs=5e-5)

@@ -14,9 +14,10 @@ import json
 import math
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 from typing import Any
 
 from benchmarks.coverage_of_views import COLUMNS, LOGGED, QUIET, TRUTH, VIEWS, WORLDS
@@ -32,6 +33,19 @@ PAGE = ROOT / "docs" / "which-method.md"
 VERDICTS = ROOT / "benchmarks" / "results" / "verdicts.json"
 COVERAGE = ROOT / "benchmarks" / "results" / "coverage.json"
 COVERAGE_PAGE = ROOT / "docs" / "uncertainty.md"
+README = ROOT / "README.md"
+STEADY = (
+    *("steady", "new-items", "seasons", "moving-tastes", "content", "exploring", "sponsored", "position-bias"),
+    *("active-users", "substitution", "spill-over", "joiners", "twins"),
+)
+"""Worlds of people who keep interacting, with production on from the reference date only."""
+KNOWN = {
+    "nothing: the score as logged": "raw",
+    "since when the recommender is on: `--campaign START: --production auto`": "thinned by dates, auto",
+    "what was shown to whom: `--exposures FILE`": "adjusted",
+    "users who were never shown anything: `--holdout FILE --production SPEC`": "thinned by hold-out",
+}
+"""What users may know, and the method that it allows."""
 LISTS = ("g1", "g2")
 NEAR = 0.05
 """An error, as a share of the truth, below which a view ought to be trusted."""
@@ -184,6 +198,33 @@ def _tabulate_methods(rows: list[Row], ranking: list[Row], methods: list[str]) -
         shown = [f"{100 * fmean(errors.values()):.0f}", *extremes]
         lines.append([method, *shown, f"{fmean(taus):.2f}", f"{min(taus):.2f}", f"{100 * regret:.0f}"])
     return _join_lines(head, lines)
+
+
+def make_readme_tables(rows: list[Row], counts: list[Row]) -> dict[str, str]:
+    """How far off scores are for what is known, in the middle and the worst world; how verdicts do without it."""
+    lines = []
+    for known, method in KNOWN.items():
+        errors = {world: find_errors(rows, world, method, lambda row: True) for world in STEADY}
+        means = {world: 100 * fmean(values) for world, values in errors.items()}
+        worst = max(means, key=lambda world: means[world])
+        lines.append([known, f"{median(means.values()):.0f} %", f"{means[worst]:.0f} % (`{worst}`)"])
+    small = min(row["users"] for row in counts)
+    case = ("verdict", "nothing", "leave-one-out", small)
+    chosen = [
+        row
+        for row in counts
+        if (row["rule"], row["knows"], row["protocol"], row["users"]) == case
+        and row["world"] not in KINDS["production on before t0"]
+    ]
+    pairs, covered, decided, wrong = (
+        sum(row[name] for row in chosen) for name in ("pairs", "covered", "decided", "wrong")
+    )
+    sentence = (
+        f"Verdicts with nothing known, {pairs} pairs of models on logs of {small} users: {covered} ranges have "
+        f"the truth, {decided} are decided, {wrong} of these with the wrong sign."
+    )
+    head = ["what you know", "a score is off by", "in the worst world"]
+    return {"what you know": _join_lines(head, lines), "verdicts": textwrap.fill(sentence, 115)}
 
 
 KINDS = {
@@ -432,10 +473,16 @@ def fill(page: str, tables: dict[str, str]) -> str:
     return page
 
 
+def read_readme_tables() -> dict[str, str]:
+    """What the README shows of both results files."""
+    return make_readme_tables(json.loads(RESULTS.read_text())["rows"], json.loads(VERDICTS.read_text()))
+
+
 def write() -> None:
     """Put the tables into the documentation."""
     tables = make_tables(json.loads(RESULTS.read_text())) | make_decision_tables(json.loads(VERDICTS.read_text()))
     PAGE.write_text(fill(PAGE.read_text(), tables))
+    README.write_text(fill(README.read_text(), read_readme_tables()))
     coverage = make_coverage_tables(json.loads(COVERAGE.read_text()))
     COVERAGE_PAGE.write_text(fill(COVERAGE_PAGE.read_text(), coverage))
 
