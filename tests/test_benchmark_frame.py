@@ -118,7 +118,7 @@ def test_the_page_says_what_the_json_says(tmp_path: Path) -> None:
     row = Row("fast", Spread(2.345, 1.234, 30.4), Spread(0.04567, 0.5, 1234.0), 12.5)
     results = Results("reading", MADE, [Table("a job", "It is done.", "slow", "the same sums", 3, [row])])
     path = results.write(tmp_path)
-    assert "| a job | 2.3 (1.23–30), 12 B |" in render_page(tmp_path)
+    assert "| a job | 2.3 (1.23–30), 12\u202fB |" in render_page(tmp_path)
     values = json.loads(path.read_text())
     values["tables"][0]["rows"][0]["time"]["median"] = 7.7
     path.write_text(json.dumps(values))

@@ -79,6 +79,16 @@ def test_every_page_has_its_place_on_the_site() -> None:
     assert sorted(listed) == sorted(page.name for page in (ROOT / "docs").glob("*.md"))
 
 
+def test_the_header_of_the_site_shows_the_version() -> None:
+    assert f"site_name: unskew {us.__version__}\n" in (ROOT / "mkdocs.yml").read_text()
+
+
+@each_page
+def test_tables_have_at_most_seven_columns(page: Path) -> None:
+    text = re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
+    assert max((line.count("|") - 1 for line in re.findall(r"^\|-[-|:]*\|$", text, re.MULTILINE)), default=0) <= 7
+
+
 def test_the_readme_has_both_commands_that_set_up() -> None:
     assert set(re.findall(r"^make ([a-z]+)", README, re.MULTILINE)) == {"demo", "test"}
 

@@ -237,7 +237,7 @@ KINDS = {
 
 
 def make_decision_tables(counts: list[Row]) -> dict[str, str]:
-    """How verdicts do as decisions: for each kind of world, beside less careful rules, and for each world."""
+    """How verdicts do as decisions: by kind of world, beside less careful rules, and by world with a miss."""
     small = min(row["users"] for row in counts)
     kinds: dict[tuple[str, ...], list[Row]] = {}
     rules: dict[tuple[str, ...], list[Row]] = {}
@@ -257,6 +257,7 @@ def make_decision_tables(counts: list[Row]) -> dict[str, str]:
     by_world = [
         [f"`{world}`", *(cell for protocol in protocols for cell in _count(split.get(protocol, []), _SHORT))]
         for world, split in worlds.items()
+        if any(row["covered"] < row["pairs"] for several in split.values() for row in several)
     ]
     rows = [
         [f"{kind}, {protocol}", knows, _count_pairs(several), *_count(several, _LONG)]

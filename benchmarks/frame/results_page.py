@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,13 +97,14 @@ def render_tables(tables: Sequence[Table]) -> Iterator[str]:
     for table in tables:
         rows = {row.name: row for row in table.rows}
         cells = [_cell(rows[name], name == table.yardstick) if name in rows else "" for name in names]
-        yield f"| {table.title} | {' | '.join(cells)} |"
+        title = re.sub(r"(?<=\d) (?=\d{3}\b)", "\u202f", table.title)  # numbers are not broken
+        yield f"| {title} | {' | '.join(cells)} |"
 
 
 def _cell(row: Row, is_yardstick: bool) -> str:
     if row.time is None:
         return f"not measured: {row.absent}"
-    memory = f", {_number(row.bytes_an_event)} B" if row.bytes_an_event is not None else ""
+    memory = f", {_number(row.bytes_an_event)}\u202fB" if row.bytes_an_event is not None else ""
     return ("1" if is_yardstick else _spread(row.time)) + memory
 
 
