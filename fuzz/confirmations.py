@@ -76,11 +76,9 @@ def confirm_holdout(columns: Columns, found: Any, log: Rows) -> str:
 def confirm_lists(columns: Columns, found: Any, log: Rows) -> str:
     """hit@2 of each pair: how far up the item stands, not counting what else the user has."""
     columns = _name_columns(columns, ("user", "item", "rank"))
-    known = {i for _, i, _ in log}
     lists: dict[str, list[tuple[float, str]]] = {}
     for u, i, rank in zip(columns["user"], columns["item"], columns["rank"], strict=True):
-        if _read_number(i) in known:
-            lists.setdefault(_read_number(u), []).append((float(rank), _read_number(i)))
+        lists.setdefault(_read_number(u), []).append((float(rank), _read_number(i)))
     if any(len({rank for rank, _ in pairs}) < len(pairs) for pairs in lists.values()):
         raise ValueError("two items have one rank")
     own: dict[str, set[str]] = {}
