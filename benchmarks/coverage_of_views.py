@@ -29,12 +29,13 @@ from unskew.recommend.specs import name_recommenders
 from unskew.views.knowledge import Knowledge
 
 WORLDS = ("steady", "content", "steady-campaigns", "steady-quiet")
-"""Nothing is recommended in the last."""
+"""Nothing is recommended in the last. What trust is worth is measured on larger logs, of other worlds too."""
 
 VIEWS = {
     "adjusted": ("exposures",),
     "organic": ("exposures",),
     "thinned by dates": ("dates", "production"),
+    "thinned by dates, auto": ("dates",),
     "kept": ("production", "hold-out", "exposures"),
 }
 """The views, and what has to be known for each."""
@@ -130,16 +131,18 @@ def score_views(case: Case, names: Sequence[str], *, refit: bool) -> Iterator[li
 def take_view(case: Case, name: str, models: Mapping[str, Recommender]) -> list[Log]:
     """The draws of a view, tested as for a user."""
     needs = VIEWS[name]
+    view = name.split(maxsplit=1)[0]
+    production = case.require_production() if "production" in needs else None
     known = Knowledge(
         exposures=case.exposures if name == "adjusted" else None,
         campaigns=case.windows if "dates" in needs else (),
         holdout=case.holdout if "hold-out" in needs else None,
-        production=case.require_production() if "production" in needs else None,
+        production="auto" if name.endswith("auto") else production,
     )
     return known.take(
-        replace(case.log, exposed=None) if name in ("adjusted", "thinned by dates") else case.log,
+        replace(case.log, exposed=None) if view in ("adjusted", "thinned") else case.log,
         draws=DRAWS,
-        view=name.split(maxsplit=1)[0],
+        view=view,
         since=case.before.label,
         until=case.now.label,
         candidates=models,

@@ -107,6 +107,18 @@ def test_coverage_without_recommendations_has_a_line_for_each_recommender() -> N
     assert table.splitlines()[2:] == ["| ease | 3 | +0 % | 33±33 (0.28) | 67±33 (0.55) |"]
 
 
+def test_what_trust_is_worth_is_measured_on_larger_logs() -> None:
+    small = [list(score_log(0, 0.2, False, TRUTH).values())]
+    truths = [score_log(replicate, value, False, TRUTH) for replicate, value in enumerate([0.19, 0.21])]
+    scores = [score_log(0, 0.215, True), score_log(1, 0.23, True)]  # the mean truth is 0.2, limits 0.0196 around
+    large = [list((row | {"users": 3000}).values()) for row in truths + scores]
+    other = [["content", *row[1:]] for row in large]
+    other[-1][-1] = False
+    other[-2][5] = 0.205  # near the truth
+    table = make_coverage_tables([*small, *large, *other])["coverage of trusted scores"]
+    assert table.splitlines()[2:] == ["| organic | 4 | 50 of 4 | 75 | 67 of 3 | 8 | 100 of 1 |"]
+
+
 def test_decisions_are_counted_against_the_truth() -> None:
     def pair(truth: float, low: float, high: float, logged: tuple[float, float]) -> dict[str, Any]:
         scenarios = [

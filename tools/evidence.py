@@ -309,31 +309,75 @@ def _count_pairs(rows: list[Row]) -> str:
 
 
 def make_coverage_tables(rows: list[list[Any]]) -> dict[str, str]:
-    """How often intervals hold the truth: of views, for each world, and of scores if nothing is recommended."""
+    """How often intervals hold the truth: of views, for each world; of scores if nothing is recommended; and of
+    scores that earned trust, in larger logs.
+    """
     scores = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+    small = min(score["users"] for score in scores)
     views: dict[tuple[str, ...], list[Row]] = {}
+    larger: dict[str, dict[str, list[Row]]] = {}
     recommenders: dict[tuple[str, ...], list[Row]] = {}
+    truths: dict[tuple[str, int], list[Row]] = {}
     for score in scores:
-        if score["world"] == QUIET:
+        world, view = score["world"], score["view"]
+        if view == TRUTH:
+            truths.setdefault((world, score["users"]), []).append(score)
+        if score["users"] > small:
+            larger.setdefault(view, {}).setdefault(world, []).append(score)
+        elif world == QUIET:
             recommenders.setdefault((score["recommender"],), []).append(score)
-        elif score["view"] != TRUTH:
-            views.setdefault((score["world"], score["view"]), []).append(score)
-    truths = {world: [row for row in scores if (row["world"], row["view"]) == (world, TRUTH)] for world in WORLDS}
+        elif view != TRUTH:
+            views.setdefault((world, view), []).append(score)
     lines = [
         [
             f"`{world}`, {view}",
-            *_merge_cells(find_coverage(scores, truths[world])),
-            *find_trust(scores, truths[world]),
+            *_merge_cells(find_coverage(several, truths[world, small])),
+            *find_trust(several, truths[world, small]),
         ]
-        for (world, view), scores in sorted(views.items(), key=lambda group: _order_views(group[0]))
+        for (world, view), several in sorted(views.items(), key=lambda group: _order_views(group[0]))
     ]
     quiet = [
-        [name, *_merge_cells(find_coverage(several, truths[QUIET]))] for (name,), several in recommenders.items()
+        [name, *_merge_cells(find_coverage(several, truths[QUIET, small]))]
+        for (name,), several in recommenders.items()
     ]
+    trusted = [[view, *_find_worth_of_trust(larger[view], truths)] for view in (LOGGED, *VIEWS) if view in larger]
     return {
         "coverage of views": _join_lines(["world, view", *_COVERAGE, *_TRUST], lines),
         "coverage without recommendations": _join_lines(["recommender", *_COVERAGE], quiet),
+        "coverage of trusted scores": _join_lines(["view", *_WORTH], trusted),
     }
+
+
+_WORTH = ("logs", "coverage of all", "trusted", "coverage if trusted", "error if trusted", "trusted if near")
+
+
+def _find_worth_of_trust(worlds: dict[str, list[Row]], truths: dict[tuple[str, int], list[Row]]) -> list[str]:
+    """Over all worlds: how often intervals of a view hold the truth, which is the mean over the logs of a world.
+
+    And what share of its scores is trusted, how often intervals of these hold it, and how far off they are.
+    """
+    held: list[bool] = []
+    trusted: list[bool] = []
+    near: list[bool] = []
+    errors: list[float] = []
+    for world, scores in worlds.items():
+        truth = _find_truth(truths[world, scores[0]["users"]])
+        for row in scores:
+            error = row["value"] / truth[row["recommender"]] - 1
+            held.append(row["low"] <= truth[row["recommender"]] <= row["high"])
+            if row["trusted"]:
+                trusted.append(held[-1])
+                errors.append(abs(error))
+            if abs(error) < NEAR:
+                near.append(bool(row["trusted"]))
+    return [
+        str(sum(map(count_logs, worlds.values()))),
+        f"{100 * fmean(held):.0f} of {len(held)}",
+        f"{100 * len(trusted) / len(held):.0f}",
+        f"{100 * fmean(trusted):.0f} of {len(trusted)}" if trusted else "",
+        f"{100 * fmean(errors):.0f}" if errors else "",
+        f"{100 * fmean(near):.0f} of {len(near)}" if near else "",
+    ]
 
 
 _COVERAGE = ("logs", "bias", "coverage as printed (width)", "coverage refitted (width)")
@@ -367,7 +411,7 @@ def find_coverage(scores: list[Row], truths: list[Row]) -> list[str]:
     kinds of intervals hold it.
     """
     by_name = _group_by_recommender(scores)
-    truth = {name: fmean(row["value"] for row in rows) for name, rows in _group_by_recommender(truths).items()}
+    truth = _find_truth(truths)
     biases = [100 * (fmean(row["value"] for row in rows) / truth[name] - 1) for name, rows in by_name.items()]
     cells = [str(count_logs(scores)), _show_between(biases, "+.0f", " %")]
     for low, high in (("low", "high"), ("refitted_low", "refitted_high")):
@@ -391,7 +435,7 @@ def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
     """
     if scores[0]["view"] == LOGGED:
         return [""] * len(_TRUST)
-    truth = {name: fmean(row["value"] for row in rows) for name, rows in _group_by_recommender(truths).items()}
+    truth = _find_truth(truths)
     here = {(row["replicate"], row["recommender"]): row["value"] for row in truths}
     trusted = [row for row in scores if row["trusted"]]
     near = [row for row in scores if abs(row["value"] / here[row["replicate"], row["recommender"]] - 1) < NEAR]
@@ -400,6 +444,11 @@ def find_trust(scores: list[Row], truths: list[Row]) -> list[str]:
         f"{len(trusted)} of {len(scores)}" + (f", {covered} covered" if trusted else ""),
         f"{sum(row['trusted'] for row in near)} of {len(near)}" if near else "",
     ]
+
+
+def _find_truth(truths: list[Row]) -> dict[str, float]:
+    """Of each recommender the mean over logs."""
+    return {name: fmean(row["value"] for row in rows) for name, rows in _group_by_recommender(truths).items()}
 
 
 def _group_by_recommender(scores: list[Row]) -> dict[str, list[Row]]:
