@@ -73,7 +73,7 @@ def test_the_tables_of_decisions_are_those_of_the_results_file() -> None:
 
 def test_the_tables_of_coverage_are_those_of_the_results_file() -> None:
     page = COVERAGE_PAGE.read_text()
-    assert page.count("<!-- evidence:") == 2
+    assert page.count("<!-- evidence:") == 3
     assert fill(page, make_coverage_tables(json.loads(COVERAGE.read_text()))) == page
 
 
