@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import t as student
 
@@ -32,6 +32,7 @@ Z = NormalDist().inv_cdf(0.975)
         max_size=6,
     )
 )
+@example([(0.0, 0.125), (1e-100, 0.125)])  # degrees of freedom beyond all floats
 def test_the_interval_of_a_mean_over_draws_is_that_of_multiple_imputation(
     draws: list[tuple[float, float]],
 ) -> None:

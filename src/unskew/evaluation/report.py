@@ -249,7 +249,8 @@ def _find_variances(parts: Sequence[Part], level: float) -> tuple[float, float, 
     m, widths = len(parts), np.array([part.high - part.low for part in parts])
     between = float(np.var([part.value for part in parts], ddof=1)) * (1 + 1 / m) if m > 1 else 0.0
     within = float(np.mean((widths / (2 * critical_value(level))) ** 2))
-    degrees = (m - 1) * (1 + within / between) ** 2 if between > 0 and not math.isnan(within) else _MANY
+    is_known = between > 0 and not math.isnan(within)
+    degrees = (m - 1) * (1 + min(within / between, _MANY)) ** 2 if is_known else _MANY
     return within, between, min(degrees, _MANY)
 
 
