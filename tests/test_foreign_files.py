@@ -197,7 +197,7 @@ def test_nanoseconds_and_microseconds_with_a_zone_go_together(tmp_path: Path) ->
 )
 def test_other_addresses_say_which_can_be_read(address: str | Path) -> None:
     for source in (address, [address]):
-        with pytest.raises(FileError, match=r"is not on this machine: give an s3://, .* address of a database, as text"):
+        with pytest.raises(FileError, match=r"is not on this machine: give an s3://, .* of a database, as text"):
             us.read_log(source)
 
 
