@@ -199,6 +199,19 @@ def test_a_warning_is_earned_recommender_by_recommender() -> None:
         assert "p assumes that nothing was recommended outside these windows" in str(comparison)
 
 
+@pytest.mark.usefixtures("few_stand_ins")
+def test_a_stand_in_that_auto_chose_is_trusted_for_nobody() -> None:
+    """In `thin_steady`, which names what ran, two recommenders are trusted."""
+    log = read_plain(steady_world())
+    view = us.views.take_view(log, campaigns=SINCE, production="auto", since=300, candidates=TESTED)
+    report = report_of(view)
+    assert report.placebo is not None  # it was made from the same comparison
+    assert report.placebo["passed"]
+    assert not report.trusted
+    assert not any(report.is_trusted_for(name) for name in TESTED)
+    assert report.test == "not tested, because auto chose what stands for production: name what ran"
+
+
 def test_a_change_is_freed_only_for_a_recommender_that_was_tested() -> None:
     tested, untested = (
         us.report(thin_steady(), model, at=490, reference=300).changes[0] for model in ("knn", "knn?neighbours=20")

@@ -116,7 +116,7 @@ def test_what_trust_is_worth_is_measured_on_larger_logs() -> None:
     other[-1][-1] = False
     other[-2][5] = 0.205  # near the truth
     table = make_coverage_tables([*small, *large, *other])["coverage of trusted scores"]
-    assert table.splitlines()[2:] == ["| organic | 4 | 50 of 4 | 75 | 67 of 3 | 8 | 100 of 1 |"]
+    assert table.splitlines()[2:] == ["| organic | 4 | 50 % | 3 of 4 | 67 % | 8 % | 1 of 1 |"]
 
 
 def test_decisions_are_counted_against_the_truth() -> None:

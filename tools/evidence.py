@@ -372,11 +372,11 @@ def _find_worth_of_trust(worlds: dict[str, list[Row]], truths: dict[tuple[str, i
                 near.append(bool(row["trusted"]))
     return [
         str(sum(map(count_logs, worlds.values()))),
-        f"{100 * fmean(held):.0f} of {len(held)}",
-        f"{100 * len(trusted) / len(held):.0f}",
-        f"{100 * fmean(trusted):.0f} of {len(trusted)}" if trusted else "",
-        f"{100 * fmean(errors):.0f}" if errors else "",
-        f"{100 * fmean(near):.0f} of {len(near)}" if near else "",
+        f"{100 * fmean(held):.0f} %",
+        f"{len(trusted)} of {len(held)}",
+        f"{100 * fmean(trusted):.0f} %" if trusted else "",
+        f"{100 * fmean(errors):.0f} %" if errors else "",
+        f"{sum(near)} of {len(near)}" if near else "",
     ]
 
 

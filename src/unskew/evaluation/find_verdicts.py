@@ -422,6 +422,8 @@ class VerdictPlan:
         command = self.command
         if " --exposures " not in command and " --exposed " not in command:
             yield f"{command} --exposures shown.parquet"
+        if " --production auto" in command and " --holdout " not in command:
+            yield command.replace(" --production auto", " --production SPEC")
         if " --campaign " not in command and self._likely_campaigns:
             yield command + "".join(f" --campaign {window}" for window in self._likely_campaigns)
         if self._late_exposures is not None and " --clean-before " not in command:

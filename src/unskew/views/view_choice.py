@@ -123,6 +123,11 @@ class _Known:
     def exposures(self) -> bool:
         return self.log.exposed is not None
 
+    @property
+    def _production(self) -> AnyRecommender:
+        """What stands for production; `AUTO` if nobody named it."""
+        return AUTO if self.knowledge.production is None else self.knowledge.production
+
     def choose(self) -> tuple[str, str]:
         """The best view, and why."""
         if self.exposures and self.holdout is not None and self.knowledge.production is not None:
@@ -168,7 +173,7 @@ class _Known:
             "exposures": f"within {self.knowledge.within}"
             if self.knowledge.within is not None and view in ("organic", "adjusted", "kept")
             else "",
-            "production": str(self.knowledge.production or AUTO) if view in ("thinned", "kept") else "",
+            "production": str(self._production) if view in ("thinned", "kept") else "",
             "hold-out": "given" if self.holdout is not None and view in ("thinned", "kept") else "",
         }
         return "; ".join(f"{name} {value}" for name, value in parts.items() if value)
@@ -212,8 +217,7 @@ class _Known:
         group = None if self.holdout is None else self.log.users.take(np.flatnonzero(self.holdout))
         more |= {"holdout": group, "campaigns": self.windows or None}
         plan = plan_thinned if view == "thinned" else plan_kept
-        production = AUTO if self.knowledge.production is None else self.knowledge.production
-        plan_of_draws = plan(self.log, production, candidates=self.candidates.values(), **more)
+        plan_of_draws = plan(self.log, self._production, candidates=self.candidates.values(), **more)
         return plan_of_draws.draw_several(seed, draws)
 
     def _adjust(self, seed: int, draws: int) -> list[Log]:
@@ -251,6 +255,11 @@ class _Known:
                 "was like the others before anything was shown" if report.tested else "differs, or is too small"
             )
             return {"test": f"the holdout group {words}"}
+        if view == "thinned" and is_auto(self._production):
+            return {
+                "tested": False,
+                "test": "not tested, because auto chose what stands for production: name what ran",
+            }
         if view == "thinned" and not report.tested:
             return {"test": next((note for note in report.notes if "placebo test" in note), "not tested")}
         windows = () if view in ("organic", "adjusted") else self.windows
