@@ -1,8 +1,8 @@
 """Verdicts as decisions, where the truth is known: how often they have the wrong sign, and how often they decide.
 
 ``python -m benchmarks.verdicts WORLD... --seed S... -o FILE`` writes a line for each log, protocol, knowledge and
-pair; ``--collect FILE...`` counts them in benchmarks/results/verdicts.json, from which ``python -m tools.evidence
-write`` makes the tables of the documentation.
+pair; ``--collect FILE...`` counts them in benchmarks/results/verdicts.json, in place of what that has of the same
+logs. ``python -m tools.evidence write`` makes the tables of the documentation from it.
 
 The truth is the difference on the log without recommendations, scored in the same way and weighted to the same
 date; if production was on before, on the log had it stopped at that date. It is averaged over several populations
@@ -55,6 +55,9 @@ RULES = ("verdict", "up to 100 %", "as logged")
 KNOWS = ("nothing", "exposures", "share")
 """What the owner of a log may know; the share is the true one."""
 
+LOG = ("world", "seed", "users", "protocol", "knows")
+"""What tells the logs of the results, and what is known about each, apart."""
+
 RESULTS = Path(__file__).parent / "results" / "verdicts.json"
 
 
@@ -79,7 +82,10 @@ def main(
 ) -> None:
     """Measure, or count what was measured."""
     if files:
-        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, collect(files))) + "\n]\n")
+        counts = collect(files)
+        counted = {tuple(row[name] for name in LOG) for row in counts}
+        others = [r for r in json.loads(RESULTS.read_text()) if tuple(r[name] for name in LOG) not in counted]
+        RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, others + counts)) + "\n]\n")
         return
     for world in worlds:
         for seed in seeds:
@@ -211,18 +217,18 @@ def collect(files: Iterable[Path]) -> list[dict[str, Any]]:
         for line in file.read_text().splitlines():
             row = json.loads(line)
             if not any(map(math.isnan, (row["truth"], *row["scenarios"][0][1:4]))):
-                key = tuple(row[name] for name in ("world", "seed", "users", "protocol", "knows"))
+                key = tuple(row[name] for name in LOG)
                 groups.setdefault(key, []).append(row)
     return [
-        {**dict(zip(("world", "seed", "users", "protocol", "knows"), key, strict=True)), "rule": rule, **counts}
+        {**dict(zip(LOG, key, strict=True)), "rule": rule, **counts}
         for key, rows in groups.items()
         for rule in RULES
         if (counts := count(rows, rule))
     ]
 
 
-def count(rows: Sequence[Mapping[str, Any]], rule: str) -> dict[str, int]:
-    """How many pairs a rule decides and gets right."""
+def count(rows: Sequence[Mapping[str, Any]], rule: str) -> dict[str, float]:
+    """How many pairs a rule decides and gets right, and how wide its ranges are together."""
     ranges = np.array([find_range(row, rule) for row in rows])
     truth = np.array([row["truth"] for row in rows])
     sign = (ranges[:, 0] > 0).astype(int) - (ranges[:, 1] < 0).astype(int)
@@ -238,7 +244,8 @@ def count(rows: Sequence[Mapping[str, Any]], rule: str) -> dict[str, int]:
         "equal": equal,
         "equal_decided": equal & (sign != 0),
     }
-    return {name: int(mask.sum()) for name, mask in masks.items()}
+    counts = {name: int(mask.sum()) for name, mask in masks.items()}
+    return {**counts, "width": round(float((ranges[:, 1] - ranges[:, 0]).sum()), 5)}
 
 
 def find_range(row: Mapping[str, Any], rule: str) -> tuple[float, float]:

@@ -139,6 +139,21 @@ def test_decisions_are_counted_against_the_truth() -> None:
     assert (counts["large"], counts["large_decided"], counts["equal_decided"]) == (2, 2, 2)
     assert count(rows, "up to 100 %")["decided"] == 3  # all from 0.02 on
     assert count(rows, "as logged")["covered"] == 1
+    assert [count(rows, rule)["width"] for rule in ("verdict", "as logged")] == pytest.approx([0.17, 0.12])
+
+
+def test_widths_are_compared_on_logs_in_which_they_were_measured() -> None:
+    def row(knows: str, rule: str = "verdict", **more: Any) -> dict[str, Any]:
+        counts = {"pairs": 4, "covered": 4, "decided": 2, "wrong": 0, "large": 2, "large_decided": 1, "equal": 0}
+        log = {"world": "steady", "users": 1000, "protocol": "leave-one-out", "knows": knows, "rule": rule}
+        return {**log, **counts, "equal_decided": 0, **more}
+
+    rows = [row("nothing", width=0.4), row("nothing"), row("exposures", width=0.1), row("nothing", width=0.2)]
+    table = make_decision_tables([*rows, row("nothing", "as logged", width=9.0)])["widths"]
+    assert table.splitlines()[2:] == [
+        "| nothing | 8 | 7.5 points | 100 | 50 | 0 | 50 |",
+        "| exposures | 4 | 2.5 points | 100 | 50 | 0 | 50 |",
+    ]
 
 
 def test_errors_are_means_over_recommenders_and_then_over_seeds() -> None:

@@ -15,7 +15,7 @@ import math
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean, median, stdev
 from typing import Any
@@ -272,10 +272,20 @@ def make_decision_tables(counts: list[Row]) -> dict[str, str]:
                 for (rule, protocol), several in sorted(rules.items(), key=lambda group: group[0][::-1])
             ],
         ),
+        "widths": _join_lines(["known", "pairs", "mean width", *_LONG], _compare_widths(counts)),
         "decisions by world": _join_lines(
             ["world", *(f"{name}, {protocol}" for protocol in protocols for name in _SHORT)], by_world
         ),
     }
+
+
+def _compare_widths(counts: list[Row]) -> Iterator[list[str]]:
+    """What knowledge narrows: ranges of the same pairs, on the logs whose widths were measured."""
+    rows = [row for row in counts if row["rule"] == "verdict" and "width" in row]
+    for known in dict.fromkeys(row["knows"] for row in rows):
+        several = [row for row in rows if row["knows"] == known]
+        width = 100 * sum(row["width"] for row in several) / sum(row["pairs"] for row in several)
+        yield [known, _count_pairs(several), f"{width:.1f} points", *_count(several, _LONG)]
 
 
 BEFORE = "production on before t0"

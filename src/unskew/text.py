@@ -162,9 +162,10 @@ def tell_damage(error: BaseException) -> str:
 
 
 SECRETS = re.compile(
-    r"(?i)((?:[a-z-]*password|passwd|pwd|[a-z-]*token|[a-z-]*secret[a-z_-]*|sig(?:nature)?|x-amz-\w+)=)[^&\s'\"]*"
+    r"(?i)(?<![\w-])((?=[\w-]++=)[\w-]*(?:password|passwd|pwd|token|secret[\w-]*|sig(?:nature)?|x-amz-[\w-]+)=)"
+    r"[^&\s'\"]*"
 )
-"""Parts of an address that nobody should see."""
+"""Parts of an address that nobody should see. A word is looked at once, however long it is."""
 
 _LOGIN = re.compile(r"(:/{1,3}[^\s/:@'\"?#]*):[^\s/'\"?#]*@")
 
