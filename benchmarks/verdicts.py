@@ -51,6 +51,8 @@ LARGE = 0.02
 TWINS = ("v1", "v2")
 RULES = ("verdict", "up to 100 %", "as logged")
 """The rule of verdicts; the same without more than the full excess; and the difference as logged alone."""
+ALONE = {"`adjusted` alone": "the view adjusted", "`organic` alone": "without what was shown"}
+"""If exposures are known, the intervals of their views taken as they are, by the names of their scenarios."""
 
 KNOWS = ("nothing", "exposures", "share")
 """What the owner of a log may know; the share is the true one."""
@@ -222,7 +224,7 @@ def collect(files: Iterable[Path]) -> list[dict[str, Any]]:
     return [
         {**dict(zip(LOG, key, strict=True)), "rule": rule, **counts}
         for key, rows in groups.items()
-        for rule in RULES
+        for rule in (*RULES, *(ALONE if key[-1] == "exposures" else ()))
         if (counts := count(rows, rule))
     ]
 
@@ -253,6 +255,9 @@ def find_range(row: Mapping[str, Any], rule: str) -> tuple[float, float]:
     if rule == "verdict":
         return row["low"], row["high"]
     names = [name for name, *_ in row["scenarios"]]
+    if rule in ALONE:  # if nothing could be adjusted, the view is organic, and the last scenario
+        _, _, low, high, _ = row["scenarios"][names.index(ALONE[rule]) if ALONE[rule] in names else -1]
+        return low, high
     counted = [n for n, name in enumerate(names) if n == 0 or (rule != "as logged" and "125%" not in name)]
     return min(row["scenarios"][n][2] for n in counted), max(row["scenarios"][n][3] for n in counted)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from benchmarks.coverage_of_views import COLUMNS, QUIET, TRUTH
-from benchmarks.verdicts import count
+from benchmarks.verdicts import ALONE, count, find_range
 from tools.evidence import (
     COVERAGE,
     COVERAGE_PAGE,
@@ -34,7 +34,7 @@ from tools.evidence import (
 
 def test_the_tables_of_the_documentation_are_those_of_the_results_file() -> None:
     page = PAGE.read_text()
-    assert page.count("<!-- evidence:") == 6
+    assert page.count("<!-- evidence:") == 7
     assert fill(page, make_tables(json.loads(RESULTS.read_text()))) == page
 
 
@@ -142,6 +142,18 @@ def test_decisions_are_counted_against_the_truth() -> None:
     assert [count(rows, rule)["width"] for rule in ("verdict", "as logged")] == pytest.approx([0.17, 0.12])
 
 
+def test_a_view_alone_has_the_range_of_its_scenario() -> None:
+    scenarios = [
+        ["as logged", 0.0, -0.1, 0.1, False],
+        ["without what was shown", 0.0, -0.2, 0.2, False],
+        ["the view adjusted", 0.0, -0.3, 0.3, False],
+    ]
+    row = {"scenarios": scenarios, "low": -0.3, "high": 0.3}
+    assert [find_range(row, rule) for rule in ALONE] == [(-0.3, 0.3), (-0.2, 0.2)]
+    fallen_back = {**row, "scenarios": [scenarios[0], ["the view organic", 0.0, -0.4, 0.4, False]]}
+    assert [find_range(fallen_back, rule) for rule in ALONE] == [(-0.4, 0.4)] * 2
+
+
 def test_widths_are_compared_on_logs_in_which_they_were_measured() -> None:
     def row(knows: str, rule: str = "verdict", **more: Any) -> dict[str, Any]:
         counts = {"pairs": 4, "covered": 4, "decided": 2, "wrong": 0, "large": 2, "large_decided": 1, "equal": 0}
@@ -151,8 +163,8 @@ def test_widths_are_compared_on_logs_in_which_they_were_measured() -> None:
     rows = [row("nothing", width=0.4), row("nothing"), row("exposures", width=0.1), row("nothing", width=0.2)]
     table = make_decision_tables([*rows, row("nothing", "as logged", width=9.0)])["widths"]
     assert table.splitlines()[2:] == [
-        "| nothing | 8 | 7.5 points | 100 | 50 | 0 | 50 |",
-        "| exposures | 4 | 2.5 points | 100 | 50 | 0 | 50 |",
+        "| other worlds, nothing, verdict | 8 | 7.5 points | 100 | 50 | 0 |  |",
+        "| other worlds, exposures, verdict | 4 | 2.5 points | 100 | 50 | 0 |  |",
     ]
 
 

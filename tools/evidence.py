@@ -21,6 +21,7 @@ from statistics import fmean, median, stdev
 from typing import Any
 
 from benchmarks.coverage_of_views import COLUMNS, LOGGED, QUIET, TRUTH, VIEWS, WORLDS
+from benchmarks.verdicts import ALONE
 
 from unskew.known_truths.case_names import SUMMARIES, TUNING_WORLDS
 from unskew.known_truths.estimators import ESTIMATORS
@@ -272,7 +273,7 @@ def make_decision_tables(counts: list[Row]) -> dict[str, str]:
                 for (rule, protocol), several in sorted(rules.items(), key=lambda group: group[0][::-1])
             ],
         ),
-        "widths": _join_lines(["known", "pairs", "mean width", *_LONG], _compare_widths(counts)),
+        "widths": _join_lines(["worlds, known, rule", "pairs", "mean width", *_WIDTHS], _compare_widths(counts)),
         "decisions by world": _join_lines(
             ["world", *(f"{name}, {protocol}" for protocol in protocols for name in _SHORT)], by_world
         ),
@@ -281,11 +282,14 @@ def make_decision_tables(counts: list[Row]) -> dict[str, str]:
 
 def _compare_widths(counts: list[Row]) -> Iterator[list[str]]:
     """What knowledge narrows: ranges of the same pairs, on the logs whose widths were measured."""
-    rows = [row for row in counts if row["rule"] == "verdict" and "width" in row]
-    for known in dict.fromkeys(row["knows"] for row in rows):
-        several = [row for row in rows if row["knows"] == known]
-        width = 100 * sum(row["width"] for row in several) / sum(row["pairs"] for row in several)
-        yield [known, _count_pairs(several), f"{width:.1f} points", *_count(several, _LONG)]
+    groups: dict[tuple[str, ...], list[Row]] = {}
+    for row in counts:
+        if "width" in row and (row["rule"] == "verdict" or row["rule"] in ALONE):
+            kind = "`twins`" if row["world"] == "twins" else "other worlds"
+            groups.setdefault((kind, row["knows"], row["rule"]), []).append(row)
+    for group, rows in groups.items():
+        width = 100 * sum(row["width"] for row in rows) / sum(row["pairs"] for row in rows)
+        yield [", ".join(group), _count_pairs(rows), f"{width:.1f} points", *_count(rows, _WIDTHS)]
 
 
 BEFORE = "production on before t0"
@@ -297,6 +301,7 @@ _LONG = {
 }
 """Columns of the tables of decisions: what is counted, and of what it is a share."""
 _EQUAL = {"equal models decided": ("equal_decided", "equal")}
+_WIDTHS = {name: parts for name, parts in {**_LONG, **_EQUAL}.items() if not name.startswith("large")}
 _SHORT = {"range has the truth": ("covered", "pairs"), "decided": ("decided", "pairs")}
 
 
