@@ -76,10 +76,10 @@ class FitOptions:
 
     Examples
     --------
-    >>> import unskew as us
-    >>> us.FitOptions(top=20, method="descent").is_subset
+    >>> from unskew.weights import FitOptions
+    >>> FitOptions(top=20, method="descent").is_subset
     True
-    >>> us.FitOptions(top=20)
+    >>> FitOptions(top=20)
     Traceback (most recent call last):
     ...
     unskew.errors.PolicyError: scaling fits all items at once; ... use method='descent' or method='lbfgs', ...
