@@ -108,8 +108,7 @@ class SparkRanks:
 
     def score(self, metric: Metric, weighting: SparkWeighting, level: float) -> Score:
         """The score."""
-        freed = weighting.frees_constant_lists and self.constant
-        score = make_score(
+        return make_score(
             self.recommender,
             metric,
             self.snapshot,
@@ -118,10 +117,7 @@ class SparkRanks:
             self._pair_sums[self.weightings.index(weighting)],
             self.held_out,
             users=weighting.users.n_users,
-        )
-        return replace(
-            score,
-            biased=not freed,  # no view is tested on Spark
+            biased=not (weighting.frees_constant_lists and self.constant),  # no view is tested on Spark
             users_excluded=weighting.users.excluded(),
             users_below_min_items=self.snapshot.below_min_items,
         )
