@@ -93,8 +93,8 @@ def bootstrap(
     before = reference if isinstance(reference, Slice) else None
     earlier = () if before is None else reference_ranks
     for r in earlier:
-        if r.snapshot.log.users is not reference.log.users or r.snapshot.tick != reference.tick:
-            raise PolicyError(f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {reference.at}")
+        if before is not None and (r.snapshot.log.users is not before.log.users or r.snapshot.tick != before.tick):
+            raise PolicyError(f"{r.recommender} was ranked at {r.snapshot.at}, the reference is {before.at}")
     rng = np.random.default_rng(seed)
     wanted = [named_metric(q) for q in metrics]
     values = {r: [r.values(q) for q in wanted] for r in ranks}

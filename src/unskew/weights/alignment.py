@@ -23,7 +23,7 @@ from unskew.data.marginal import Marginal
 from unskew.data.policy import ItemPrior, Share, UserPrior
 from unskew.data.slice import Slice
 from unskew.data.times import Label, to_python_value
-from unskew.engines.population import Population, SnapshotThere, is_at_spark, open_population
+from unskew.engines.population import Population, SnapshotOnSpark, is_at_spark, open_population
 from unskew.errors import InputError, PolicyError, option
 from unskew.frames import is_frame
 from unskew.weights.fit_options import FitOptions
@@ -31,7 +31,7 @@ from unskew.weights.fit_options import FitOptions
 if TYPE_CHECKING:
     from unskew.engines.spark.log import SparkLog, SparkSnapshot
 
-Reference = Slice | SnapshotThere | Marginal | Mapping[Any, float] | Any
+Reference = Slice | SnapshotOnSpark | Marginal | Mapping[Any, float] | Any
 """Whatever can be compared with: a snapshot, a marginal, a mapping or a frame of probabilities."""
 
 

@@ -16,7 +16,7 @@ from unskew.checks import public, require_instance
 from unskew.data.columns import restore_dates
 from unskew.data.log import Log
 from unskew.data.times import Label, TimeAxis, TimeWindow
-from unskew.engines.population import require_log_here
+from unskew.engines.population import require_local_log
 from unskew.errors import EmptyError, function
 from unskew.frames import show_as_table, to_native
 
@@ -211,7 +211,7 @@ def find_bursts(log: Log) -> Bursts:
     >>> len(us.views.outside(log, found.windows)) < len(log)
     True
     """
-    require_log_here(log, function("find_bursts"))
+    require_local_log(log, function("find_bursts"))
     require_instance(Log, log, "a log", "read one with read_log")
     cells = BurstCells.of(log)
     scan = _Scan(cells)

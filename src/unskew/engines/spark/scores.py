@@ -106,7 +106,7 @@ class SparkRanks:
 
         return add
 
-    def score(self, metric: Metric, weighting: SparkWeighting, level: float) -> Score:
+    def score(self, metric: Metric, weighting: SparkWeighting, *, level: float) -> Score:
         """The score."""
         return make_score(
             self.recommender,
@@ -124,7 +124,7 @@ class SparkRanks:
 
     def compare(self, baseline: SparkRanks, metric: Metric, weighting: SparkWeighting, level: float) -> Comparison:
         """The baseline, with which this was ranked, minus this; nothing is said of users without a profile."""
-        both = baseline.score(metric, weighting, level), self.score(metric, weighting, level)
+        both = [ranks.score(metric, weighting, level=level) for ranks in (baseline, self)]
         comparable, view = baseline.held_out == self.held_out, self.snapshot.log.view_report
         difference = self.difference(metric, weighting)
         low, high = difference.estimate(level).interval
@@ -157,16 +157,15 @@ class SparkRanks:
         """For how many of those who are scored a recommender has no list, None if it has them all; and of what the
         workers warn, each of which knows a part of the users: only what all of them say is true of the whole.
         """
-        blocks = [
-            about for about in self.sums.map(_read_about_lists, "looking for missing lists") if about is not None
-        ]
+        blocks = [about for about in self.sums.map(_read_about_lists, "looking for missing lists") if about]
         if not blocks:
             return None, []
-        missing, total = (sum(getattr(about, name) for about in blocks) for name in ("missing", "total"))
-        warnings_of_all = [text for text in blocks[0].said if all(text in about.said for about in blocks)]
+        missing, total = np.sum([counts for counts, _, _ in blocks], axis=0).tolist()
+        _, unit, first_warnings = blocks[0]
+        shared_warnings = [text for text in first_warnings if all(text in texts for _, _, texts in blocks)]
         return (
-            f"{missing} of the {total} {blocks[0].what} scored at {self.snapshot.at}" if missing else None,
-            warnings_of_all,
+            f"{missing} of the {total} {unit} scored at {self.snapshot.at}" if missing else None,
+            shared_warnings,
         )
 
 
@@ -274,12 +273,12 @@ class _ScoreBlock:
         values = [ranks.values(metric) for metric in self.metrics]
         arrays: dict[str, pa.Array | npt.NDArray[Any]] = {}
         for k, weights in enumerate(self.weightings):
-            p = part.restrict(weights.users.mark(log)).profiles
+            p = part.restrict(weights.users(log)).profiles
             shares = np.where(p.stop != p.start, 1.0 / weights.n_users, 0.0)
             pair_shares = find_pair_shares(p, shares, weights.log_weights)
             arrays[f"mass:{k}"] = sum_entries(p, pair_shares[all_entries(p)])
-            own_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
-            arrays |= _write_pair_sums(k, PairSums.of(items, own_shares, p.n_items, bare, ranks.empty))
+            ranked_shares, bare = pair_shares[ranks.entries], selection.empty_profiles
+            arrays |= _write_pair_sums(k, PairSums.of(items, ranked_shares, p.n_items, bare, ranks.empty))
             for q, (metric, pair_values) in enumerate(zip(self.metrics, values, strict=True)):
                 if k and isinstance(metric, UserMetric):
                     continue
@@ -291,8 +290,8 @@ class _ScoreBlock:
             messages = [
                 warning.message.args[0] for warning in caught if isinstance(warning.message, UnskewWarning)
             ]
-            arrays |= {"missing": np.array([missing, total]), "what": pa.array([unit])}
-            arrays["said"] = pa.array(messages, pa.string())
+            arrays |= {"missing": np.array([missing, total]), "unit": pa.array([unit])}
+            arrays["warnings"] = pa.array(messages, pa.string())
         return arrays
 
     def _nothing(self, part: Snapshot) -> dict[str, pa.Array | npt.NDArray[Any]]:
@@ -325,21 +324,11 @@ def _read_pair_sums(weightings: int, n_items: int, record: Record) -> list[PairS
     return sums
 
 
-@dataclass(frozen=True)
-class _AboutLists:
-    """What a worker found in lists for the users of a block: how many have none, and what it warned of."""
-
-    missing: int
-    total: int
-    what: str
-    said: list[str]
-
-
-def _read_about_lists(record: Record) -> _AboutLists | None:
+def _read_about_lists(record: Record) -> tuple[list[int], str, list[str]] | None:
+    """How many users of a block have no list and how many are scored, what they are, and the worker's warnings."""
     if "missing" not in record:
         return None
-    missing, total = record["missing"].to_pylist()
-    return _AboutLists(missing, total, record["what"][0].as_py(), record["said"].to_pylist())
+    return record["missing"].to_pylist(), record["unit"][0].as_py(), record["warnings"].to_pylist()
 
 
 def _add_units(name: str, asked: tuple[tuple[int, int, Terms], ...], record: Record) -> list[Floats]:

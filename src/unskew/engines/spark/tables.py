@@ -26,7 +26,7 @@ from pyarrow import parquet
 from unskew.data.columns import Columns
 from unskew.data.ids import are_comparable, kind_of
 from unskew.data.times import TimeAxis
-from unskew.engines.population import FilesThere
+from unskew.engines.population import FilesOnSpark
 from unskew.engines.spark.jobs import create_table, run_job
 from unskew.errors import ColumnError, EmptyError, EngineError, InputError, TimeError, option
 from unskew.progress import progress
@@ -44,7 +44,7 @@ _PATH = "the path of the file"  # a column for a moment
 
 
 @dataclass(frozen=True, eq=False)
-class SparkFiles(FilesThere):
+class SparkFiles(FilesOnSpark):
     """Parquet files that a session is to read."""
 
     session: SparkSession
