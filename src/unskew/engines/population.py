@@ -135,17 +135,17 @@ def refuse_on_spark(**options: Any) -> None:
         )
 
 
-def require_local_log(log: Any, what: str) -> None:
-    """Refuse a log on a cluster; `what` says what needs it here."""
+def require_local_log(log: Any, work: str) -> None:
+    """Refuse a log on a cluster; `work` needs it local."""
     if is_on_spark(log):
-        raise EngineError(f"{what} does not work on Spark", remedy="read the log on one machine for that")
+        raise EngineError(f"{work} does not work on Spark", remedy="read the log on one machine for that")
 
 
-def require_local(part: Any, what: Any) -> Slice:
-    """Refuse what needs all profiles on one machine; `what` names it."""
+def require_local(part: Any, work: Any) -> Slice:
+    """Refuse what needs all profiles on one machine; `work` names it."""
     if is_at_spark(part):
         raise EngineError(
-            f"{what} needs all profiles on one machine, and these are on a cluster",
+            f"{work} needs all profiles on one machine, and these are on a cluster",
             remedy="read the log on one machine for that",
         )
     return cast(Slice, part)

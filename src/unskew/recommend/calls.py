@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from unskew.arrays import item_kernels
 from unskew.arrays.blocks import over_blocks
-from unskew.arrays.profiles import Profiles, Rows
+from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_whole_number
 from unskew.data.log import Log
@@ -67,28 +67,20 @@ def cut_into_blocks(work: npt.NDArray[Any], scratch: int) -> Codes:
     return np.unique(np.concatenate([[0], cuts, [len(work)]])).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class BatchWork:
-    """Profiles to recommend for, with unsigned offsets and items."""
+def recommend_in_blocks(
+    batch: Batch, k: int, work: Callable[[int, int, Rows, Codes], Any], each: int = 1
+) -> Codes:
+    """Call ``work(lo, hi, profiles, out)`` for blocks of profiles; `each` entry costs this many steps or so.
 
-    rows: Rows
-    n_items: int
-
-    @classmethod
-    def of(cls, batch: Batch) -> BatchWork:
-        start = batch.start.astype(np.uint64)
-        return cls(Rows(start[:-1], start[1:], batch.item.astype(np.uint32)), batch.n_items)
-
-    def recommend(self, work: Callable[[int, int, Codes], Any], k: int, *, each: int = 1) -> Codes:
-        """Call ``work(lo, hi, out)`` for blocks of profiles; `each` entry costs this many steps or so.
-
-        Gives `out`: k items for each profile, -1 where `work` writes none.
-        """
-        out = np.full((len(self.rows.start), require_length(k)), -1, dtype=np.int64)
-        sizes = (self.rows.stop - self.rows.start).astype(np.int64) + 1
-        edges = cut_into_blocks(sizes, self.n_items)
-        over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, out))
-        return out
+    Gives `out`: k items for each profile, -1 where `work` writes none.
+    """
+    start = batch.start.astype(np.uint64)
+    rows = Rows(start[:-1], start[1:], batch.item.astype(np.uint32))
+    out = np.full((len(batch), require_length(k)), -1, dtype=np.int64)
+    sizes = np.diff(batch.start) + 1
+    edges = cut_into_blocks(sizes, batch.n_items)
+    over_blocks(edges, int(sizes.sum()) * each, lambda block, lo, hi: work(lo, hi, rows, out))
+    return out
 
 
 class PairCodes(NamedTuple):
@@ -98,30 +90,19 @@ class PairCodes(NamedTuple):
     item: Items
 
 
-@dataclass(frozen=True)
-class PairWork:
-    """Held-out pairs and the profiles that they are in; a block has all the pairs of its users."""
+def rank_in_blocks(pairs: HeldOutPairs, work: Callable[[int, int, PairCodes, Codes], Any], each: int = 1) -> Codes:
+    """Call ``work(lo, hi, pairs, out)`` for blocks of pairs; `each` pair costs this many steps or so.
 
-    pairs: PairCodes
-    profiles: Profiles
-    edges: Codes
-    steps: int
-
-    @classmethod
-    def of(cls, pairs: HeldOutPairs) -> PairWork:
-        profiles = pairs.snapshot.profiles
-        user = pairs.user.astype(np.uint32)
-        first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
-        ends = np.append(first[1:], len(user)) if len(user) else first
-        work = (ends - first) + profiles.sizes_of(user[first])
-        edges = np.append(first, len(user))[cut_into_blocks(work, profiles.n_items)]
-        return cls(PairCodes(user, pairs.item.astype(np.uint32)), profiles, edges, int(work.sum()))
-
-    def rank(self, work: Callable[[int, int, Codes], Any], *, each: int = 1) -> Codes:
-        """Call ``work(lo, hi, out)`` for blocks of pairs; `each` pair costs this many steps or so."""
-        out = np.zeros(len(self.pairs.user), dtype=np.int64)
-        over_blocks(self.edges, self.steps * each, lambda block, lo, hi: work(lo, hi, out))
-        return out
+    A block has all the pairs of its users.
+    """
+    profiles, user = pairs.snapshot.profiles, pairs.user.astype(np.uint32)
+    codes, out = PairCodes(user, pairs.item.astype(np.uint32)), np.zeros(len(user), dtype=np.int64)
+    first = np.flatnonzero(np.diff(user, prepend=user[:1] + 1))  # of each user
+    ends = np.append(first[1:], len(user)) if len(user) else first
+    steps = (ends - first) + profiles.sizes_of(user[first])
+    edges = np.append(first, len(user))[cut_into_blocks(steps, profiles.n_items)]
+    over_blocks(edges, int(steps.sum()) * each, lambda block, lo, hi: work(lo, hi, codes, out))
+    return out
 
 
 PAIRS = 100_000  # ranked between two reports of progress, where the recommender ranks by itself
@@ -221,7 +202,7 @@ def describe_array(array: npt.NDArray[Any]) -> str:
     return f"{array.dtype} of shape {array.shape}"
 
 
-def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
+def call_model(model: Any, name: str, method: Any, *arguments: Any) -> Any:
     """Call a recommender's method; say whose fault it is if it fails."""
     try:
         return method(*arguments)
@@ -229,7 +210,7 @@ def call_model(model: Any, what: str, method: Any, *arguments: Any) -> Any:
         raise
     except Exception as error:
         raise UnskewError(
-            f"the recommender {model} failed in {what}(): {type(error).__name__}: {first_line(error)}",
+            f"the recommender {model} failed in {name}(): {type(error).__name__}: {first_line(error)}",
             remedy="mend it; the traceback shows the place",
         ) from error
 

@@ -84,15 +84,15 @@ class BlockTable:
     def session(self) -> SparkSession:
         return self.frame.sparkSession
 
-    def map(self, work: Work, what: str) -> list[Any]:
-        """What the work returns for each block, in the order of the blocks; `what` says what it is for."""
+    def map(self, work: Work, purpose: str) -> list[Any]:
+        """What the work returns for each block, in the order of the blocks; `purpose` says what it is for."""
         from pyspark import cloudpickle
 
         release_unused()
         shared: Broadcast[bytes] = self.session.sparkContext.broadcast(cloudpickle.dumps(work))  # type: ignore[no-untyped-call]
         try:
             rows = map_in_arrow(self.frame, partial(_run, shared), _RESULT)
-            table = run_job(self.session, what, rows.toArrow)
+            table = run_job(self.session, purpose, rows.toArrow)
         finally:
             release(shared)
         results: dict[int, Any] = {}

@@ -59,24 +59,24 @@ _LOW_BITS = 2**33 - 1  # of Spark's increasing ids: the row within a partition
 
 def read_spark_log(
     table: Any,
-    given: dict[str, str | int | None],
+    named: dict[str, str | int | None],
     *,
     exposed: str | int | None = None,
     columns: Sequence[str | int] = (),
     repeats: bool = False,
-    **how: Any,
+    **options: Any,
 ) -> SparkLog:
     """The log of a Spark table or of files for one, which stays on the cluster."""
     if isinstance(table, SparkFiles):
-        asked = {role: [name] for role, name in given.items()}
+        asked = {role: [name] for role, name in named.items()}
         frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})
     else:
         frame, source = table, describe_table("the Spark table", table)
-    names, _ = choose_columns(source, given)
+    names, _ = choose_columns(source, named)
     exposed = None if exposed is None else require_column(source, exposed, "exposed")
     extra = tuple(dict.fromkeys(require_column(source, name, "columns") for name in columns))
     require_one_type(source, [*asdict(names).values(), *([exposed] if exposed else []), *extra])
-    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **how)
+    rows = read_spark_rows(frame, names, exposed=exposed, extra=extra, source=source.name, **options)
     return lay_out_log(rows, repeats=repeats)
 
 
@@ -173,8 +173,8 @@ class Layout:
         self.kept.append(kept)
         return kept
 
-    def _collect(self, frame: DataFrame, what: str) -> pa.Table:
-        return run_job(frame.sparkSession, what, frame.toArrow)
+    def _collect(self, frame: DataFrame, purpose: str) -> pa.Table:
+        return run_job(frame.sparkSession, purpose, frame.toArrow)
 
     def _fold(self) -> DataFrame:
         """One row for each user and item, at the earliest time; those that repeat it marked ``again``, if kept.
