@@ -185,7 +185,7 @@ def _count_users(snapshot: Slice, times: Codes) -> Slice:
     shares = snapshot.shares() * times
     if not shares.any():
         raise EmptyError(
-            f"a repetition of the bootstrap drew nobody who holds anything at {snapshot.at}",
+            f"no user drawn in a repetition of the bootstrap has an item at {snapshot.at}",
             remedy="there are too few users for a bootstrap",
         )
     return replace(snapshot, profiles=replace(snapshot.profiles, a=shares))

@@ -208,25 +208,24 @@ class HeldOut:
         cls,
         model: Recommender,
         *,
-        alone: bool,
-        by_time: bool,
-        folds: int | None,
-        last: bool = False,
+        held: str = "profiles",
+        alone: bool = True,
+        folds: int | None = None,
         dated: bool = False,
     ) -> HeldOut:
-        """What is left out of a recommender.
+        """What is left out of a recommender, by what is held out (see `Policy.held`).
 
-        `alone` says that pairs are held out one at a time, `last` that it was fitted without any of them, and
-        `dated` that its lists, though external, are known to be older than what is held out by time.
+        `alone` says that pairs are held out one at a time, and `dated` that its lists, though external, are known
+        to be older than what is held out by time.
         """
         traits = traits_of(model)
-        if traits.learns == "external" and not (by_time and dated):
+        if traits.learns == "external" and not (held == "later" and dated):
             return cls("external")
-        if by_time:
+        if held == "later":
             return cls("time")
         if folds is not None:
             return cls("folds", folds)
-        exact = last or (traits.exact and alone and isinstance(model, RanksHeldOut))
+        exact = held == "last" or (traits.exact and alone and isinstance(model, RanksHeldOut))
         return cls("exact" if exact or traits.learns == "nothing" else "profile")
 
     @property
@@ -300,13 +299,12 @@ class PairSelection:
 
     def held_out(self, model: Recommender) -> HeldOut:
         """What of a pair is left out of a recommender that ranks these pairs."""
-        seen, kind = self.held.profiles, self.part.policy.held
+        seen = self.held.profiles
         dated = isinstance(model, PreparedLists) and model.is_valid_at(seen.log.axis, seen.tick) is True
         return HeldOut.of(
             model,
+            held=self.part.policy.held,
             alone=self.held.together == 1,
-            by_time=kind == "later",
-            last=kind == "last",
             folds=None if self.folds is None else self.folds.number,
             dated=dated,
         )

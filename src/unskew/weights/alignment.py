@@ -266,7 +266,7 @@ def _nothing_shared(everyone: Population, reference: Population | Marginal) -> I
         reference_items = Ids.of(reference.items)
     reference_kind, log_kind = kind_of(reference_items.values.type), kind_of(log_items.values.type)
     hint = (
-        f"the ids there are {reference_kind} and here {log_kind}; make them the same type"
+        f"ids of the reference are {reference_kind}, those of the log {log_kind}; make them the same type"
         if reference_kind != log_kind
         else "are they ids of the same catalogue?"
     )

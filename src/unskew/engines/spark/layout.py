@@ -142,7 +142,7 @@ class Layout:
         progress().stage("encoding and sorting on Spark")
         try:
             folded = self._keep(self._fold())
-            counted = self._first_rows(folded)
+            counted = folded.where("not again") if self.repeats else folded
             items, item_codes = self._number_items(counted)
             users, edges, entries = self._number_users(counted, len(items))
             blocks = self.lay_out(folded, users, item_codes, edges)
@@ -208,9 +208,6 @@ class Layout:
         if needed <= int(rows.sparkSession.conf.get("spark.sql.shuffle.partitions") or 0):
             return rows.repartition("u")
         return rows.repartition(needed, "u")
-
-    def _first_rows(self, folded: DataFrame) -> DataFrame:
-        return folded.where("not again") if self.repeats else folded
 
     def _number_items(self, counted: DataFrame) -> tuple[Ids, DataFrame]:
         """The items, most frequent first, on this machine; and their codes for the cluster."""

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,8 @@ from unskew.evaluation.held_out_ranks import PairSums, make_score
 from unskew.evaluation.intervals import (
     Difference,
     Estimate,
+    Measuring,
+    Result,
     Terms,
     add_block,
     add_blocks,
@@ -68,14 +71,8 @@ class SparkRanks:
     def estimate(self, metric: Metric, weighting: SparkWeighting, level: float) -> Estimate:
         """The value and the interval of the score."""
         if level not in self._estimates:
-            self._estimates[level] = self._estimate_all(level)
+            self._estimates[level] = self._measure("total", lambda q: measure_score(level, q.bounds, "users"))
         return self._estimates[level][self.weightings.index(weighting), list(self.metrics).index(metric)]
-
-    def _estimate_all(self, level: float) -> dict[tuple[int, int], Estimate]:
-        """All estimates at once: the cluster is asked three times, however many they are."""
-        places = self._places
-        measuring = [measure_score(level, self.metrics[q].bounds, "users") for _, q in places]
-        return dict(zip(places, sum_for_all(measuring, self._add("total")), strict=True))
 
     def difference(self, metric: Metric, weighting: SparkWeighting) -> Difference:
         """The score minus that of the baseline with which it was ranked."""
@@ -83,28 +80,19 @@ class SparkRanks:
 
     @cached_property
     def _differences(self) -> dict[tuple[int, int], Difference]:
-        measuring = [measure_difference(self.metrics[q].bounds) for _, q in self._places]
-        return dict(zip(self._places, sum_for_all(measuring, self._add("gain")), strict=True))
+        return self._measure("gain", lambda q: measure_difference(q.bounds))
 
-    @property
-    def _places(self) -> list[tuple[int, int]]:
-        """The number of each weighting, and of the metrics that it applies to."""
-        return [
-            (k, q)
-            for k in range(len(self.weightings))
-            for q, metric in enumerate(self.metrics)
-            if k == 0 or not isinstance(metric, UserMetric)
-        ]
-
-    def _add(self, name: str) -> Callable[[list[tuple[int, Terms]]], list[Floats]]:
-        places = self._places
+    def _measure(self, name: str, measure: Callable[[Metric], Measuring[Result]]) -> dict[tuple[int, int], Result]:
+        """A measure of each weighting and metric, by their numbers; the cluster is asked three times for all."""
+        numbers = product(range(len(self.weightings)), range(len(self.metrics)))
+        places = [(k, q) for k, q in numbers if k == 0 or not isinstance(self.metrics[q], UserMetric)]
 
         def add(asked: list[tuple[int, Terms]]) -> list[Floats]:
             work = partial(_add_units, name, tuple((*places[number], terms) for number, terms in asked))
             blocks = self.sums.map(work, "summing up scores")
             return [add_blocks([block[n] for block in blocks]) for n in range(len(asked))]
 
-        return add
+        return dict(zip(places, sum_for_all([measure(self.metrics[q]) for _, q in places], add), strict=True))
 
     def score(self, metric: Metric, weighting: SparkWeighting, *, level: float) -> Score:
         """The score."""
@@ -210,9 +198,7 @@ def rank_on_spark(
     least = snapshot.policy.min_items
     other = None if baseline is None else fit_on_spark(baseline, everyone)
     work = _ScoreBlock(rule, fit_on_spark(model, everyone), tuple(metrics), weights, least, other)
-    axis, tick = snapshot.log.axis, snapshot.tick
-    dated = isinstance(model, PreparedLists) and model.is_valid_at(axis, tick) is True
-    held_out = HeldOut.of(model, alone=True, by_time=False, folds=None, dated=dated)
+    held_out = HeldOut.of(model)
     table, constant = snapshot.log.blocks.convert(work), traits_of(model).constant
     ranks = SparkRanks(name or str(model), snapshot, metrics, weightings, table, held_out, constant)
     if isinstance(model, PreparedLists):
