@@ -15,7 +15,6 @@ from unskew.arrays.blocks import over_blocks
 from unskew.arrays.profiles import Rows
 from unskew.arrays.types import Codes, Items, Mask
 from unskew.checks import require_whole_number
-from unskew.data.log import Log
 from unskew.data.slice import Slice, Snapshot
 from unskew.errors import InputError, PolicyError, UnskewError
 from unskew.progress import progress
@@ -130,15 +129,11 @@ def lists_for(
     free = traits_of(model).may_recommend_profile
     item_kernels.rank_in_lists(lists, wanted, batch.start, batch.item, batch.n_items, free, ranks, fault)
     if fault[0]:
-        raise _fault_error(model, snapshot.log, batch, fault)
+        log, (kind, row, code) = snapshot.log, fault.tolist()
+        item = log.items[code] if 0 <= code < len(log.items) else code
+        user = log.users[int(batch.user[row])]
+        raise InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
     return lists, ranks
-
-
-def _fault_error(model: Recommender, log: Log, batch: Batch, fault: Codes) -> UnskewError:
-    kind, row, code = (int(x) for x in fault)
-    item = log.items[code] if 0 <= code < len(log.items) else code
-    user = log.users[int(batch.user[row])]
-    return InputError(f"{model}, for user {user!r}: {_FAULTS[kind].format(item=item)}")
 
 
 def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple[Codes, Mask | None]:
@@ -164,19 +159,15 @@ def ask_for_ranks(model: RanksHeldOut, pairs: HeldOutPairs, depth: int) -> tuple
             )
         ranks[at:end] = block_ranks
         if empty is not None and isinstance(model, KnowsEmptyLists):
-            empty[at:end] = _ask_for_empty_lists(model, block)
+            marks = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, block))
+            if marks.shape != (end - at,) or marks.dtype.kind != "b":
+                raise InputError(
+                    f"{model}: empty_lists must return true or false for each of the {end - at} pairs, not "
+                    f"{describe_array(marks)}"
+                )
+            empty[at:end] = marks
         progress().advance(end - at)
     return ranks, empty
-
-
-def _ask_for_empty_lists(model: KnowsEmptyLists, pairs: HeldOutPairs) -> Mask:
-    empty = to_array(model, "empty_lists", call_model(model, "empty_lists", model.empty_lists, pairs))
-    if empty.shape != (len(pairs),) or empty.dtype.kind != "b":
-        raise InputError(
-            f"{model}: empty_lists must return true or false for each of the {len(pairs)} pairs, not "
-            f"{describe_array(empty)}"
-        )
-    return empty
 
 
 def require_whole_numbers(model: Any, method: str, answer: Any, shape: tuple[int, ...]) -> Codes:

@@ -90,7 +90,9 @@ def _wait(session: SparkSession, running: Future[Result], patience: float, purpo
             _served.add(application)
         elif monotonic() - alive > patience:
             master = str(session.sparkContext.master)
-            _abandon(session)
+            with contextlib.suppress(Exception):  # so that no thread waits for ever for a cluster that is gone
+                session.sparkContext._jsc.sc().cancelAllJobs()
+                session.stop()
             raise _explain_waiting(purpose, master, patience, served=application in _served)
 
 
@@ -100,13 +102,6 @@ def _count_workers(session: SparkSession) -> int:
     if str(context.master).startswith("local"):
         return 1
     return int(context._jsc.sc().getExecutorMemoryStatus().size()) - 1
-
-
-def _abandon(session: SparkSession) -> None:
-    """Stop a session whose cluster is gone, so that no thread waits for it for ever."""
-    with contextlib.suppress(Exception):
-        session.sparkContext._jsc.sc().cancelAllJobs()
-        session.stop()
 
 
 @contextlib.contextmanager
@@ -216,7 +211,11 @@ def start_session(master: str | None = None, conf: Mapping[str, str] | None = No
         from pyspark.sql import SparkSession
     active = SparkSession.getActiveSession()
     if active is not None and not active.sparkContext._jsc.sc().isStopped():
-        _require_same_master(active, master)
+        have = active.sparkContext.master
+        if master is not None and master != have:
+            raise EngineError(
+                f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
+            )
         _change_settings(active, conf or {})
         return active
     wanted = master or DEFAULT_MASTER
@@ -234,14 +233,6 @@ def require_spark() -> None:
         raise EngineError(
             "the Spark engine needs pyspark", remedy="install it: pip install 'unskew[spark]'"
         ) from None
-
-
-def _require_same_master(active: SparkSession, master: str | None) -> None:
-    have = active.sparkContext.master
-    if master is not None and master != have:
-        raise EngineError(
-            f"a Spark session at {have} is running already", remedy=f"stop it, or leave out {option('master')}"
-        )
 
 
 def _change_settings(active: SparkSession, conf: Mapping[str, str]) -> None:

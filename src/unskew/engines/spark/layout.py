@@ -71,7 +71,7 @@ def read_spark_log(
         asked = {role: [name] for role, name in named.items()}
         frame, source = table.read({**asked, "exposed": [exposed], "columns": columns})
     else:
-        frame, source = table, describe_table("the Spark table", table)
+        frame, source = table, describe_table(table)
     names, _ = choose_columns(source, named)
     exposed = None if exposed is None else require_column(source, exposed, "exposed")
     extra = tuple(dict.fromkeys(require_column(source, name, "columns") for name in columns))

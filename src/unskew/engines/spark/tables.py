@@ -117,9 +117,9 @@ def _read_folder_names(texts: Sequence[str], name: str, kind: str) -> pa.Array:
         ) from None
 
 
-def describe_table(name: str, frame: DataFrame) -> Source:
+def describe_table(frame: DataFrame) -> Source:
     """What is known of a Spark table: no more than what its columns are called."""
-    return replace(_describe([Part(name, "")], frame.columns), frame=frame)
+    return replace(_describe([Part("the Spark table", "")], frame.columns), frame=frame)
 
 
 def _describe(parts: Sequence[Part], columns: Sequence[str]) -> Source:
