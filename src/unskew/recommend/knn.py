@@ -315,15 +315,6 @@ def measure_similarity(kind, together, users, other_users, unit):
 
 
 @compiled
-def score_without(h, j, together, neighbours, counts):
-    """How alike item h is to j without a user who has both, and whether the spare of row j then comes first."""
-    held_by, spare = counts.held_by, neighbours.cut[j]
-    less = measure_similarity(counts.kind, np.int64(together) - 1, held_by[j], held_by[h] - 1, counts.unit)
-    has_spare = spare != neighbours.stop[j]
-    return less, has_spare and not comes_before(less, h, neighbours.score[spare], neighbours.item[spare])
-
-
-@compiled
 def find_neighbours(lo, hi, holders, profiles, counts, value, scale, neighbours, together, sums, touched):
     """The items most alike to each item j, best first, as many as there is room for.
 
@@ -415,7 +406,8 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    row_start, row_cut, _, row_item, row_score = neighbours
+    row_start, row_cut, row_stop, row_item, row_score = neighbours
+    kind, unit, held_by = counts.kind, counts.unit, counts.held_by
     totals, in_profile, touched = scratch.lists.totals, scratch.lists.in_profile, scratch.lists.touched
     scores, items = scratch.best_score, scratch.best_item
     raised, moved, head, step = scratch.raised, scratch.moved, scratch.head, scratch.step
@@ -460,9 +452,9 @@ def rank_by_neighbours(lo, hi, pairs, profiles, neighbours, counts, together, k,
                     j = step[at - 1, 0]
                     r = step[at - 1, 1]
                     at = step[at - 1, 2]
-                    less, drops_out = score_without(h, j, together[r], neighbours, counts)
+                    less = measure_similarity(kind, np.int64(together[r]) - 1, held_by[j], held_by[h] - 1, unit)
                     spare = row_cut[j]
-                    if not drops_out:
+                    if spare == row_stop[j] or comes_before(less, h, row_score[spare], row_item[spare]):
                         score += less
                     elif not in_profile[row_item[spare]]:
                         i = row_item[spare]
@@ -514,7 +506,8 @@ def find_empty_lists(lo, hi, pairs, profiles, neighbours, counts, together, in_p
     """
     user, held = pairs.user, pairs.item
     start, stop, item = profiles.start, profiles.stop, profiles.item
-    row_start, row_cut, _, row_item, _ = neighbours
+    row_start, row_cut, row_stop, row_item, row_score = neighbours
+    kind, unit, held_by = counts.kind, counts.unit, counts.held_by
     p = lo
     while p < hi:
         u = user[p]
@@ -534,8 +527,14 @@ def find_empty_lists(lo, hi, pairs, profiles, neighbours, counts, together, in_p
                         if together is None:
                             empty = False
                         else:
-                            less, drops_out = score_without(h, j, together[r], neighbours, counts)
-                            empty = in_profile[row_item[row_cut[j]]] if drops_out else less == 0.0
+                            less = measure_similarity(
+                                kind, np.int64(together[r]) - 1, held_by[j], held_by[h] - 1, unit
+                            )
+                            spare = row_cut[j]
+                            if spare == row_stop[j] or comes_before(less, h, row_score[spare], row_item[spare]):
+                                empty = less == 0.0
+                            else:
+                                empty = in_profile[row_item[spare]]
                     if not empty:
                         break
                 if not empty:
